@@ -35,12 +35,12 @@ void SetDeadline(grpc::ClientContext& context) {
   context.set_deadline(std::chrono::system_clock::now() + std::chrono::nanoseconds(kWaitMax.ns));
 }
 
-// Of the paths of one call; a message of 16 MiB is the most that a manager takes.
+// Limit on the paths in one call; a manager takes messages of at most 16 MiB.
 constexpr size_t kPathBytesPerCallMax = size_t{8} << 20;
 constexpr std::chrono::milliseconds kAskAgainDelay{5}, kAskAgainDelayMax{200};
 // A mount that has a file open does not close it because it is asked.
 constexpr std::chrono::seconds kFilesCloseMax{2};
-// Longer than a lease: of a mount that does not answer nothing is to be feared after it.
+// Longer than a lease: after it, there is nothing to fear from a mount that does not answer.
 constexpr std::chrono::seconds kFilesSettleMax{7};
 
 // Calls `ask` until it answers anything but Aborted.

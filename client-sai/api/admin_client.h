@@ -60,8 +60,8 @@ class AdminClient {
 
   // Has the manager remember that these files, as of these versions, have been copied out: one
   // outcome for each, in their order. Waits some seconds until every mount that knows them has said
-  // whether it writes, and for those who do to close them; kBusy of what is not settled then. Waits
-  // for a manager that is being restarted.
+  // whether it writes, and until those that do have closed them; kBusy for files not settled then.
+  // Waits for a manager that is being restarted.
   Result<std::vector<StageOutcome>> MarkStaged(const std::vector<StagedFile>& files);
   // Files with lifetime=keep that have not been copied out as they are now, at most `files_max` (up
   // to 10,000) of them by path, ascending by id and greater than `after`. Waits as SetHint, and

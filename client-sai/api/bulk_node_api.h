@@ -24,7 +24,7 @@
 namespace mosa::sai {
 
 struct BulkNodeApiOptions {
-  std::string host_identity;  // Of this process (common/base/host_identity.h).
+  std::string host_identity;  // Identifies this process (common/base/host_identity.h).
   NodeChannelOptions channel;
   Duration call_wait = kWaitMax;
   uint64_t frame_bytes = 4 << 20;  // A multiple of a checksum block.

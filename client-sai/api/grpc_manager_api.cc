@@ -41,8 +41,8 @@ constexpr Duration kCloseWait = Seconds(1);
 constexpr Duration kWatchEvery = Milliseconds(100);
 // A request runs no more so long before its asker gives up: two clocks may drift meanwhile.
 constexpr Duration kExpiryMargin = Milliseconds(200);
-// A manager that says nothing for so long is taken for dead: who asks then waits for kSilentWait,
-// so that programs which the kernel lets in one after the other do not each wait for it anew.
+// A manager silent for so long is taken for dead: callers then wait for kSilentWait, so that
+// programs which the kernel lets in one after the other do not each wait for it anew.
 constexpr Duration kSilenceMax = WaitBudget::kAll;
 constexpr Duration kSilentWait = Milliseconds(100);
 // The watch looks every kWatchEvery. If it has not for so long, this process stood still.
@@ -113,7 +113,7 @@ class GrpcManagerApi final : public ManagerApi {
     Time submitted;        // As `sent`, before any repetition.
     DurationTable::ClassId kind;
     Span span;                          // If it was begun while requests are logged.
-    std::optional<Time> give_up_at{};   // Of a call.
+    std::optional<Time> give_up_at{};   // Calls only.
     bool written = false;               // On some stream: it may have run.
     std::vector<uint64_t> abandoned{};  // Which it has told of.
   };
@@ -187,7 +187,7 @@ class GrpcManagerApi final : public ManagerApi {
 
   ManagerStream stream_;  // Thread-safe.
 
-  // Lock order: write_mutex_, then mutex_. Whoever holds write_mutex_ writes the stream and numbers
+  // Lock order: write_mutex_, then mutex_. The holder of write_mutex_ writes the stream and numbers
   // requests, so that ids leave in order.
   std::mutex write_mutex_;
   bool in_session_ = false;  // Guarded by write_mutex_: requests may be written.
@@ -198,7 +198,7 @@ class GrpcManagerApi final : public ManagerApi {
   std::condition_variable changed_;
   std::map<uint64_t, Pending> pending_;
   std::vector<Refused> refused_;
-  grpc::ClientContext* context_ = nullptr;  // Of the stream that is open or being opened.
+  grpc::ClientContext* context_ = nullptr;  // The stream that is open or being opened.
   Time last_received_;                      // Or when the stream was opened.
   Time last_heard_;  // A message has come, or this process has gone on after a pause.
   Time last_watched_;
@@ -615,7 +615,7 @@ void GrpcManagerApi::RunKeepAlive() {
 }
 
 void GrpcManagerApi::KeepAlive() {
-  // Who holds the lock is writing, which serves as well.
+  // If another thread holds the lock, it is writing, which serves as well.
   const std::unique_lock write_lock(write_mutex_, std::try_to_lock);
   if (!write_lock.owns_lock() || !in_session_) return;
   const auto message = std::make_shared<v1::ClientMessage>();

@@ -1,9 +1,9 @@
 // ManagerApi over one gRPC stream.
 //
-// Who waits for a reply reads the stream itself (manager_stream.h). One thread delivers the rest,
-// and opens the stream again when it breaks (after 50 ms, doubling to 1 s); callers write for
-// themselves, one at a time. A second thread sends keep-alives and cuts a stream on which nothing
-// has come, or a write has hung, for a lease's time.
+// A thread that waits for a reply reads the stream itself (manager_stream.h). One thread delivers
+// everything else and reopens the stream when it breaks (after 50 ms, doubling to 1 s). Callers
+// write for themselves, one at a time. A second thread sends keep-alives and cuts a stream on which
+// nothing has arrived, or a write has hung, for the length of a lease.
 #ifndef MOSA_CLIENT_SAI_API_GRPC_MANAGER_API_H_
 #define MOSA_CLIENT_SAI_API_GRPC_MANAGER_API_H_
 

@@ -26,7 +26,7 @@ namespace mosa::sai {
 // keep their codes.
 Result<UniqueFd> OpenSocketFile(const std::string& path);
 
-// The user who listens on the other end of the connected Unix socket: root or this process' own
+// The user that listens on the other end of the connected Unix socket: root or this process' own
 // user (SO_PEERCRED). All others are refused.
 Result<uid_t> TrustedPeer(int socket);
 

@@ -97,7 +97,7 @@ grpc::Status ManagerStream::Finish() {
     may_write_ = false;
   }
   {
-    // Whoever polls sees the end, or that it came.
+    // The polling thread sees the end, or that it came.
     std::unique_lock lock(mutex_);
     broken_ = true;
     while (polling_) reader_.wait_for(lock, kStandBack);

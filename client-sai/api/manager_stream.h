@@ -76,14 +76,14 @@ class ManagerStream {
   void Received(bool ok);
   void Sent(bool ok);
   void WriteFirst();
-  // Lets the first of those who wait poll; mutex_ is held.
+  // Lets the first waiter poll; mutex_ is held.
   void HandOver();
 
   v1::ClientSessionService::Stub& stub_;
   const Claim claim_;
   grpc::CompletionQueue queue_;
 
-  // Of the thread that polls.
+  // Used only by the thread that polls.
   v1::ManagerMessage incoming_;
   bool reading_ = false;
   bool opened_ = false;

@@ -30,7 +30,7 @@ struct ObjectTarget {
   std::string_view capability;
 };
 struct ObjectStatus {
-  uint64_t size_bytes = 0;  // Of the object: where its last byte ends in the file.
+  uint64_t size_bytes = 0;  // The object's size: where its last byte ends in the file.
   uint64_t allocated_bytes = 0;
   Time modify_time;     // In the node's clock.
   bool sealed = false;  // The node knows a checksum of every block.
@@ -55,7 +55,7 @@ class NodeApi {
 
   // The nodes as the manager last described them; connections to changed addresses are dropped.
   virtual void SetNodes(const std::vector<NodeAddress>& nodes) = 0;
-  // Who asks, from now on. Calls under way go on as who they began.
+  // Sets who asks from now on. Calls under way keep the identity they started with.
   virtual void SetIdentity(const BulkIdentity& identity) = 0;
 
   // Fills `out` from `offset`; bytes that the object does not have are zero. Every byte was checked

@@ -238,7 +238,7 @@ Status NodeChannel::Run(const Exchange& exchange, const Terms& terms) {
     if (!not_begun && !(terms.repeatable && status.code() == StatusCode::kUnavailable)) break;
   }
   if (status.ok()) return status;
-  // To those who asked it is a connection that was not to be had.
+  // To the callers it is a connection that could not be had.
   const bool not_begun = status.code() == StatusCode::kAborted;
   return Status(not_begun ? StatusCode::kUnavailable : status.code(),
                 fmt::format("{}: {}", Name(), MessageOf(status)));

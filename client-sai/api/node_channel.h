@@ -28,7 +28,7 @@
 namespace mosa::sai {
 
 struct NodeChannelOptions {
-  size_t connections_max = kNodeConnectionsMax;  // Of either kind.
+  size_t connections_max = kNodeConnectionsMax;  // For each kind.
   Duration connect_wait = Seconds(1);
   Duration hello_wait = Seconds(5);
 };
@@ -65,7 +65,7 @@ class NodeChannel {
   // the node's socket is not used for a minute.
   Status CheckDescriptor(int descriptor, const FrameSocket& socket, bool write);
 
-  // Who asks on connections from now on; idle ones of somebody else are closed.
+  // Sets who asks on connections from now on; idle ones of another identity are closed.
   void SetIdentity(const BulkIdentity& identity);
   // The node is (not) to be reached; when it is not, calls under way end.
   void SetState(NodeState state);
@@ -81,7 +81,7 @@ class NodeChannel {
   struct Pool {
     std::vector<std::unique_ptr<FrameSocket>> idle;
     std::set<FrameSocket*> busy;
-    std::set<FrameSocket*> outdated;  // Those of `busy` that were made by somebody else.
+    std::set<FrameSocket*> outdated;  // The ones in `busy` that another identity made.
     size_t connecting = 0;
     std::condition_variable released;
     // Unix connections only: no attempt before `retry_at`; when one was last made to see whether

@@ -8,11 +8,11 @@ namespace {
 // Several of the kernel's largest reads, which its threads may bring in any order.
 constexpr uint64_t kNearBytes = 4 << 20;
 constexpr uint64_t kFirstWindowBytes = 1 << 20;
-// Who begins in the middle of a file may want only a part of it: as much is asked for ahead of any
-// such stream, beyond that a quarter of what it has read.
+// A program that begins in the middle of a file may want only part of it: so much is asked for
+// ahead of any such stream, and beyond that a quarter of what it has read.
 constexpr uint64_t kFreeWindowBytes = 2 << 20;
-// The window is kept full but for this: what waits for the slowest of several nodes is then as much
-// as it can be.
+// The window is kept full but for this, so that whatever waits for the slowest of several nodes is
+// as large as it can be.
 constexpr uint64_t kStepBytes = 1 << 20;
 
 }  // namespace

@@ -1,9 +1,9 @@
-// ReadAhead: what to fetch before it is asked for, of one open file.
+// ReadAhead: what to fetch of one open file before it is asked for.
 //
 // The kernel asks for a sequential stream in pieces that several threads deliver out of order, so
 // "sequential" means near where the stream was expected to go on. The window doubles with each
-// fetch that the stream has used, and is closed by a jump. Of a stream that does not begin where
-// the file does it grows only with what was read: others may want the rest.
+// fetch that the stream has used, and is closed by a jump. If a stream does not begin where the
+// file does, it grows only with what was read: others may want the rest.
 // One owner, one thread.
 #ifndef MOSA_CLIENT_SAI_CORE_READ_AHEAD_H_
 #define MOSA_CLIENT_SAI_CORE_READ_AHEAD_H_

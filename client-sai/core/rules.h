@@ -25,11 +25,11 @@ inline constexpr uint64_t kKernelReadAheadBytes = uint64_t{2} << 20;
 // aside for it: 1 GiB, and a quarter of its limit.
 bool PassthroughWriteAllowed(uint64_t node_free_bytes, uint64_t node_limit_bytes);
 
-// What of a file's permissions is left once somebody without CAP_FSETID has written it: neither
-// set-user-id, nor set-group-id of what its group may execute.
+// The permissions that remain once somebody without CAP_FSETID has written a file: set-user-id is
+// gone, and so is set-group-id if the group may execute it.
 uint32_t WithoutPrivileges(uint32_t permissions);
 
-// What becomes of the pages that the kernel caches of a file after a write went past them. A reader
+// What happens to the pages that the kernel caches of a file after a write went past them. A reader
 // may have filled one while the write was under way, with bytes from before it, or cut off at the
 // old end.
 enum class PagesAfterWrite : uint8_t {

@@ -26,7 +26,7 @@ inline constexpr uint64_t kExtentBytesMax = 1 << 20;
 // caller's, and only until it returns.
 struct Memory {
   std::shared_ptr<const void> owner;
-  size_t spare_bytes = 0;  // Behind the bytes, which who has `owner` may write.
+  size_t spare_bytes = 0;  // Behind the bytes; the holder of `owner` may write them.
 };
 
 // Bytes that follow each other: a copy in `own`, or `lent` by `memory`.
@@ -80,7 +80,7 @@ class WriteBuffer {
 
   std::map<uint64_t, std::shared_ptr<Extent>> open_;  // By offset.
   std::map<uint64_t, uint64_t> taken_;                // Offset -> end.
-  uint64_t bytes_ = 0;                                // Of both.
+  uint64_t bytes_ = 0;                                // In both.
 };
 
 }  // namespace mosa::sai

@@ -272,7 +272,7 @@ void Write(fuse_req_t request, fuse_ino_t ino, const char* data, size_t size_byt
     return;
   }
   if (kills_privileges) KillPrivileges(mount, FileId{ino});
-  // Of what goes through its pages the kernel itself asks for an fsync; past them it leaves that to
+  // For writes through its pages the kernel itself asks for an fsync; past them it leaves that to
   // whoever has the flags.
   constexpr int kDirectAndStored = O_DIRECT | O_DSYNC;
   if (info->writepage == 0 && (info->flags & kDirectAndStored) == kDirectAndStored) {

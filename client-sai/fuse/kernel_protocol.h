@@ -20,7 +20,7 @@ inline constexpr uint64_t kNoExportSupport = uint64_t{1} << 38;    // 40
 
 inline constexpr uint32_t kOpenPassthrough = 1U << 7;  // 40: FOPEN_PASSTHROUGH
 
-// What of FUSE_INIT's flags a protocol of that minor has; of those that are named here.
+// The FUSE_INIT flags named here that a protocol with that minor version has.
 inline constexpr uint64_t FlagsOfMinor(uint32_t minor) {
   uint64_t newer = 0;
   if (minor < 39) newer |= kDirectIoAllowMmap;

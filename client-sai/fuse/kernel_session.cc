@@ -276,7 +276,7 @@ void KernelSession::StartWorker() {
     workers_.insert(worker.native_handle());
     worker.detach();  // Accounted for in workers_.
   } catch (const std::system_error& error) {
-    // Those that there are go on; who ends its request starts the next one.
+    // The workers there are go on; one that ends its request starts the next one.
     idle_.fetch_sub(1);
     LogWarning("no more than {} workers, for no thread can be started: {}", workers_.size(),
                error.what());

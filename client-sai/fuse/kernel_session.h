@@ -85,7 +85,7 @@ LargeBuffer TakeRequestMemory();
 // nothing.
 class KernelSession final : public KernelNotifier {
  public:
-  // Of the inode with that number. 0 or an errno.
+  // Answers for the inode with that number. Returns 0 or an errno.
   using StatxFunction = std::function<int(uint64_t inode, kernel::StatxOut& out)>;
 
   explicit KernelSession(KernelSessionOptions options);
@@ -157,7 +157,7 @@ class KernelSession final : public KernelNotifier {
   const KernelSessionOptions options_;
   StatxFunction statx_;
   KernelAgreement agreement_;  // Constant from Mount on.
-  // Of the agreement. The Filesystem's threads ask before they serve anything, so also during
+  // What was agreed on. The Filesystem's threads ask before they serve anything, so also during
   // Mount.
   std::atomic<Capabilities> capabilities_{Capabilities{}};
   fuse_session* session_ = nullptr;

@@ -17,8 +17,8 @@
 
 namespace mosa::sai {
 
-// Whether SIGKILL is pending for the thread, or it is gone. Of another PID namespace (0) nothing is
-// known: false.
+// Whether SIGKILL is pending for the thread, or it is gone. Nothing is known about another PID
+// namespace (0): false.
 bool IsBeingKilled(uint32_t thread);
 
 // Thread-safe.
@@ -49,7 +49,7 @@ class KilledAskers {
     std::vector<Asked> served;  // Guarded by mutex; a few.
   };
   Shard& ShardOf(uint64_t request) { return shards_[request / 2 % kShards]; }  // They are even.
-  // Who asked, if it is served still; 0: nobody.
+  // The asking thread, if the request is still being served; 0: nobody.
   uint32_t AskerOf(uint64_t request);
   void Watch();
 

@@ -114,7 +114,7 @@ Result<std::string> AbsolutePath(const std::string& path) {
 Result<std::string> PrepareMountPoint(const std::string& path) {
   MOSA_ASSIGN_OR_RETURN(const std::string absolute, AbsolutePath(path));
   struct statx status {};
-  // Whoever serves a mount there is asked, and not the kernel's cache: he may have just died.
+  // Asks the process that serves a mount there, not the kernel's cache: it may have just died.
   const auto ask = [&] {
     return statx(AT_FDCWD, absolute.c_str(), AT_STATX_FORCE_SYNC, STATX_TYPE, &status);
   };

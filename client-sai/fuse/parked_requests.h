@@ -50,7 +50,7 @@ class ParkedRequests {
   const uint32_t turns_max_;
   const uint64_t bytes_max_;
   std::atomic<uint32_t> turns_ = 0;
-  std::atomic<uint64_t> count_ = 0;  // Of parked_.
+  std::atomic<uint64_t> count_ = 0;  // Size of parked_.
   std::mutex mutex_;
   // Guarded by mutex_.
   std::deque<ParkedRequest> parked_;

@@ -115,8 +115,8 @@ Outcome<Done> Filesystem::Impl::BeginAppend(Inode& inode, HandleId handle) {
   return fresh.failure();
 }
 
-// The session in which the file was locked is over. Who was given the lock meanwhile has committed
-// before giving it back.
+// The session in which the file was locked is over. A client that was given the lock meanwhile has
+// committed before giving it back.
 Outcome<Done> Filesystem::Impl::RenewAppendRight(Inode& inode) {
   const std::lock_guard renewing(inode.renewing);
   const uint64_t era = lease_.ValidEra();

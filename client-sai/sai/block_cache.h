@@ -39,8 +39,8 @@ class Block {
  private:
   const ByteRange range_;
   const uint64_t fetched_for_;          // The span that had it fetched, if requests are logged.
-  LargeBuffer large_;                   // Of large blocks, and
-  std::unique_ptr<std::byte[]> small_;  // of small ones.
+  LargeBuffer large_;                   // Holds large blocks;
+  std::unique_ptr<std::byte[]> small_;  // small_ holds small ones.
   std::byte* bytes_ = nullptr;
   mutable std::mutex mutex_;
   mutable std::condition_variable finished_;

@@ -316,7 +316,7 @@ Outcome<Done> Filesystem::Impl::Resize(Inode& inode, uint64_t size_bytes) {
   auto thawed = EnsureThawed(inode);
   if (!thawed.ok()) return thawed.failure();
   if ((*thawed)->layout.bound() && (*thawed)->is_inline) {
-    // Whoever was to put its content into the objects has not: they may hold a part of it.
+    // The client that was to put the content into the objects did not: they may hold a part of it.
     auto settled = EnsureBound(inode, size_bytes);
     if (!settled.ok()) return settled.failure();
   }

@@ -42,7 +42,7 @@ void Filesystem::Impl::NoteWrittenLocally(Inode& inode, const DataAccess& access
       announced = std::exchange(waiting, {});
   }
   if (announced.empty()) return;
-  // Who misses it finds the difference when the file is closed.
+  // A node that misses it finds the difference when the file is closed.
   const Status told =
       nodes_.NoteWritten({node, inode.file, access.capability}, announced.begin, announced.size());
   if (!told.ok()) stats_.Add(Counter::kErrors);

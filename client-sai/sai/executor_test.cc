@@ -27,7 +27,7 @@ class Gate {
     open_ = true;
     changed_.notify_all();
   }
-  // What of `lane` has started, in that order, once `count` tasks of all lanes have.
+  // The tasks of `lane` that have started, in order, once `count` tasks of all lanes have.
   std::vector<int> StartedOf(uint64_t lane, size_t count) {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return started_.size() >= count; });

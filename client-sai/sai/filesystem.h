@@ -66,10 +66,10 @@ class KernelNotifier {
 };
 
 struct FilesystemOptions {
-  uint64_t write_behind_bytes_max = uint64_t{64} << 20;       // Of the mount.
-  uint64_t write_behind_file_bytes_max = uint64_t{16} << 20;  // Of one file.
+  uint64_t write_behind_bytes_max = uint64_t{64} << 20;       // Per mount.
+  uint64_t write_behind_file_bytes_max = uint64_t{16} << 20;  // Per file.
   uint64_t read_cache_bytes_max = uint64_t{48} << 20;         // Blocks fetched from other nodes.
-  uint64_t read_ahead_bytes_max = uint64_t{24} << 20;         // Of one open file.
+  uint64_t read_ahead_bytes_max = uint64_t{24} << 20;         // Per open file.
   uint32_t io_threads = 8;       // Kept ready; and so many stores go to one node at once.
   uint32_t io_threads_max = 96;  // A node that hangs holds io_threads of them, never all.
   uint32_t fetch_threads = 16;
@@ -86,7 +86,7 @@ struct FilesystemOptions {
   DurationTable* waits = nullptr;
 };
 
-// Who asks, as the kernel says it.
+// The caller, as the kernel reports it.
 struct Caller {
   uint32_t uid = 0;
   uint32_t gid = 0;
@@ -124,7 +124,7 @@ struct OpenMode {
 struct OpenResult {
   HandleId handle;
   OpenMode mode;
-  uint64_t size_bytes = 0;  // Of the file.
+  uint64_t size_bytes = 0;  // The file's size.
   uint64_t data_version = 0;
 };
 struct CreateResult {
@@ -171,7 +171,7 @@ struct NewEntry {
 
 struct DirectoryItem {
   std::string name;
-  Entry entry;               // Of "." and "..": only file and type are meaningful.
+  Entry entry;               // For "." and "..", only file and type are meaningful.
   uint64_t next_offset = 0;  // Where a later ReadDirectory continues after this item.
 };
 struct DirectoryPage {

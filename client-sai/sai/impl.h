@@ -196,8 +196,8 @@ class Filesystem::Impl final : public SessionListener {
   void ReserveHandle(Inode& inode, uint32_t flags);
   void ReturnHandle(Inode& inode, uint32_t flags);
   OpenResult AddHandle(const InodePtr& inode, uint32_t flags, std::string task);
-  // Of a file that counts its readers: the task of the handle, and its end with the last handle of
-  // that task.
+  // For a file that counts its readers: note the handle's task, and that it has ended once the last
+  // handle of that task closes.
   void NoteReader(Inode& inode, HandleId handle, uint32_t pid);
   void ReaderCloses(const OpenFile& handle);
   void ChooseMode(OpenFile& handle);
@@ -218,7 +218,7 @@ class Filesystem::Impl final : public SessionListener {
   struct Fresh {
     AccessPtr access;
     Attributes attributes;  // Without this mount's own changes.
-    uint64_t version = 0;   // Of the access' inline content.
+    uint64_t version = 0;   // Version of the access' inline content.
     uint64_t own_changes = 0;
   };
   Outcome<Fresh> EnsureFresh(Inode& inode, bool write, const std::string& task = {});
@@ -272,7 +272,7 @@ class Filesystem::Impl final : public SessionListener {
   Outcome<Done> Append(OpenFile& handle, std::span<const std::byte> data, const CallPiece& piece);
   bool GoesOn(const AppendHold& hold, HandleId handle, size_t size_bytes,
               const CallPiece& piece) const;
-  // Takes the lock of those who append; the inode has an append_hold then.
+  // Takes the appenders' lock; the inode has an append_hold then.
   Outcome<Done> BeginAppend(Inode& inode, HandleId handle);
   // Commits, if anything was `stored`, and gives the lock back.
   Outcome<Done> EndAppend(Inode& inode, bool stored);
@@ -504,7 +504,7 @@ class Filesystem::Impl final : public SessionListener {
   void AwaitClosing(Inode& inode, uint64_t owner);
   LockWaitId WaitForLock(FileId file, Lock lock, std::function<void(Outcome<Done>)> done);
   void CancelLockWait(LockWaitId wait);
-  // Asks for a lock without waiting for who has it; recorded if granted.
+  // Asks for a lock without waiting for its holder; recorded if granted.
   Outcome<Done> AskForLock(Inode& inode, const Lock& lock);
   void RecordLock(Inode& inode, const Lock& lock);
   void GiveUpLock(Inode& inode, Lock lock);
@@ -604,7 +604,7 @@ class Filesystem::Impl final : public SessionListener {
   bool stopping_ = false;  // Guarded by timer_mutex_.
   std::thread timer_;
   std::thread follower_;
-  std::thread finisher_;  // Of what is watched.
+  std::thread finisher_;  // Handles what is watched.
   std::atomic<bool> started_{false};
   Status stop_status_;
 };

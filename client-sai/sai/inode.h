@@ -1,4 +1,4 @@
-// What a mount knows of one file or directory, and of those who have it open. Plain structs: the
+// What a mount knows of one file or directory, and of its open handles. Plain structs: the
 // rules live in Filesystem::Impl.
 #ifndef MOSA_CLIENT_SAI_SAI_INODE_H_
 #define MOSA_CLIENT_SAI_SAI_INODE_H_
@@ -76,13 +76,13 @@ struct UnconfirmedRecall {
   uint64_t session = 0;
 };
 
-// One system call appends: this mount has the lock of those who do until all of it has come.
+// One system call appends: this mount holds the appenders' lock until all of it has come.
 struct AppendHold {
   HandleId handle;
   uint64_t next_offset = 0;  // By which the kernel sends what follows.
   uint64_t end = 0;          // Where it goes.
   uint64_t bytes_left = 0;
-  uint64_t errors_before = 0;  // Of the inode.
+  uint64_t errors_before = 0;  // The inode's error count then.
   uint64_t session = 0;        // In which the lock was given.
   uint64_t data_version = 0;   // Then.
   Time until;                  // Nobody waits for the rest any longer.
@@ -100,18 +100,18 @@ struct Inode : Unsaved {
 
   const FileId file;
 
-  // Held, across calls to manager and nodes, by who changes bytes, size or layout. Recall threads
+  // Held, across calls to manager and nodes, while bytes, size or layout change. Recall threads
   // never take it. Lock order: io, then look, then mutex; never two inodes' at once.
   std::mutex io;
   // Guarded by io.
   std::optional<AppendHold> append_hold;
   bool partly_changed = false;  // Nodes are cutting or zeroing the file: some may have done so.
 
-  // Held by who asks the node what was stored through mappings, until its answer is noted here:
-  // what one look has found the next one does not find again.
+  // Held while the node is asked what was stored through mappings, until its answer is noted here:
+  // what one look has found the next does not find again.
   std::mutex look;
 
-  // Held by who gets the lock for appending again in a new session. Taken before mutex.
+  // Held while the lock for appending is taken again in a new session. Taken before mutex.
   std::mutex renewing;
 
   // Held briefly, never across a call.
@@ -131,10 +131,10 @@ struct Inode : Unsaved {
   uint64_t attributes_era = 0;  // The era in which they may be answered from here; 0: never.
   bool attributes_known = false;
 
-  uint32_t handles = 0;   // With those that are being opened.
+  uint32_t handles = 0;   // Includes those being opened.
   uint32_t removals = 0;  // Requests that may take its last name, and say that it is not open.
   uint32_t write_handles = 0;
-  uint32_t unclosed_writers = 0;  // Those of them that were not closed since they last wrote.
+  uint32_t unclosed_writers = 0;  // Those that were not closed since they last wrote.
   uint32_t cached_handles = 0;
   uint32_t passthrough_handles = 0;
   uint32_t passthrough_writers = 0;
@@ -163,7 +163,7 @@ struct Inode : Unsaved {
   bool told_held = false;  // It was told that we hold the file open though it may lose its name.
   std::optional<uint64_t> pages_version;  // data_version of the pages in the kernel's cache.
 
-  bool counts_readers = false;  // The manager wants to hear who has closed a read of it.
+  bool counts_readers = false;  // The manager wants to hear which client closed a read of it.
 
   std::shared_ptr<const DataAccess> access;
   uint64_t access_era = 0;
@@ -171,7 +171,7 @@ struct Inode : Unsaved {
   uint64_t access_version = 0;  // The data_version of its inline content.
   uint64_t own_changes = 0;     // Counts what of this mount's has become the manager's truth.
 
-  Unsaved committing;  // Being told to the manager; what comes meanwhile is the next commit's.
+  Unsaved committing;  // Being told to the manager; changes made meanwhile go into the next commit.
   // The whole content, while it is inline and written: `inline_ranges` of it by this mount since
   // the last commit, the rest as it was at `inline_version`.
   std::optional<std::string> inline_buffer;
@@ -187,13 +187,13 @@ struct Inode : Unsaved {
   uint32_t stores = 0;        // How many writes to nodes are under way; see BeginStore.
   bool fenced = false;        // Room is made elsewhere: none may begin.
   bool moves_inline = false;  // Puts inline content into objects; nobody else may store.
-  std::vector<UnconfirmedRecall> unconfirmed;  // Wait for those that are under way.
+  std::vector<UnconfirmedRecall> unconfirmed;  // They wait for the ones under way.
   std::vector<NodeId> full_nodes;              // Refused bytes in `buffer` for want of room.
-  Time kernel_modify_time;  // Of the object, as far as it is reported; passthrough only.
+  Time kernel_modify_time;  // The object's modify time, as far as it is reported; passthrough only.
   uint64_t kernel_allocated = 0;
   uint64_t kernel_stored_by = 0;  // The generation by which passthrough writers got the object.
   // Objects are being cut to this size, which the manager does not know yet; and how often that has
-  // begun. Whoever reads meanwhile finds the end there, and does not take what is gone for a hole.
+  // begun. Readers find the end there meanwhile, and do not take what is gone for a hole.
   std::optional<uint64_t> cutting_to;
   std::atomic<uint64_t> cuts = 0;
   uint64_t cut_by = 0;       // The generation by whose layout the objects were last cut.
@@ -205,9 +205,9 @@ struct Inode : Unsaved {
 
   std::map<NodeId, std::shared_ptr<LocalObject>> objects;
   bool wrote_locally = false;  // Through a descriptor since the last FinishLocalWrites.
-  ByteRange unannounced;       // Of that, what nodes that follow the file have not heard of.
+  ByteRange unannounced;       // The part that nodes following the file have not heard of.
 
-  Names names;                                  // Of directories.
+  Names names;                                  // Directories only.
   uint32_t posix_locks = 0;                     // Times a lock was granted since none was held.
   std::map<uint64_t, std::vector<Lock>> locks;  // Held, by owner.
   // Owners whose descriptor was closed, and when: the kernel says only some time after close(2) has
@@ -226,13 +226,13 @@ struct OpenFile {
   ObjectView view;                    // Self-locking.
   // Guarded by the inode's mutex.
   OpenMode mode;
-  bool uses_pages = false;              // Of the kernel's; counted in cached_handles.
+  bool uses_pages = false;              // The kernel's pages; counted in cached_handles.
   std::shared_ptr<LocalObject> object;  // Behind a passthrough descriptor.
   uint64_t errors_seen = 0;
   bool closed = false;  // Open for writing: a descriptor of it was closed since its last write.
   bool ended = false;   // The kernel has released it.
   ReadAhead read_ahead;
-  std::set<uint64_t> lock_owners;  // Who asked for POSIX locks through this handle.
+  std::set<uint64_t> lock_owners;  // Owners that asked for POSIX locks through this handle.
 };
 
 struct Listing {

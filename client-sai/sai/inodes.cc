@@ -81,7 +81,7 @@ void Filesystem::Impl::EvictIdle() {
       idle_.pop_front();
       const auto it = inodes_.find(file.value);
       if (it == inodes_.end()) continue;
-      // Who is about to use it has taken a reference under table_mutex_.
+      // Anyone about to use it has taken a reference under table_mutex_.
       if (it->second.use_count() > 1) {
         idle_.push_back(file);
         continue;
@@ -195,7 +195,7 @@ Outcome<Done> Filesystem::Impl::EnsureAttributes(Inode& inode) {
     if (inode.make_state == MakeState::kRefused) return inode.make_failure;
     if (inode.make_state != MakeState::kSent) return Done{};
     if (AttributesValid(inode)) return Done{};
-    // A directory that was removed here stays as it was, for who has it open or works in it.
+    // A directory removed here stays as it was, for those who have it open or work in it.
     if (inode.attributes.type == FileType::kDirectory && inode.attributes_known &&
         inode.attributes.link_count == 0)
       return Done{};
@@ -257,7 +257,7 @@ void Filesystem::Impl::RefreshFromKernelWrites(Inode& inode) {
     inode.modify_time = std::max(inode.attributes.birth_time, lease_.FromLocalWallTime(modified));
     inode.data_dirty = inode.needs_commit = inode.wrote_locally = true;
     inode.stored_by = OlderGeneration(inode.stored_by, inode.kernel_stored_by);
-    // Who has written is not known, nor whether he may keep them.
+    // It is not known which user wrote, nor whether he may keep them.
     if (WithoutPrivileges(inode.attributes.permissions) != inode.attributes.permissions)
       inode.must_lose_privileges = true;
     inode.allocated[node] = allocated;

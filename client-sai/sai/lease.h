@@ -81,7 +81,7 @@ class RecallLog {
   // Guarded by mutex_.
   std::array<Event, kEventsKept> events_;
   uint64_t next_ = 0;
-  uint64_t floor_ = 0;  // Of marks below it nothing is known.
+  uint64_t floor_ = 0;  // Nothing is known about marks below it.
 };
 
 }  // namespace mosa::sai

@@ -147,8 +147,8 @@ void Filesystem::Impl::NoteLockOwner(HandleId id, uint64_t owner) {
   handle->lock_owners.insert(owner);
 }
 
-// Whoever still has locks when a descriptor of theirs was closed either has another descriptor, or
-// is about to be released.
+// An owner that still has locks when a descriptor of it was closed has another descriptor, or is
+// about to be released.
 void Filesystem::Impl::NoteLockOwnersClosing(OpenFile& handle, uint64_t flushed_owner) {
   const Time now = clock_.Monotonic();
   const std::lock_guard lock(handle.inode->mutex);

@@ -294,7 +294,7 @@ Outcome<Done> Filesystem::Impl::RemoveOnce(FileId parent, const std::string& nam
   const std::optional<FileId> known = unsent ? unsent->file : KnownName(*inode, name);
   if (directory && known && known->value != 0)
     if (const InodePtr victim = Find(*known)) MOSA_RETURN_IF_FAILED(EnsureAllMade(*victim));
-  // Of a file that is not known nothing can be said; keeping its bytes a moment longer is safe.
+  // Nothing is known about an unknown file; keeping its bytes a moment longer is safe.
   const bool is_known = !directory && known && known->value != 0;
   const bool held = !directory && (!is_known || BeginRemoval(*known));
   const Mark mark = MarkNow();
@@ -458,7 +458,7 @@ MakeState Filesystem::Impl::FinishMake(Inode& inode, const Reply& reply, Mark ma
     directory->names.complete = false;
     directory->attributes_era = 0;
   } else if (directory->names.unsent.empty()) {
-    // Of several answers the last one that was given holds, and nobody knows which that is.
+    // The last of several answers holds, and nobody knows which that is.
     const bool certain = !recalls_.Happened(mark.log, parent);
     if (certain && directory->attributes_era != 0) directory->attributes = made->parent_attributes;
     if (!certain) directory->attributes_era = 0;

@@ -16,8 +16,8 @@
 
 namespace mosa::sai {
 
-// Of one open file. Thread-safe. Keeps two windows of 32 MiB, since reads ahead may come in any
-// order; those that are replaced stay mapped while somebody uses their bytes. All views of a
+// Views one open file. Thread-safe. Keeps two windows of 32 MiB, since reads ahead may come in any
+// order; replaced windows stay mapped while somebody uses their bytes. All views of a
 // process have at most 256 windows.
 class ObjectView {
  public:

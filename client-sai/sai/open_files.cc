@@ -1,4 +1,4 @@
-// Opening and closing: who has what open, by which right, and in which mode of the kernel's.
+// Opening and closing: which handles are open, by which right, and in which mode of the kernel's.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -118,7 +118,7 @@ Outcome<Filesystem::Impl::Fresh> Filesystem::Impl::AskFresh(Inode& inode, bool w
   // The content is in the objects already, and the manager is being told.
   if (inode.moves_inline && inode.access && !inode.access->is_inline) fresh.access = inode.access;
   // The answer may be older than what this mount has changed, or heard of, meanwhile: then what is
-  // known stays, for who works by it, and is asked for anew.
+  // known stays, for those who work by it, and is asked for anew.
   const bool outdated =
       inode.own_changes != own_changes || recalls_.HappenedForeign(mark.log, inode.file);
   if (!outdated || !inode.access) KeepAccess(inode, fresh.access, mark, version);

@@ -31,11 +31,11 @@ constexpr int kRefusedReadsMax = 4;
 // Mapping costs more than it saves when less is read.
 constexpr size_t kMappedBytesMin = 64 << 10;
 
-// A stream waits for the slowest of the nodes that it comes from: enough is on its way from each of
-// the others meanwhile.
+// A stream waits for the slowest of the nodes that it comes from: meanwhile enough is on its way
+// from each of the others.
 constexpr uint64_t kWindowBytesPerNode = 8 << 20;
-// Of one file at once, if it lies on one node. Of more nodes less each: several connections between
-// the same hosts take bandwidth from each other, not from others, and wait for each other's losses.
+// Fetches of one file at once, if it lies on one node. With more nodes, fewer each: connections
+// between the same hosts take bandwidth from each other and wait for each other's losses.
 constexpr uint64_t kFetchesAtOnce = 4;
 
 // From how many nodes a file comes, beside each other.

@@ -15,7 +15,7 @@ namespace {
 
 constexpr Duration kTimerEvery = Milliseconds(100);
 constexpr uint64_t kFileIdsLow = 256;
-// Less than the manager's patience with who does not answer a recall; a node that does not answer
+// Less than the manager's patience with a recall that is not answered; a node that does not answer
 // is dead by then, and the requests that wait for it are over.
 constexpr Duration kPagesWaitMax = Seconds(6);
 // How soon a file is named again that the kernel did not know; doubles.
@@ -165,7 +165,7 @@ void Filesystem::Impl::DropEverything() {
 void Filesystem::Impl::SendUnsent(const std::vector<FileId>& files) {
   for (const FileId file : files) {
     const InodePtr inode = Find(file);
-    // A refusal is kept in the inode, for those who have it open.
+    // A refusal is kept in the inode, for open handles.
     if (inode && !EnsureMade(*inode).ok()) stats_.Add(Counter::kErrors);
   }
 }
@@ -308,7 +308,7 @@ void Filesystem::Impl::Recall(const RecallPush& push, const InodePtr& inode, uin
   };
   DropPages(push.file, dropped, [this, known, recall](bool in_time) {
     if (!in_time) {
-      // What is left of the pages is not to be kept by who opens the file next.
+      // The next opener of the file must not keep what is left of the pages.
       const std::lock_guard lock(known->mutex);
       known->pages_version.reset();
     }

@@ -644,7 +644,7 @@ TEST(Names, TheKernelForgetsThemOnceThoughOthersGoOnChangingADirectory) {
     EXPECT_EQ(look(std::to_string(i + 1)).entry_valid, Duration{});
   }
   EXPECT_EQ(cluster.a().notifier().entries - before, 1u);
-  // Of another directory it keeps them, and is told when these change.
+  // It keeps those of another directory, and is told when they change.
   ASSERT_TRUE(Ok(cluster.a().MakeDirectory("/e")));
   const FileId other = *cluster.a().Find("/e");
   EXPECT_GT(cluster.a().fs().Lookup(other, "x")->entry_valid, Duration{});

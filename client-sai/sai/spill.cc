@@ -199,7 +199,7 @@ Outcome<ByteRange> Filesystem::Impl::HoleIn(Inode& inode, const DataAccess& acce
     auto begin = HoleBegin(inode, piece);
     if (!begin.ok()) return begin.failure();
     if (*begin < piece.range.end) return HoleFrom(inode, access.layout, *begin);
-    // Whoever stored there took the room.
+    // The client that stored there took the room.
     const std::lock_guard lock(inode.mutex);
     inode.pages.Add(piece.range);
   }

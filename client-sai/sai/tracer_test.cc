@@ -161,7 +161,7 @@ TEST_F(TracerTest, HasWhatIsNotedAfterTheAnswerThatEndsIt) {
   EXPECT_EQ(std::count_if(trace.records.begin(), trace.records.end(),
                           [](const TraceRecord& record) { return record.handle == 7; }),
             1);
-  // Who takes too long is counted.
+  // A caller that takes too long is counted.
   ASSERT_TRUE(tracer_.Start(Into("b")).ok());
   use = std::make_unique<Tracer::Use>(tracer_);
   ASSERT_TRUE(End());

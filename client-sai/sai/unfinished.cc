@@ -1,9 +1,9 @@
 // The end of an open file, and what comes after it: a program that has mapped an object by
-// passthrough stores into it without this mount seeing it, also when its descriptor is closed long
-// since; and a commit may fail when nobody is left who could try again.
+// passthrough stores into it without this mount seeing it, even long after its descriptor was
+// closed; and a commit may fail when no program is left to try again.
 //
-// Who is at it is known of the kernel by the node (nobody can have a lease on what somebody can
-// write), and what was stored by comparing the bytes with what they were at the last look.
+// The node knows from the kernel whether a program is still at it (no lease is given on a file that
+// somebody can write); comparing the bytes with those of the last look shows what was stored.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
@@ -284,7 +284,7 @@ void Filesystem::Impl::EndHandle(OpenFile& handle) {
       inode->pages.Clear();
       inode->allocated.clear();
       inode->allocated_known = false;
-      // What could not be stored was reported, and nobody is left who could try again.
+      // What could not be stored was reported, and no program is left to try again.
       inode->inline_buffer.reset();
       inode->inline_ranges.Clear();
       static_cast<Unsaved&>(*inode) = {};
@@ -358,7 +358,7 @@ bool Filesystem::Impl::LookAt(const WatchedFiles::Due& due) {
   Drain(inode);
   const Outcome<Done> committed = Commit(inode, false);
   if (!committed.ok()) {
-    // Who still has it open is told at the close.
+    // A program that still has it open is told at the close.
     if (!due.keeps || MayBeTriedAgain(committed.failure())) return false;
     if (!IsGone(committed.failure())) NoteUnsaved(inode, committed.failure());
     return true;

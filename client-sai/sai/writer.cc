@@ -295,8 +295,8 @@ Outcome<AccessPtr> Filesystem::Impl::Bind(Inode& inode, uint64_t size_bytes) {
   }
 }
 
-// What of a bound file's inline content has to go to its objects: all of it, with this mount's own
-// bytes on top, or those alone if another mount has moved the rest. From its binding on nobody's
+// Which part of a bound file's inline content must go to its objects: all of it, with this mount's
+// own bytes on top, or those alone if another mount has moved the rest. Once it is bound, nobody's
 // inline content can change any more.
 void Filesystem::Impl::MoveInlineToObjects(Inode& inode, const DataAccess& access,
                                            std::string* content, std::vector<ByteRange>* ranges) {

@@ -35,7 +35,7 @@ class TaskNames {
     uint64_t start_ticks = 0;
     std::string command;
     uint32_t session = 0;
-    std::optional<std::string> variable;  // Of the process or its nearest ancestor that has it.
+    std::optional<std::string> variable;  // From the process or its nearest ancestor that has it.
     std::chrono::steady_clock::time_point checked;
     Process AsProcess() const;
   };

@@ -1,5 +1,5 @@
-// A queue of trace events from one thread to the one that writes them, without locks: who asks for
-// a file's bytes never waits for the trace. What finds no room is dropped and counted.
+// A queue of trace events from one thread to the one that writes them, without locks: a request for
+// a file's bytes never waits for the trace. An event that finds no room is dropped and counted.
 #ifndef MOSA_CLIENT_SAI_TRACE_TRACE_RING_H_
 #define MOSA_CLIENT_SAI_TRACE_TRACE_RING_H_
 
@@ -69,7 +69,7 @@ class TraceRing {
   };
 
   void CopyIn(uint64_t at, const void* from, size_t size) {
-    if (size == 0) return;  // Of an empty text, `from` may be null.
+    if (size == 0) return;  // `from` may be null for an empty text.
     const size_t place = at % kBytes;
     const size_t first = std::min(size, kBytes - place);
     std::memcpy(bytes_.get() + place, from, first);

@@ -21,14 +21,14 @@ namespace mosa::sai {
 namespace {
 
 constexpr std::chrono::milliseconds kDrainEvery{20};
-// Who starts a trace holds the lock of the mount's root.
+// The process that starts a trace holds the lock of the mount's root.
 constexpr std::chrono::seconds kOpenMax{2};
 constexpr Duration kBlockEvery = Milliseconds(500);
-// Who is served longer than that when a trace ends is not in it.
+// A request served longer than that when a trace ends is not in it.
 constexpr Duration kUsesEndMax = Seconds(1);
 constexpr size_t kBlockBytes = size_t{1} << 17;
 static_assert(kBlockBytes < kTraceBlockBytesMax);
-// At the limit all are forgotten, and written again when they are next met.
+// At the limit all are forgotten, and written again when next met.
 constexpr size_t kNamesMax = 1'000'000;
 
 std::string FileName(const Tracer::Options& options) {
@@ -245,7 +245,7 @@ bool Tracer::Open(const Options& options) {
             : options.cold ? ", passthrough off, no pages kept"
                            : ", passthrough off");
   } else {
-    running_ = false;  // Who is refused may try again at once.
+    running_ = false;  // A refused caller may try again at once.
   }
   opened_ = made;
   changed_.notify_all();
@@ -349,7 +349,7 @@ void Tracer::Drain() {
   const Duration to_manager_time = mount_.TraceTime() - clock_.Monotonic();
   uint64_t dropped = ringless_.exchange(0, std::memory_order_relaxed);
   for (const std::shared_ptr<Ring>& ring : rings_) {
-    // Only what is there now: who pushes as fast as this pops must not keep it here.
+    // Only what is there now: a thread that pushes as fast as this pops must not keep it here.
     for (size_t i = 0; i < Ring::kBytes / sizeof(TraceEvent); ++i) {
       auto popped = ring->Pop();
       if (!popped) break;

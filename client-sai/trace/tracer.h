@@ -56,7 +56,7 @@ class Tracer {
     std::string host;
     std::string mount_point;
     bool light = false;
-    bool cold = false;      // Of a full trace: whoever opens a file finds none of its pages kept.
+    bool cold = false;      // Full traces only: no open finds pages of the file kept.
     std::string file = {};  // Its name there; HOST.trace unless one is given.
   };
 
@@ -82,8 +82,8 @@ class Tracer {
   // What the last Start or Stop was refused for, or nothing: "refused" of StatusJson().
   void NoteRefusal(const Status& refusal);
 
-  // For as long as a request is served that is noted after its answer: who has the answer may end
-  // the trace before that.
+  // For as long as a request is served that is noted after its answer: the caller that has the
+  // answer may end the trace before that.
   class Use {
    public:
     explicit Use(Tracer& tracer) : tracer_(tracer.on() ? &tracer : nullptr) {
@@ -108,7 +108,7 @@ class Tracer {
   void Note(TraceEvent event, std::string_view text = {});
   // An open, create, flush or unlink by thread `pid`, which must not have ended yet.
   struct Process {
-    uint32_t pid = 0;  // Of all its threads.
+    uint32_t pid = 0;  // Shared by all its threads.
     uint64_t start = 0;
     std::string text;  // As in the record.
   };
@@ -162,7 +162,7 @@ class Tracer {
   std::thread writer_;        // Guarded by control_mutex_.
 
   mutable std::mutex mutex_;         // Held briefly; after control_mutex_.
-  std::condition_variable wake_;     // Of the writer.
+  std::condition_variable wake_;     // Wakes the writer.
   std::condition_variable changed_;  // `opened_` or `running_` has.
   bool ending_ = false;              // Guarded by mutex_, as what follows.
   bool running_ = false;             // The writer.
@@ -174,7 +174,7 @@ class Tracer {
   std::string refused_;
   TraceFoot foot_;  // As far as it is written.
 
-  // Of the writer's thread.
+  // Used only by the writer thread.
   UniqueFd file_;
   TraceBlock block_;
   std::vector<std::shared_ptr<Ring>> rings_;

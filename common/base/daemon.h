@@ -20,7 +20,7 @@ namespace mosa {
 // it, and each thread has an arena.
 void TuneMalloc(int kept_bytes);
 
-// Blocks SIGTERM, SIGINT and `more`, so that only who waits for them (sigwait, signalfd) gets them,
+// Blocks SIGTERM, SIGINT and `more`, so that only a waiting thread (sigwait, signalfd) gets them,
 // and ignores SIGPIPE. Returns what is blocked.
 sigset_t BlockEndSignals(std::initializer_list<int> more = {});
 

@@ -86,7 +86,7 @@ void DurationTable::Visit(const Visitor& visit) const {
     for (size_t peer = 0; peer < row_peers_; ++peer) {
       const DurationHistogram* const histogram =
           rows_[RowOf(ClassId{kind}, PeerId{peer})].load(std::memory_order_acquire);
-      // Who became known meanwhile is shown next time.
+      // A peer that became known meanwhile is shown next time.
       const bool others = peer == row_peers_ - 1;
       if (histogram == nullptr || (!others && peer >= peers.size())) continue;
       const DurationCounts counts = histogram->Read();

@@ -63,7 +63,7 @@ class DurationTable {
   void Add(ClassId kind, PeerId peer, Duration duration);
 
   bool is_logged() const { return log_ != nullptr && log_->on(); }
-  // Of a request that was begun while is_logged, its record.
+  // The record of a request that began while is_logged.
   struct Logged {
     Span span;
     Time begin;  // Monotonic.

@@ -29,7 +29,7 @@ constexpr size_t kBlockRecords = 16 << 10;  // 1 MiB.
 
 thread_local SpanContext current_span;
 
-// Of a sequence whose start is random for each thread (Steele et al., "SplitMix", OOPSLA 2014).
+// Makes ids in a sequence with a random start per thread (Steele et al., "SplitMix", OOPSLA 2014).
 uint64_t NewId() {
   thread_local uint64_t state = [] {
     uint64_t seed = 0;

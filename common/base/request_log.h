@@ -1,14 +1,14 @@
-// RequestLog: one record of each request that a daemon is through with, while somebody wants them:
-// when, how long, of which class and peer, how many bytes, and on behalf of which request of which
-// daemon.
+// RequestLog: one record for each request that a daemon has finished, while somebody wants them:
+// when, how long, its class and peer, how many bytes, and for which request of which daemon it
+// was made.
 //
-// Who asks hands on a SpanContext: the id of the whole (its trace: what one call of a program
-// caused, on all hosts) and of the part that asks (its span). Within a process it goes along with
-// the thread (CurrentSpan). Without a log there are no ids: nothing is made, and nothing is sent.
+// A caller passes on a SpanContext: the id of the whole (its trace: what one call of a program
+// caused, on all hosts) and of the part that asks (its span). Within a process it travels with the
+// thread (CurrentSpan). Without a log there are no ids: nothing is made, and nothing is sent.
 //
 // A thread puts its records into a ring of its own, 64 KiB that it keeps until it ends; one thread
-// writes all rings to the file, and does all that a disk can delay. What finds its ring full, or
-// the file at its limit, is dropped and counted. While no log is written a request costs one load.
+// writes all rings to the file and does everything that a disk can delay. A record is dropped and
+// counted if its ring is full, or the file at its limit. With no log, a request costs one load.
 #ifndef MOSA_COMMON_BASE_REQUEST_LOG_H_
 #define MOSA_COMMON_BASE_REQUEST_LOG_H_
 
@@ -52,7 +52,7 @@ class ScopedSpan {
   const SpanContext before_;
 };
 
-// The task, for who runs it elsewhere, on behalf of what the calling thread works for.
+// The task, to be run elsewhere on behalf of what the calling thread works for.
 std::function<void()> InThisSpan(std::function<void()> task);
 
 // A part of a trace that is under way.
@@ -69,7 +69,7 @@ class RequestLog {
     std::string directory;
     std::string component;  // "manager", "storage" or "mount".
     std::string host;
-    // Two million requests: who reads the file has all of them in memory.
+    // Two million requests: a reader of the file has all of them in memory.
     uint64_t file_bytes_max = uint64_t{128} << 20;
     // What is left of the disk for others, of one that is smaller than 20 GiB 5 %.
     uint64_t free_bytes_min = uint64_t{1} << 30;
@@ -96,8 +96,8 @@ class RequestLog {
   // InvalidArgument if it is no absolute path, or longer than a system takes.
   static Status CheckDirectory(std::string_view directory);
   // Has a file of its own made in the directory, which nobody else can read: once `state` is not
-  // busy any more it is, or a fault says why not. Who names the directory may lack the daemon's
-  // rights: only one as of OpenPrivateDirectory will do. InvalidArgument of a directory that cannot
+  // busy any more it is, or a fault says why not. The caller that names the directory may lack the
+  // daemon's rights: only one as of OpenPrivateDirectory will do. InvalidArgument if it cannot
   // be; FailedPrecondition if a log is written already. Waits for no disk, as Stop.
   Status Start(const Options& options);
   // Ends it, if one is written: once `state` is not busy any more the file is whole.
@@ -125,12 +125,12 @@ class RequestLog {
   Status WriteBytes(std::string_view bytes);
   void DropUnread();
 
-  const uint64_t number_;  // Of this log among those that the process has ever had.
+  const uint64_t number_;  // Numbers this log among all that the process has ever had.
   std::atomic<bool> on_ = false;
   std::atomic<bool> is_ring_filling_ = false;  // The writer is not to wait longer.
   std::atomic<uint64_t> dropped_ = 0;
 
-  std::mutex control_mutex_;  // Before mutex_. Who begins it.
+  std::mutex control_mutex_;  // Before mutex_. Held while a log is begun.
   std::thread writer_;        // Guarded by control_mutex_.
 
   mutable std::mutex mutex_;
@@ -141,7 +141,7 @@ class RequestLog {
   bool ending_ = false;
   State state_;
 
-  // Of the writer's thread.
+  // Used only by the writer thread.
   UniqueFd file_;
   std::vector<size_t> peers_written_;
   std::vector<RequestRecord> drained_;

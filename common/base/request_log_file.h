@@ -49,7 +49,7 @@ std::string EncodeEnd(uint64_t records, uint64_t dropped);
 
 struct LoggedRequest {
   RequestRecord record;
-  Time begin;  // Of day, by the clock of who wrote it.
+  Time begin;  // Time of day, by the writer's clock.
   std::string name;
   std::string peer;
 };

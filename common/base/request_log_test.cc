@@ -1,5 +1,5 @@
-// What a log of requests has when it is read again: all that was added, by whom and on behalf of
-// what; of a file that is cut anywhere, what is before the cut.
+// What a log of requests has when it is read again: all that was added, by which daemon and on
+// behalf of what; for a file that is cut anywhere, what is before the cut.
 #include "common/base/request_log.h"
 
 #include <sys/resource.h>

@@ -32,7 +32,7 @@ class SocketAddress {
 
 // InvalidArgument if `text` is not HOST:PORT; Unavailable if the host has no address.
 Result<SocketAddress> ResolveAddress(std::string_view text);
-// Of a socket's own end, and of the other one.
+// The address of a socket's own end, and of the other end.
 Result<std::string> LocalAddress(int socket);
 Result<std::string> PeerAddress(int socket);
 

@@ -6,8 +6,8 @@
 
 namespace mosa {
 
-// For a TCP socket that carries files' bytes, before it connects or listens (who is accepted
-// inherits). Small messages leave at once, and a congestion control that paces (bbr) is exchanged
+// For a TCP socket that carries files' bytes, before it connects or listens (accepted sockets
+// inherit). Small messages leave at once, and a congestion control that paces (bbr) is exchanged
 // for one that does not (cubic, or reno where that is not allowed): bytes come in bursts that wait
 // for their reader, and what bbr takes for the path's rate is the reader's. Over fast links reads
 // are three times as fast. Where the machine uses another algorithm (cubic, dctcp) it stays.

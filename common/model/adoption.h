@@ -30,7 +30,7 @@ struct AsideFile {
 };
 
 struct AdoptOutcome {
-  std::string path;     // Of the file that was made; empty if none was.
+  std::string path;     // The file that was made; empty if none was.
   std::string refusal;  // Why nothing was done; empty if it was.
   bool operator==(const AdoptOutcome&) const = default;
 };

@@ -26,7 +26,7 @@ struct Attributes {
   uint32_t link_count = 0;
   uint32_t device = 0;  // st_rdev of device files.
   uint64_t size_bytes =
-      0;  // Of a symlink: the length of its target. Of a directory: its number of entries.
+      0;  // A symlink's is the length of its target, a directory's its number of entries.
   uint64_t allocated_bytes = 0;  // What the file occupies; st_blocks * 512.
   Time access_time;
   Time modify_time;

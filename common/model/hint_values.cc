@@ -15,7 +15,7 @@ constexpr std::string_view kUserPrefix = "user.";
 constexpr std::string_view kHintPrefix = "user.mosa.";
 constexpr uint64_t kPatternChunkBytes = uint64_t{1} << 20;
 constexpr size_t kGroupBytesMax = 200;
-// Of what people gave, in a message.
+// Limit on what people gave, when a message repeats it.
 constexpr size_t kRepeatedBytesMax = 256;
 
 constexpr std::array<std::string_view, 4> kReadOnlyNames = {"hints", "layout", "location",

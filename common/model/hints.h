@@ -13,7 +13,7 @@
 
 namespace mosa {
 
-// Who said it; of several the later of this list wins.
+// Who set it; if several did, the later one in this list wins.
 enum class HintSource : uint8_t {
   kDefault = 1,  // Nobody.
   kPattern,      // Hint `pattern`, which stands for others.
@@ -30,7 +30,7 @@ struct ExplainedHint {
   bool operator==(const ExplainedHint&) const = default;
 };
 
-// Of a path: what holds for the file that is there, or for one that would be made there now.
+// Explains a path: what holds for the file that is there, or for one that would be made there now.
 struct HintExplanation {
   bool exists = false;
   std::vector<ExplainedHint> hints;  // All there are, by name.

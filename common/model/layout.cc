@@ -78,7 +78,7 @@ void Layout::Relocate(uint64_t begin, uint64_t end, Segment to) {
   MOSA_CHECK(bound() && chunk_bytes > 0 && begin < end);
   std::vector<Segment> result;
   const auto add = [&](Segment segment) {
-    // Of one stripe position, what goes on on the same nodes is one segment.
+    // One stripe position that goes on on the same nodes is one segment.
     const bool continues = !result.empty() && segment.width == 1 && result.back().width == 1 &&
                            segment.nodes == result.back().nodes;
     if (!continues) result.push_back(std::move(segment));

@@ -1,6 +1,6 @@
 // What a client asks of the manager and what it is told: one struct per operation, used alike by
 // the wire (proto/convert), the manager's core, the SAI and the predictor. Plain values; the
-// comments say what is true, not who does it.
+// comments say what is true, not which part does it.
 //
 // Idempotence: every request has a RequestId; a request that changes something is answered from the
 // recorded reply when it comes again. File ids of new files are chosen by the client out of a range
@@ -79,7 +79,7 @@ struct Entry {
 struct DataAccess {
   Layout layout;
   bool may_write = false;
-  Time expires;  // Of the capability.
+  Time expires;  // When the capability expires.
   std::string
       capability;  // Opaque to clients; sealed by the manager's shell, shown to storage nodes.
   // The bytes are `inline_data` (filled by the manager's shell from its store), not in objects,
@@ -100,7 +100,7 @@ struct DataAccess {
   // `replicas=auto` the most that there may be, and the reply to AwaitCopies says how many.
   uint32_t close_copies = 1;
   // Counts the changes of where the file's bytes go (bind, promote, relocate, unbind, fence); 0
-  // before the first. Whoever stores by this layout names it in its commit.
+  // before the first. Any client that stores by this layout names it in its commit.
   uint64_t generation = 0;
   // What this client was to store by an older generation is no part of the file any more, and must
   // not be stored by this one: others may have written there since.
@@ -170,13 +170,13 @@ struct MakeRequest {
 struct MakeReply {
   Entry entry;
   Attributes parent_attributes;
-  // Of a regular file, bound or not. Of a directory, only `inline_bytes_max` and
+  // Set for a regular file, bound or not. For a directory, only `inline_bytes_max` and
   // `layout.chunk_bytes` mean something: what files made in it will have.
   std::optional<DataAccess> access;
   // The session holds the delegation of the new directory, or, when no directory was made, of the
   // parent.
   bool delegated = false;
-  bool counts_readers = false;  // As of OpenReply.
+  bool counts_readers = false;  // As in OpenReply.
   bool operator==(const MakeReply&) const = default;
 };
 
@@ -265,7 +265,7 @@ struct OpenRequest {
 struct OpenReply {
   Attributes attributes;
   DataAccess access;
-  bool counts_readers = false;  // Who has closed a read of the file is to be told (ReleaseRequest).
+  bool counts_readers = false;  // Tell the manager who closes a read (ReleaseRequest).
   bool operator==(const OpenReply&) const = default;
 };
 
@@ -311,7 +311,7 @@ struct CommitRequest {
   struct NodeBytes {
     NodeId node;
     uint64_t allocated_bytes = 0;  // What the file's object occupies there now.
-    uint64_t consumed_bytes = 0;   // Of the client's grant on that node since the last report.
+    uint64_t consumed_bytes = 0;   // Used of the client's grant there since the last report.
     bool operator==(const NodeBytes&) const = default;
   };
   FileId file;
@@ -330,7 +330,7 @@ struct CommitRequest {
   // The data_version that `inline_data` rests on: if the file has another one by now, the commit is
   // refused with kAborted, for the bytes of another writer would be lost.
   std::optional<uint64_t> based_on_version;
-  // The content that was inline is in the objects now: by whom the file is frozen for this.
+  // The content that was inline is in the objects now, says the client that froze the file for it.
   bool inline_moved = false;
   // For what is reported as stored in objects: the oldest layout generation by which any of it was
   // stored. Refused with kStale if what was stored by that generation is not part of the file: its
@@ -361,7 +361,7 @@ struct GrantRequest {
 struct GrantReply {
   uint64_t granted_bytes = 0;  // Added to what the client held; 0 when the node is full.
   uint64_t free_bytes = 0;     // What the node has left for anybody after this grant.
-  uint64_t limit_bytes = 0;    // Of the node; both are 0 while it is not live.
+  uint64_t limit_bytes = 0;    // The node's limit; both are 0 while it is not live.
   bool operator==(const GrantReply&) const = default;
 };
 

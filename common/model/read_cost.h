@@ -15,9 +15,9 @@
 
 namespace mosa {
 
-// Of one question.
+// Limits on one question.
 inline constexpr size_t kReadSetsMax = 10'000;
-inline constexpr size_t kReadPathsMax = 10'000;        // Of all sets together.
+inline constexpr size_t kReadPathsMax = 10'000;        // All sets together.
 inline constexpr size_t kReadAnswersMax = 1'000'000;   // Sets times hosts.
 inline constexpr size_t kReadAddendsMax = 10'000'000;  // Paths of all sets times hosts.
 // Nodes that the layouts of its files name, each for each position and copy. The files behind the
@@ -39,12 +39,12 @@ struct ReadCost {
 };
 
 struct HostReadCost {
-  uint32_t host = 0;  // Of the answer's hosts, from 0.
+  uint32_t host = 0;  // Index into the answer's hosts, from 0.
   ReadCost cost;
   bool operator==(const HostReadCost&) const = default;
 };
 struct ReadSetCost {
-  // Of the set's first file that cannot be read; kArgumentTooBig: by itself it might be answered.
+  // The set's first file that cannot be read; kArgumentTooBig: the set alone might be answered.
   std::optional<Failure> failure;
   std::vector<HostReadCost> hosts;  // Every host, best first; equal ones in the answer's order.
   bool operator==(const ReadSetCost&) const = default;

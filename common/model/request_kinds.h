@@ -1,4 +1,4 @@
-// Classes of envelopes, for those who measure how long these take: by their first request, and
+// Classes of envelopes, for measuring how long these take: by their first request, and
 // whether others came with it. Envelopes that wait for a lock are a class of their own, since they
 // are held until others let go of it, which is not service.
 #ifndef MOSA_COMMON_MODEL_REQUEST_KINDS_H_

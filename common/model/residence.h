@@ -19,7 +19,7 @@ namespace mosa {
 
 struct ResidenceRow {
   std::string name;  // The class: "read", "fuse.open", "manager.lookup".
-  std::string peer;  // Whom it was asked by, or of whom; empty where that does not matter.
+  std::string peer;  // Asked by it, or asked of it; empty where that does not matter.
   DurationCounts times;
   bool operator==(const ResidenceRow&) const = default;
 };
@@ -65,7 +65,7 @@ enum class RequestLogOrder : uint8_t { kNone, kBegin, kEnd };
 struct ResidenceQuery {
   uint64_t query = 0;
   RequestLogOrder log_order = RequestLogOrder::kNone;
-  std::string log_directory = {};  // Of the daemon's host.
+  std::string log_directory = {};  // On the daemon's host.
   bool operator==(const ResidenceQuery&) const = default;
 };
 inline constexpr size_t kResidenceBytesMax = size_t{4} << 20;

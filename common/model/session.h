@@ -92,8 +92,8 @@ struct SessionReady {
   FileIdRangeReply file_ids;
   uint64_t chunk_bytes_default = 0;
   uint64_t inline_bytes_max = 0;
-  std::string bulk_key = {};  // Of the session: BulkIdentity. Filled in by the manager's shell.
-  bool bulk_tls = false;      // The bulk plane is encrypted. As well.
+  std::string bulk_key = {};  // The session's: BulkIdentity. Filled in by the manager's shell.
+  bool bulk_tls = false;      // The bulk plane is encrypted. Filled in by the shell too.
   uint64_t era = 0;  // The number of the session: of two sessions the later one has the higher.
   // The replies to requests of the client's earlier sessions are still known: one that comes again
   // does not run twice. If not, only what may run twice can be repeated.
@@ -101,7 +101,7 @@ struct SessionReady {
   bool operator==(const SessionReady&) const = default;
 };
 
-// Who a client is on the bulk plane. The key is a secret that the manager has given to the session;
+// A client's identity on the bulk plane. The key is a secret that the manager gave to the session;
 // nodes derive it from the cluster's capability key (proto/convert/bulk_hello.h).
 struct BulkIdentity {
   ClientId client;
@@ -138,11 +138,11 @@ struct ReplyEnvelope {
 // makes and commits that belong before it. A recall that is not answered within 10 s ends the
 // session.
 enum class RecallKind : uint8_t {
-  kEntries = 1,  // Of directories: entries and attributes. A delegation of it is given up: deferred
-                 // makes are sent first.
-  kFile,         // Of all else: attributes, layout and bytes.
+  kEntries = 1,  // Directories: entries and attributes. A delegation is given up: deferred makes
+                 // are sent first.
+  kFile,         // Other files: attributes, layout and bytes.
   kAccess,       // The layout alone, and the right to store by it: done when no store by it is
-                 // under way. Whoever has the file open hears it.
+                 // under way. Everyone who has the file open hears it.
 };
 struct RecallPush {
   RecallId recall;

@@ -38,8 +38,8 @@ struct UnstagedFiles {
   uint64_t files = 0;
   uint64_t bytes = 0;
   std::vector<UnstagedFile> first;  // At most as many as were asked for, ascending by id.
-  uint64_t kept_files = 0;          // Of lifetime=keep, also those that are elsewhere as well.
-  uint64_t all_files = 0;           // Whatever their lifetime is.
+  uint64_t kept_files = 0;          // With lifetime=keep, also if they are elsewhere too.
+  uint64_t all_files = 0;           // Whatever their lifetime.
   uint64_t all_bytes = 0;
   bool operator==(const UnstagedFiles&) const = default;
 };

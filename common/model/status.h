@@ -24,7 +24,7 @@ struct CopyStatus {
   NodeId node;
   State state = State::kWaiting;
   uint64_t copied_bytes = 0;
-  std::string why;  // Of kWaiting and kFailed.
+  std::string why;  // For kWaiting and kFailed.
   bool operator==(const CopyStatus&) const = default;
 };
 
@@ -78,8 +78,8 @@ struct FileStatus {
   std::string damage{};  // Which damaged bytes no copy can replace; empty if there are none.
   std::string task;
   std::vector<std::pair<NodeId, uint64_t>> allocated_bytes;  // Per node.
-  uint32_t copies_wanted = 1;                                // With the first; `layout` is its.
-  uint32_t copies_valid = 0;                                 // Of the byte that has the fewest.
+  uint32_t copies_wanted = 1;                                // Includes the first, of `layout`.
+  uint32_t copies_valid = 0;                                 // At the byte that has the fewest.
   std::vector<CopyStatus> copies;                            // Ascending by node.
   std::string copies_missing;  // Why not all have a node; empty if they have.
   bool operator==(const FileStatus&) const = default;

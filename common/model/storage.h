@@ -50,7 +50,7 @@ struct AsideObject {
 struct NodeRegistration {
   std::string name;
   std::string
-      cluster_name;  // Of the object directory; empty for a fresh one. A mismatch is refused.
+      cluster_name;  // As the object directory says; empty for a fresh one. A mismatch is refused.
   uint64_t incarnation =
       0;  // Random, kept in the object directory: another number means that the old bytes are gone.
   std::string address;
@@ -59,7 +59,7 @@ struct NodeRegistration {
   uint64_t limit_bytes = 0;
   uint64_t used_bytes = 0;
   std::vector<FileId> objects;
-  std::vector<HeldSize> sizes;  // Of these, in their order; or empty: the node does not say.
+  std::vector<HeldSize> sizes;  // Sizes of `objects`, in order; or empty: the node does not say.
   std::vector<AsideObject> aside;
   bool operator==(const NodeRegistration&) const = default;
 };
@@ -90,7 +90,7 @@ struct BulkUse {
   uint64_t unproven_max = 0;
   uint64_t threads = 0;  // That serve a request, or have just done so.
   uint64_t threads_max = 0;
-  uint64_t buffer_bytes = 0;  // Of requests under way.
+  uint64_t buffer_bytes = 0;  // Held by requests under way.
   uint64_t buffer_bytes_max = 0;
   uint64_t turned_away = 0;  // Since the start: refused or closed because a limit was reached.
   bool operator==(const BulkUse&) const = default;
@@ -124,7 +124,7 @@ struct DropObjectsOrder {
   bool operator==(const DropObjectsOrder&) const = default;
 };
 
-// A source that holds a copy which is being made itself. What it has counts for who copies it only
+// A source that holds a copy which is being made itself. What it has counts for its copiers only
 // once it has settled that by this order or a later one: by an older one, even if it is done, it
 // may have fetched other parts of the file.
 struct CopyRelay {
@@ -139,14 +139,14 @@ struct CopyRelay {
 struct CopyOrder {
   FileId file;
   uint64_t order = 0;         // Grows with each order of the manager; the reports repeat it.
-  uint64_t data_version = 0;  // Of the file when ordered; the reports repeat it.
-  uint64_t size_bytes = 0;    // Of the file: nothing beyond it is to be kept. No bound if `follow`.
+  uint64_t data_version = 0;  // The file's when ordered; the reports repeat it.
+  uint64_t size_bytes = 0;    // The file's: nothing beyond it is to be kept. No bound if `follow`.
   // The file is still being written: what there is is fetched, and more as it comes, and `done` is
   // not reported. A later order without `follow` ends it.
   bool follow = false;
-  Layout sources;                  // Of one copy: where to fetch each byte.
-  std::vector<NodeAddress> nodes;  // Those named in `sources`.
-  std::vector<CopyRelay> relays;   // Of these; all others hold what is fetched there already.
+  Layout sources;                  // Layout of one copy: where to fetch each byte.
+  std::vector<NodeAddress> nodes;  // The ones named in `sources`.
+  std::vector<CopyRelay> relays;   // Relays among them; the others hold those bytes already.
   uint64_t epoch = 0;              // For the capabilities by which the sources are read.
   // Sources without a committed byte of the file: an object that is absent there is a hole. On any
   // other source, but a relay, its absence is a loss.
@@ -181,8 +181,8 @@ struct CopyReport {
   uint64_t order = 0;
   uint64_t data_version = 0;
   uint64_t copied_bytes = 0;     // Present and equal so far.
-  uint64_t fetched_bytes = 0;    // Of these, over the network.
-  uint64_t allocated_bytes = 0;  // Of the object now.
+  uint64_t fetched_bytes = 0;    // The part that came over the network.
+  uint64_t allocated_bytes = 0;  // What the object occupies now.
   // Every block was compared and is equal, at a moment when the source was sealed and, if it is
   // itself a copy, had completed an order for the same data_version.
   bool done = false;
@@ -201,8 +201,8 @@ struct Capability {
   ClientId client;
   bool may_write = false;
   Time expires;
-  uint64_t era = 0;         // Of the client's session (SessionReady); 0: a node's.
-  uint64_t generation = 0;  // Of the file's layout (DataAccess).
+  uint64_t era = 0;         // Era of the client's session (SessionReady); 0: a node's.
+  uint64_t generation = 0;  // The file layout's (DataAccess).
   uint64_t epoch = 0;       // How often a node has come with a new incarnation so far.
   bool operator==(const Capability&) const = default;
 };

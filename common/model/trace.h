@@ -26,12 +26,12 @@ inline constexpr size_t kTraceHeadBytes = 1536;
 inline constexpr size_t kTraceFootBytes = 512;
 inline constexpr size_t kTraceBlockHeadBytes = 12;
 inline constexpr size_t kTraceBlockBytesMax = size_t{1} << 20;
-// Of a run, in memory: about 3 GB.
+// Limit for one run, in memory: about 3 GB.
 inline constexpr size_t kTraceRecordsMax = 20'000'000;
 
 enum class TraceKind : uint8_t {
   kOpen = 1,  // `text` is the task, NUL, the command's name.
-  kCreate,    // The same of a file that was made by it.
+  kCreate,    // The same for a file that the open made.
   kRead,      // `size_bytes` is what was read.
   kWrite,
   kFlush,     // close(2) of one descriptor; `text` as of an open.
@@ -55,9 +55,9 @@ struct TraceRecord {
   TraceKind kind = TraceKind::kOpen;
   uint8_t flags = 0;
   FileId file;
-  uint64_t handle = 0;      // Of one open; never used twice by a mount.
-  uint64_t offset = 0;      // Of a read or write.
-  uint64_t size_bytes = 0;  // Of a read or write; of the file at an open, flush, close, truncate.
+  uint64_t handle = 0;      // Identifies one open; a mount never uses it twice.
+  uint64_t offset = 0;      // For a read or write.
+  uint64_t size_bytes = 0;  // Read or written; the file's at an open, flush, close or truncate.
   Time start;               // In the manager's time base.
   Time end;
   FileId parent;
@@ -83,7 +83,7 @@ struct TraceFoot {
   std::string reason;    // "stopped"; else why it holds less than it should.
   uint64_t records = 0;  // In the file.
   uint64_t dropped = 0;  // Lost because they came faster than they were written.
-  uint64_t bytes = 0;    // Of the whole file.
+  uint64_t bytes = 0;    // Size of the whole file.
   uint64_t stats = 0;    // How often attributes were asked for,
   uint64_t lookups = 0;  // and names.
   bool operator==(const TraceFoot&) const = default;
@@ -117,8 +117,8 @@ struct TraceFile {
   std::string fault;
 };
 
-// What of the file is whole. Whole blocks of at most `records_max` records together; that there are
-// more is a fault. InvalidArgument: it is no trace, or of another version.
+// Parses the whole blocks of a file, at most `records_max` records in all; more than that is an
+// error. InvalidArgument: it is no trace, or one of another version.
 Result<TraceFile> ParseTrace(std::string_view bytes, size_t records_max = kTraceRecordsMax);
 
 }  // namespace mosa

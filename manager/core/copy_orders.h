@@ -1,4 +1,4 @@
-// Which nodes have been ordered to copy which files, how far they are, and who waits for its turn.
+// Which nodes have been ordered to copy which files, how far they are, and which wait for a turn.
 // Only bookkeeping: what is to be ordered is decided elsewhere (state_copies.cc). Not durable:
 // after a restart of the manager, or of a node's stream, orders are given again.
 //
@@ -44,7 +44,7 @@ class CopyOrders {
  public:
   // What the node was ordered, or nothing.
   const CopyTask* Find(FileId file, NodeId node) const;
-  // Of a file, by node; empty if there are none.
+  // A file's tasks, by node; empty if there are none.
   const std::map<NodeId, CopyTask>& Of(FileId file) const;
 
   // True if the node has room for one more order, or works on one for this file.

@@ -190,7 +190,7 @@ TEST_F(CoreAutoCopies, TheSameForecastAgainReviewsNothing) {
   EXPECT_TRUE(reviews(3));
 }
 
-// The command is part of the stream: who replays that decides the same.
+// The command is part of the stream: a core that replays it decides the same.
 TEST_F(CoreAutoCopies, WithTheSameForecastAnotherCoreDecidesTheSame) {
   struct Played {
     std::string writes, notes;

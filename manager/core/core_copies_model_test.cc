@@ -22,17 +22,17 @@ namespace {
 constexpr uint64_t kMiB = 1 << 20;
 constexpr uint32_t kNodes = 5;
 
-// A storage node as the manager cannot see it: which version of each position of a file it has.
+// What it has not is zeroes to readers. Orders and reports are heard in their order, but late.
 // What it has not is zeroes to who asks. Orders and reports are heard in their order, but late.
 struct ModelNode {
   bool up = true;
   bool mute = false;  // Its stream stands, but no heartbeat comes.
   uint64_t incarnation = 7;
   std::map<std::pair<FileId, size_t>, uint64_t> versions;
-  std::set<std::pair<FileId, size_t>> damaged;  // Of these, found by its scrubber.
+  std::set<std::pair<FileId, size_t>> damaged;  // Found by its scrubber.
   std::map<FileId, CopyOrder> orders;
-  std::set<FileId> completed;                   // Of `orders`.
-  std::set<std::pair<FileId, size_t>> settled;  // Of these, positions that others may count on.
+  std::set<FileId> completed;                   // The ones in `orders`.
+  std::set<std::pair<FileId, size_t>> settled;  // Positions that others may count on.
   std::deque<NodeOrder> inbox;
   std::deque<CopyReport> outbox;
 };

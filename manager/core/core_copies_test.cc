@@ -189,7 +189,7 @@ TEST_F(CoreCopies, ANodeThatComesBackEmptyGetsThemAgain) {
   EXPECT_EQ(Readers(f), (std::vector<NodeId>{second, nodes_[0]}));
 }
 
-// Who opens a file for writing and writes nothing has changed nothing.
+// A client that opens a file for writing and writes nothing has changed nothing.
 TEST_F(CoreCopies, AValidCopyFollowsNobodyWhoHasOlderBytes) {
   const FileId f = MakeOpen("f", "3", "eager");
   Commit(f);

@@ -1,4 +1,4 @@
-// Where copies lie and who fetches them from whom.
+// Where copies lie and which node fetches them from which.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

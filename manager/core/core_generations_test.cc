@@ -192,7 +192,7 @@ TEST_F(CoreGenerations, SurviveARestart) {
   EXPECT_EQ(Refused(kAnna, CommitOf(f, before)), ErrorReason::kStale);
 }
 
-// Nobody knows any more who has touched the file since its session expired.
+// Nobody knows any more which client has touched the file since its session expired.
 TEST_F(CoreGenerations, AWriterThatWasAwayBeforeARestartIsFenced) {
   const FileId f = MakeCopied("1");
   const DataAccess before = Open(kAnna, f, true);

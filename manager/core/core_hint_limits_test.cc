@@ -42,7 +42,7 @@ class CoreHintLimits : public CoreFixture {
     InodeRecord record = *Decode<InodeRecord>(InodeKey(file), value);
     record.hints = hints;
     record.copies.clear();
-    record.objects.clear();  // Of each it knew less.
+    record.objects.clear();  // It knew less about each.
     value = Encode(record);
     // It knew nothing of copies, generations, and whether copies may differ.
     value.resize(value.size() - sizeof(uint32_t) - 2 * sizeof(uint64_t) - 1 - sizeof(uint32_t));
@@ -225,7 +225,7 @@ TEST_F(CoreHintLimits, AReaderThatHasTheObjectOpenElsewhereKeepsAnEmptyFileWhere
   ASSERT_TRUE(Answered(kAnna, freeze));
   EXPECT_EQ(Refused(kAnna, hint), ErrorReason::kBusy);
   EXPECT_EQ(NodesOf(file), std::vector<NodeId>{n2});
-  // The freeze went with the answer; who has closed the file is in nobody's way.
+  // The freeze went with the answer; a client that has closed the file is in nobody's way.
   EXPECT_EQ(std::get<Failure>(Call1(kAnna, hint)).code, StatusCode::kAborted);
   Call1(kAnna, FreezeRequest{file});
   Ok<EmptyReply>(kAnna, hint);

@@ -112,7 +112,7 @@ TEST_F(CoreHints, AFilesOwnHintWinsOverARuleAndThatOverItsDirectory) {
   SetHint(f, "stripe_width", "4");
   EXPECT_EQ(Explained("/d/f", "stripe_width"), "4<5:");
   EXPECT_EQ(Explained("/d/f", "ack"), "2<4:/d/*");
-  // Of paths that do not exist, through directories that do not either.
+  // Paths that do not exist, through directories that do not either.
   AddRule("/d/new", {{"replicas", "2"}});
   EXPECT_EQ(Explained("/d/new/x/y", "replicas"), "2<3:/d/new");
   EXPECT_EQ(Explained("/d/new/x/y", "lifetime"), "temporary<3:/d");

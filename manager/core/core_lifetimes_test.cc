@@ -49,7 +49,7 @@ class CoreLifetimes : public CoreFixture {
     ConfirmAll();
     return std::holds_alternative<EntryReply>(Call1(kAnna, LookupRequest{kRootFile, name}));
   }
-  // Who is asked answers; Ben has open what he is asked about.
+  // Clients that are asked answer; Ben has open what he is asked about.
   void ConfirmOpenAtBens() {
     for (int round = 0; round < 4; ++round) {
       Confirm(kAnna);
@@ -177,7 +177,7 @@ TEST_F(CoreLifetimes, WhoGivesAFileAnotherNameKeepsIt) {
   EXPECT_TRUE(IsThere("g"));
 }
 
-// ---- who has it open
+// ---- which clients have it open
 
 TEST_F(CoreLifetimes, AFileThatIsOpenAnywhereStaysUntilItIsClosed) {
   Start(kBen, {.node_name = "n2"});

@@ -106,7 +106,7 @@ TEST_F(CoreLimits, AFileThatDoesNotFitInlineIsToBeGivenObjects) {
   ASSERT_NE(failure, nullptr);
   EXPECT_EQ(failure->code, StatusCode::kFailedPrecondition);
   EXPECT_EQ(failure->reason, ErrorReason::kNoSpace);
-  // Who asks hears that there is no room inline any more, and what is inline stays so.
+  // The caller hears that there is no room inline any more, and what is inline stays so.
   EXPECT_EQ(Ok<OpenReply>(kAnna, OpenRequest{second, true}).access.inline_bytes_max, 0U);
   EXPECT_EQ(Ok<OpenReply>(kAnna, OpenRequest{first, true}).access.inline_bytes_max, 15'000U);
   Ok<BindReply>(kAnna, BindRequest{second, 15'000});

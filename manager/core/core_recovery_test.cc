@@ -332,7 +332,7 @@ class CoreAdoption : public CoreRecovery {
     ADD_FAILURE() << "nobody lets go";
     return {};
   }
-  // Whoever may make names in the root may make this one.
+  // Any user who may make names in the root may make this one.
   FileId MakeOwned(const std::string& name, FileType type, uint32_t uid, uint32_t permissions) {
     MakeRequest make = MakeOf(kAnna, kRootFile, name, type);
     make.uid = uid;

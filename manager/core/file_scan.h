@@ -1,5 +1,5 @@
 // FileScan: a question about all files, answered in pieces. Looking at millions of files at once
-// would keep everybody waiting, so who asks goes on between other commands
+// would keep everybody waiting, so the asker goes on between other commands
 // (ManagerCore::ContinueScan). What changes meanwhile may be seen as it was or as it is.
 #ifndef MOSA_MANAGER_CORE_FILE_SCAN_H_
 #define MOSA_MANAGER_CORE_FILE_SCAN_H_

@@ -1,4 +1,4 @@
-// HintRules: what is said about paths before there are files. Of the rules that match a path, the
+// HintRules: what is said about paths before there are files. If several rules match a path, the
 // most specific one that speaks of a hint wins; among equals one of the maker's own beats one for
 // everybody, and then the later one wins. One owner, one thread.
 //
@@ -23,8 +23,8 @@
 namespace mosa::manager {
 
 inline constexpr size_t kHintRulesMax = 65'536;
-inline constexpr size_t kWildRulesMax = 256;  // Of those: with "*", "?" or "[".
-// Of either, those of one user who may change only what is his own.
+inline constexpr size_t kWildRulesMax = 256;  // How many of those may have "*", "?" or "[".
+// Per-user limits on both, for a user who may change only what is his own.
 inline constexpr size_t kRulesPerOwnerMax = 16'384;
 inline constexpr size_t kWildRulesPerOwnerMax = 64;
 

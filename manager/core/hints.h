@@ -18,12 +18,12 @@ namespace mosa::manager {
 struct Hint {
   std::string value;
   HintSource source = HintSource::kOwn;
-  // Of kDirectory: the directory's id in decimal digits, or nothing if it was not written down. Of
-  // kRule: the rule's glob.
+  // With kDirectory: the directory's id in decimal digits, or nothing if that was not recorded.
+  // With kRule: the rule's glob.
   std::string origin{};
   bool operator==(const Hint&) const = default;
 };
-// By name, without prefix. What a file has is kept in one string, since most files of a directory
+// By name, without prefix. A file's hints are kept in one string, since most files of a directory
 // share it. Besides the hints that people set there is "group", which SettleGroup adds.
 using Hints = std::map<std::string, Hint, std::less<>>;
 std::string EncodeHints(const Hints& hints);

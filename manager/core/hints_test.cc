@@ -153,7 +153,7 @@ TEST(Hints, ComeToPlacementChunksAndWhetherBytesMayStayInline) {
   EXPECT_FALSE(Evaluate({{"replicas", {"1"}}}, defaults).may_be_inline);
 }
 
-// What `hints` come to, as "name=value<source" of those that are not defaults.
+// What `hints` come to, as "name=value<source", without defaults.
 std::string Say(const Hints& hints) {
   std::string text;
   for (const ExplainedHint& hint : Explain(hints, {"stripe", 1 << 20, 0})) {

@@ -136,7 +136,7 @@ void LockTable::GrantWaiters(FileLocks& locks, std::vector<Waiting>& granted) {
   }
 }
 
-// Follows "waits for" from those who hold what `lock` conflicts with; coming back to the asker
+// Follows "waits for" from the holders that `lock` conflicts with; coming back to the asker
 // means that nobody could ever go on.
 bool LockTable::WouldDeadlock(FileId file, ClientId client, const Lock& lock) const {
   using Owner = std::pair<ClientId, uint64_t>;

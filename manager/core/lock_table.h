@@ -1,8 +1,8 @@
 // Advisory locks: POSIX byte ranges and flock locks, in two spaces that do not see each other.
 //
-// Who holds is (client, owner). Ranges of one holder never overlap: a new one replaces what it
+// A holder is (client, owner). Ranges of one holder never overlap: a new one replaces what it
 // covers, splits what it cuts and joins what it touches. Waiters are granted in the order in which
-// they came, as soon as nobody holds what they conflict with. One owner, one thread.
+// they came, as soon as nobody holds anything that conflicts. One owner, one thread.
 #ifndef MOSA_MANAGER_CORE_LOCK_TABLE_H_
 #define MOSA_MANAGER_CORE_LOCK_TABLE_H_
 
@@ -32,7 +32,7 @@ class LockTable {
     bool operator==(const Waiting&) const = default;
   };
 
-  // Who prevents `lock` of `client`, if anyone does.
+  // The lock that prevents `lock` of `client`, if there is one.
   std::optional<Lock> ConflictWith(FileId file, ClientId client, const Lock& lock) const;
   // Locks or unlocks. With `wait`, a lock in conflict is kept as waiting under that request, unless
   // the wait could never end (kDeadlock, POSIX ranges only). Waiters that can go on are appended to
@@ -77,7 +77,7 @@ class LockTable {
   bool WouldDeadlock(FileId file, ClientId client, const Lock& lock) const;
 
   std::map<FileId, FileLocks> files_;
-  std::map<ClientId, size_t> held_by_;  // Without those who hold none.
+  std::map<ClientId, size_t> held_by_;  // Without clients that hold none.
   size_t held_ = 0;
 };
 

@@ -118,7 +118,7 @@ struct BeginWorkflow {
   std::string run;
   Asker asker{};  // Whose run it is from now on.
 };
-struct EndTask {  // Of a run that has begun.
+struct EndTask {  // Ends a task of a run that has begun.
   std::string task;
   bool succeeded = false;
   Asker asker{};
@@ -139,7 +139,7 @@ struct MarkStaged {
   Asker asker{};
 };
 // How many copies pay among so many nodes: from now on what `replicas=auto` comes to, whatever was
-// said of this number before. Not durable: who knows it says it again to a new core, before the
+// said of this number before. Not durable: it must be said again to a new core, before the
 // first other command, or else the rule holds.
 struct SetCopiesForecast {
   uint32_t nodes = 0;
@@ -162,7 +162,7 @@ struct Tick {};  // Time has passed: expire leases, declare nodes silent, end th
 struct Stalled {
   Duration time;
 };
-// How full the directory of the durable image is. Not durable: who looks at it says it again.
+// How full the directory of the durable image is. Not durable: it must be said again.
 struct SetStorePressure {
   uint64_t used_bytes = 0;
   uint64_t limit_bytes = 0;  // Growth is refused from there on.
@@ -223,8 +223,8 @@ using mosa::SessionStatus;
 
 // What the shell seals into the capabilities that it adds to replies.
 struct CapabilityTerms {
-  uint64_t era = 0;    // Of the client's session.
-  uint64_t epoch = 0;  // Of the nodes' incarnations.
+  uint64_t era = 0;    // Era of the client's session.
+  uint64_t epoch = 0;  // Epoch of the nodes' incarnations.
 };
 
 class ManagerCore {

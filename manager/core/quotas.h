@@ -37,7 +37,7 @@ struct Amounts {
 
 struct QuotaOptions {
   Amounts all = {kNoLimit, kNoLimit, kNoLimit};
-  // For each user but root, who is bound by `all` only.
+  // For each user but root, to whom only `all` applies.
   Amounts per_user = {kNoLimit, kNoLimit, kNoLimit};
 };
 

@@ -47,7 +47,7 @@ class Writer {
   }
   void Require(bool) {}
   bool ok() const { return true; }
-  // Of the record that is visited.
+  // The version of the record that is visited.
   uint8_t version() const { return kRecordVersion; }
   std::string Take() {
     bytes_.resize(size_);

@@ -73,7 +73,7 @@ struct InodeRecord {
   std::string task;
   std::string hints;  // EncodeHints().
   std::string symlink_target;
-  Layout layout;                    // Of the first copy.
+  Layout layout;                    // Layout of the first copy.
   std::vector<NodeObject> objects;  // Ascending by node.
   // By segment, copy by copy without the first; empty if there are no others.
   std::vector<std::vector<CopyCell>> copies;
@@ -85,7 +85,7 @@ struct InodeRecord {
   uint64_t inline_valid_bytes = 0;
   NodeId inline_node;
   ClientId uncommitted_by;  // The session that made it and has not committed it yet, or 0.
-  uint64_t generation = 0;  // Of the layout, and the oldest one whose stores still count.
+  uint64_t generation = 0;  // The layout's, and the oldest one whose stores still count.
   uint64_t kept_since = 0;
   bool operator==(const InodeRecord&) const = default;
 };
@@ -162,7 +162,7 @@ struct CountersRecord {
   bool operator==(const CountersRecord&) const = default;
 };
 
-// Of a file that goes by itself: somebody has read it, or (reader 0) it is to go.
+// For a file that is removed by itself: somebody has read it, or (reader 0) it is to go.
 struct ReaderRecord {
   bool counts = false;  // Nobody need say any more that its task succeeded.
   bool operator==(const ReaderRecord&) const = default;

@@ -82,7 +82,7 @@ class Recovery {
 // A file put together from what nodes hold of it.
 struct JoinedParts {
   Layout layout;               // One copy.
-  uint64_t size_bytes = 0;     // Of the longest part.
+  uint64_t size_bytes = 0;     // Size of the longest part.
   std::vector<NodeId> unused;  // Nodes whose part repeats bytes of the others: other copies.
 };
 // Puts parts at disjoint places together: each byte is on the node that has data there. Parts that

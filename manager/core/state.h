@@ -202,7 +202,7 @@ struct ManagerCore::State {
   Result<PlacementPlan> PlaceSegment(const Inode& inode, const EffectiveHints& hints,
                                      PlacementRequest request) const;
   Status Bind(FileId file, Inode& inode, uint64_t first_bytes);
-  // Who has frozen the file; null if nobody has.
+  // The freeze of the file; null if nobody has frozen it.
   Freeze* FreezeOf(FileId file);
   // For the actor; the caller's reply waits until nobody stores by the layout any more.
   std::optional<Failure> FreezeFor(FileId file);
@@ -296,10 +296,10 @@ struct ManagerCore::State {
   FileId DirectoryOf(const Inode& inode) const;
   std::vector<ExplainedHint> ExplainedHintsOf(const Inode& inode) const;
   void NameOrigins(std::vector<ExplainedHint>& hints) const;
-  // Of replicas=auto: what it comes to for a file of that size.
+  // With replicas=auto: notes how many copies a file of that size gets.
   void NoteCopies(std::vector<ExplainedHint>& hints, std::optional<uint64_t> size_bytes) const;
-  // Without the "/" at the end, so that a name can be put behind one: the root is "". Of one that
-  // is longer than the kernel takes only the end, behind "/...".
+  // Without the "/" at the end, so that a name can be put behind one: the root is "". A path longer
+  // than the kernel takes is cut to its end, behind "/...".
   std::string PathOf(FileId directory) const;
   // Where a rule may settle what is made, makes are not deferred: recalls the delegations of such
   // directories, all that lie in `within`, or those where one rule does (true if there are none).
@@ -332,7 +332,7 @@ struct ManagerCore::State {
   void RecheckDue(FileId file);
   void NoteHolder(FileId file, ClientId client, bool holds_open);
   void CheckDue();
-  // Asks those who may have the file open, if nobody is known to.
+  // Asks clients that may have the file open, if none is known to.
   bool MayReclaim(FileId file);
   bool FindName(FileId file);
 
@@ -351,7 +351,7 @@ struct ManagerCore::State {
   Reply Apply(const RecallDoneRequest& request);
   void AnswerLocks(const std::vector<LockTable::Waiting>& waiting, const Reply& reply);
 
-  // ---- copies: what is wanted, and who has what (state_copies.cc)
+  // ---- copies: what is wanted, and which node has what (state_copies.cc)
   void ReviewCopiesLater(FileId file, const Inode& inode);
   void RunCopyReviews();
   void ReviewCopies(FileId file);
@@ -407,7 +407,7 @@ struct ManagerCore::State {
   void NoteHealed(NodeId node, FileId file);
   void ExplainCopies(FileId file, const Inode& inode, AwaitCopiesReply& reply) const;
 
-  // ---- copies: orders, reports, and who waits (state_copy_orders.cc)
+  // ---- copies: orders, reports, and waiters (state_copy_orders.cc)
   void OrderCopies(FileId file, const Inode& inode, bool eagerly);
   bool MayOrderCopy(FileId file, const Inode& inode, NodeId target, bool follow);
   bool Answers(NodeId node) const;
@@ -494,7 +494,7 @@ struct ManagerCore::State {
   // ---- constant
   const ManagerOptions options_;
 
-  // ---- sums, which outlive who counts in them
+  // ---- sums, which outlive their contributors
   uint64_t waiting_bytes_ = 0, reply_log_bytes_ = 0;
 
   // ---- durable
@@ -513,7 +513,7 @@ struct ManagerCore::State {
   HintRules rules_;
   Recovery recovery_;
   std::map<std::string, Group, std::less<>> groups_;
-  std::map<FileId, Lifetime> lifetimes_;  // Of those with one name and a lifetime but `keep`.
+  std::map<FileId, Lifetime> lifetimes_;  // Files with one name and a lifetime other than `keep`.
   Runs runs_;
   absl::btree_map<FileId, uint64_t> staged_;  // The data_version that was copied out.
 
@@ -535,9 +535,9 @@ struct ManagerCore::State {
   // Objects that nodes have registered shorter than their files ask, and what each has.
   std::map<NodeId, std::map<FileId, uint64_t>> cut_objects_;
   WriterFences fences_;
-  std::map<FileId, std::set<ClientId>> orphans_;      // Without names; who has them open.
+  std::map<FileId, std::set<ClientId>> orphans_;      // Without names; clients that have them open.
   std::set<FileId> due_;                              // To be reclaimed when nobody has them open.
-  std::set<FileId> due_checks_;                       // Of these somebody may have let go.
+  std::set<FileId> due_checks_;                       // Those that somebody may have let go.
   std::map<FileId, std::set<FileId>> due_delegated_;  // By the directory that is recalled.
   std::map<uint64_t, std::set<FileId>> waiting_reads_;  // By reader that does not count yet.
   std::map<FileId, uint64_t> staging_;  // The same, while mounts are asked whether they write.
@@ -549,7 +549,7 @@ struct ManagerCore::State {
   std::map<FileId, std::set<std::pair<ClientId, RecallId>>> recalls_by_file_;
   uint64_t last_recall_ = 0;
   std::map<FileId, std::set<uint32_t>> far_interest_;
-  std::vector<ClientId> slots_;  // Who has which; ClientId{0}: free or retired.
+  std::vector<ClientId> slots_;  // Who holds which; ClientId{0}: free or retired.
   uint64_t live_slots_ = 0;      // Bits of slots 0 to 63 that someone has.
   uint64_t retired_slots_ = 0;   // Bits that may still stand in inodes, and mean nothing.
   std::map<FileId, std::deque<Waiter>> parked_;
@@ -577,7 +577,7 @@ struct ManagerCore::State {
   std::vector<std::pair<size_t, FileId>> promised_;
   bool changed_ = false;
   std::set<FileId> touched_;
-  // Of these only the layout, or who may store by it; true: the reply waits for those.
+  // Only their layout changed, or who may store by it; true: the reply waits for those.
   std::map<FileId, bool> access_changed_;
   std::set<FileId> orphan_checks_;
   std::set<FileId> dirty_;

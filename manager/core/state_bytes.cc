@@ -82,7 +82,7 @@ DataAccess ManagerCore::State::AccessTo(FileId file, const Inode& inode, bool ma
   if (may_write) MarkMayDiffer(file);
   const Freeze* freeze = FreezeOf(file);
   access.frozen = freeze && freeze->holder != actor().start.client;
-  // Who writes stores in the first copy only.
+  // Writers store in the first copy only.
   access.layout = may_write ? LayoutOf(inode) : ReaderLayoutOf(inode);
   access.may_write = may_write;
   access.expires = now_ + options_.capability_lifetime;
@@ -92,14 +92,14 @@ DataAccess ManagerCore::State::AccessTo(FileId file, const Inode& inode, bool ma
     access.empty_nodes = EmptyNodesOf(inode, access.layout);
     access.is_inline = inode.bytes->is_inline;
     access.inline_valid_bytes = inode.bytes->inline_valid_bytes;
-    // What another copy has is of no use to who stores in the first.
+    // What another copy has is of no use to a client that stores in the first.
     access.lost = UncoveredNode(inode, /*count_silent=*/false).has_value() ||
                   (may_write && IsFirstCopyLost(inode));
   }
   const EffectiveHints hints = HintsOf(inode);
   if (hints.replicas != 1) {
     uint32_t copies = CopiesOf(file, inode, hints);
-    // What it comes to is known when the file is closed: who closes asks then (CopiesAwaited).
+    // What it comes to is known when the file is closed: the closer asks then (CopiesAwaited).
     if (hints.replicas == 0)
       copies = std::max(copies, MostCopies(copies_forecast_, CountStayingNodes()));
     access.copied_eagerly = hints.copied_eagerly;
@@ -184,9 +184,9 @@ void ManagerCore::State::CloseWrite(Session& session, FileId file) {
 
 // ---- binding
 
-// Of an untagged placement's file that every node is to have when its close returns, the first copy
+// If every node is to have a file of an untagged placement when its close returns, the first copy
 // is best on the writer's own node, whose link then carries the file once, to the first node of a
-// chain. Of a stripe it would carry all but the own part, and that of the others back as well.
+// chain. For a stripe it would carry all but its own part, and the others' parts back as well.
 bool ManagerCore::State::GoesOutToAll(const EffectiveHints& hints) const {
   if (hints.settles_placement || hints.width_asked || !hints.copied_eagerly ||
       hints.close_copies != 0)
@@ -300,7 +300,7 @@ std::optional<Failure> ManagerCore::State::FreezeFor(FileId file) {
                   fmt::format("another client is settling where the bytes of file {} go: try again "
                               "in a moment",
                               file.value));
-  // Who was asked for the same freeze before may have said already that its kernel has it open.
+  // A client asked for the same freeze before may have said already that its kernel has it open.
   freezes_[file] = {asker, now_ + kFreezeMax, freeze && freeze->pinned};
   access_changed_[file] = true;
   return std::nullopt;

@@ -1,4 +1,4 @@
-// Copies beyond the first: who is to have them, who has them, and what takes the first one's place.
+// Copies beyond the first: which nodes are to have them and which do, and what replaces the first.
 //
 // Whatever may matter to a file's copies (it was bound, written, closed; a hint, a node, the room
 // has changed) only notes that the file is to be reviewed. A review looks at everything afresh and
@@ -425,7 +425,7 @@ bool ManagerCore::State::PromoteCopies(FileId file, Inode& inode) {
     }
     CloseUp(bytes.copies[i], segment.width);
   }
-  // Nobody who is heard writes: whoever stored where the bytes were does so no longer.
+  // No client that is heard writes: one that stored where the bytes were does so no longer.
   if (promoted) FenceWriters(file, inode, {});
   // For a node that is no longer first anywhere, the cells' versions say what it has.
   const std::vector<NodeId> firsts = LayoutOf(inode).Nodes();
@@ -441,7 +441,7 @@ bool ManagerCore::State::PromoteCopies(FileId file, Inode& inode) {
   return promoted;
 }
 
-// ---- who is to have copies
+// ---- which nodes are to have copies
 
 bool ManagerCore::State::PlanCells(FileId file, Inode& inode, uint32_t wanted) {
   FileBytes& bytes = *inode.bytes;
@@ -476,7 +476,7 @@ bool ManagerCore::State::DropCells(FileBytes& bytes, const Inode& inode, size_t 
   const uint32_t enough = std::max(std::min(wanted, CountStayingNodes()), 1U);
   for (size_t position = 0; position < width; ++position) {
     uint32_t staying = Stays(first.nodes[position]) ? 1 : 0;
-    uint32_t safe = staying;  // Of these, those that have all.
+    uint32_t safe = staying;  // Nodes among them that have everything.
     for (size_t c = position; c < cells.size(); c += width) {
       if (!Stays(cells[c].node)) continue;
       ++staying;
@@ -591,7 +591,7 @@ void ManagerCore::State::KeepCells(FileBytes& bytes, const std::vector<Segment>&
 
 // ---- objects that nothing names any more
 
-// Who reads by an older layout would take a hole for zeroes: first they let go of it.
+// A reader with an older layout would take a hole for zeroes: first such readers let go of it.
 void ManagerCore::State::FindLeftovers(FileId file, FileBytes& bytes) {
   const std::set<NodeId> named = NamedNodes(bytes);
   std::erase_if(bytes.objects,

@@ -16,14 +16,14 @@ constexpr Duration kFullFor = Seconds(60);
 constexpr Duration kFailedFor = Seconds(5);
 constexpr Duration kCancelArrivesWithin = Seconds(10);
 constexpr size_t kFailureBytesMax = 500;
-// So much of a file is sent to everybody by the one who has it.
+// So much of a file is sent to everybody by the single node that has it.
 constexpr uint64_t kSentByOneBytesMax = 256 << 10;
 
 }  // namespace
 
 // ---- orders
 
-// Who copies is known before anybody is ordered to: of a stripe that is rotated over the same
+// All copying nodes are known before any is ordered to copy: if a stripe is rotated over the same
 // nodes, they fetch from one another.
 void ManagerCore::State::OrderCopies(FileId file, const Inode& inode, bool eagerly) {
   const FileBytes& bytes = *inode.bytes;
@@ -101,7 +101,7 @@ bool ManagerCore::State::MayOrderCopy(FileId file, const Inode& inode, NodeId ta
   const FileBytes& bytes = *inode.bytes;
   const CopyTask* task = copy_.orders.Find(file, target);
   if (!Answers(target)) {
-    // Of one that is silent nothing counts: what it fetches from may go meanwhile.
+    // Nothing counts at a silent target: what it fetches from may go meanwhile.
     if (task && task->running()) EndCopyTask(file, target);
     return false;
   }
@@ -130,7 +130,7 @@ bool ManagerCore::State::Answers(NodeId id) const {
 }
 
 // Where the owner of a cell is to fetch it: where it does already, if it still can; else from a
-// copy before it that is there, or is being made by one of those who are `copying`. Copies of a
+// copy before it that is there, or is being made by one of the `copying` nodes. Copies of a
 // position are a chain that begins with the first one, so that no two wait for one another for the
 // same bytes.
 NodeId ManagerCore::State::SourceFor(const Inode& inode, const CopyPlace& place,
@@ -154,8 +154,8 @@ NodeId ManagerCore::State::SourceFor(const Inode& inode, const CopyPlace& place,
   const auto usable = [&](size_t c) {
     if (has_it(c)) return true;
     if (c >= own || !relayed || !copying.contains(cells[c].node)) return false;
-    // Who has all that was committed must not get older bytes, or none, instead: it may have to
-    // take the first one's place.
+    // A node that has all that was committed must not get older bytes, or none: it may have to take
+    // the first one's place.
     return HoldsLastCommit(inode, cells[c]) || !HoldsLastCommit(inode, cells[own]);
   };
   if (place.current == primary && primary_has_it) return place.current;
@@ -386,7 +386,7 @@ AwaitCopiesReply ManagerCore::State::CopiesReply(FileId file, const Inode& inode
     reply.copied_bytes += std::min(copied, kFileBytesMax);
     reply.more = reply.more || (!has_all && MayGetCopy(file, node));
   }
-  // Who is to have copies is not settled before the review.
+  // Which nodes are to have copies is not settled before the review.
   reply.more = reply.more || copy_.reviews.contains(file);
   return reply;
 }

@@ -13,7 +13,7 @@ namespace {
 
 constexpr size_t kRequestsPerEnvelopeMax = 4096;
 constexpr size_t kPendingPerSessionMax = 16384;
-// Of one client: twice as many as may wait.
+// Per client: twice as many as may wait.
 constexpr size_t kRecordedRepliesMax = 2 * kPendingPerSessionMax;
 // What the replies of one envelope may take, about: they leave as one message.
 constexpr size_t kReplyBytesMax = size_t{32} << 20;

@@ -323,7 +323,7 @@ void ManagerCore::State::RememberAnchor(const EffectiveHints& hints, const Place
   effects_.writes.Put(GroupKey(group->first), Encode(GroupRecord{*plan.anchor}));
 }
 
-// Of a freshly loaded image: how many files are in each group. One without files is none.
+// Counts, for a freshly loaded image, how many files are in each group. One without files is none.
 void ManagerCore::State::CountGroups() {
   std::map<uint32_t, std::string> group_of_hints;
   for (const auto& [file, inode] : inodes_) {

@@ -90,7 +90,7 @@ bool ManagerCore::State::CountsReaders(FileId file) const {
   return found != lifetimes_.end() && found->second.readers_wanted > 0;
 }
 
-// Of a freshly loaded image; nothing is reclaimed before the grace is over.
+// For a freshly loaded image; nothing is reclaimed before the grace is over.
 void ManagerCore::State::FinishLifetimes() {
   for (auto entry = lifetimes_.begin(); entry != lifetimes_.end();) {
     auto& [file, lifetime] = *entry;
@@ -272,7 +272,7 @@ bool ManagerCore::State::MayReclaim(FileId file) {
   Inode& inode = *Find(file);
   Lifetime& lifetime = lifetimes_.at(file);
   if (write_opens_.contains(file) || uncommitted_.contains(file) || !FindName(file)) return false;
-  // Who makes files in the directory may be about to open this one.
+  // A client that makes files in the directory may be about to open this one.
   if (delegations_.contains(inode.named_in)) {
     RecallDelegation(inode.named_in);
     due_delegated_[inode.named_in].insert(file);

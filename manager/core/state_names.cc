@@ -277,8 +277,8 @@ Reply ManagerCore::State::Apply(const MakeRequest& request) {
   reply.entry = EntryWithInterest(request.file);
   reply.parent_attributes = AttributesOf(request.parent, *Find(request.parent));
   const FileId delegated = request.type == FileType::kDirectory ? request.file : request.parent;
-  // Near a limit names are given by the manager only, so that who makes a file hears of the limit
-  // at once and not at its close.
+  // Near a limit names are given by the manager only, so that a client making a file hears of the
+  // limit at once and not at its close.
   if (quotas_.IsNearLimit(request.uid)) {
     if (HoldsDelegation(session.start.client, request.parent)) RecallDelegation(request.parent);
   } else if (MayDelegate(session, delegated)) {

@@ -11,9 +11,9 @@ namespace {
 
 constexpr size_t kNodesMax = 4096;  // As many as clients and the wire take.
 constexpr size_t kNodeTextBytesMax = 4096;
-// How late a node's last message may have been taken note of.
+// How late a node's last message may have been noted.
 constexpr Duration kListingSlack = Seconds(5);
-// Who was heard then may have stored something for so long after.
+// A node heard from then may have stored something for so long after.
 constexpr Duration kNodeDiesWithin = Seconds(1);
 
 }  // namespace

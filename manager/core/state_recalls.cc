@@ -1,4 +1,4 @@
-// Who may have cached what, and how it is taken back.
+// Records which clients may have cached what, and takes it back.
 #include <algorithm>
 #include <bit>
 
@@ -109,9 +109,9 @@ void ManagerCore::State::TouchAccess(FileId file, bool waits) {
   access_changed_[file] |= waits;
 }
 
-// Of those who may store, or whose kernel may have the object open: all who have the file open.
-// Who has not yet confirmed an earlier recall is nowhere else named as such, and is asked again:
-// what it confirms may be older than what it was told since.
+// Recalls from all clients that have the file open, since they may store or their kernel may have
+// the object open. One that has not yet confirmed an earlier recall is listed nowhere else, and is
+// asked again: what it confirms may be older than what it was told since.
 size_t ManagerCore::State::RecallAccess(ClientId actor, std::optional<Waiter> waiter) {
   if (access_changed_.empty()) return 0;
   size_t held_back = 0;
@@ -152,7 +152,7 @@ size_t ManagerCore::State::RecallTouched(ClientId actor, std::optional<Waiter> w
       DropInterest(session, file, *inode);
       SendRecall(session, file, kind);
     }
-    // Whoever has not confirmed an earlier recall may still show what was before that.
+    // A client that has not confirmed an earlier recall may still show what was before that.
     const auto outstanding = recalls_by_file_.find(file);
     if (!waiter || outstanding == recalls_by_file_.end()) continue;
     for (const auto& [client, recall] : outstanding->second) {

@@ -97,7 +97,7 @@ void ManagerCore::State::RecoveryRules::FinishLoad() {
 void ManagerCore::State::RecoveryRules::KeepId(FileId file) {
   uint64_t& next = state.cluster_.next_file_id;
   if (file.value < next || file.value >= kFileIdBelievable) return;
-  // Whoever was given it was given a range with it.
+  // The client that was given it was given a range with it.
   next = file.value + kFileIdsAtOnce;
   state.cluster_dirty_ = true;
 }
@@ -382,7 +382,7 @@ std::vector<AsideFile> ManagerCore::State::RecoveryRules::ListAside(size_t files
 
 void ManagerCore::State::Handle(const AdoptFiles& command) {
   if (grace_end_) return AnswerAdmin(StillRestarting());
-  // Whoever makes files there without asking would not know of those that are made here.
+  // A client that makes files there without asking would not know of those made here.
   RecoveryRules rules{*this};
   const auto place = rules.FindAdoptedPlace();
   const FileId adopted = place ? place->directory.value_or(kRootFile) : kRootFile;

@@ -46,8 +46,8 @@ struct ManagerCore::State::RecoveryRules {
 
  private:
   struct Unowned {
-    std::vector<FileId> dropped;  // Of files that are known to be gone.
-    std::vector<FileId> aside;    // Perhaps of files that were forgotten.
+    std::vector<FileId> dropped;  // Belonged to files that are known to be gone.
+    std::vector<FileId> aside;    // May belong to files that were forgotten.
   };
   Unowned FindUnowned(NodeId node, const NodeRegistration& registration);
   std::set<FileId> PresentOn(NodeId node, const NodeRegistration& registration);

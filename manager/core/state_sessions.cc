@@ -36,7 +36,7 @@ void ManagerCore::State::Handle(const StartSession& command) {
         start.client, StatusCode::kResourceExhausted,
         fmt::format("{} sessions are open, and no more are taken; unmount some", sessions_.size()));
   const bool was_known = session != nullptr;
-  // Of one that has run out they are kept for a while; of none at all nothing was repeated.
+  // A session that ran out keeps its replies for a while; if there was none, nothing was repeated.
   const bool replies_kept = was_known || reply_logs_.contains(start.client);
   if (session) {
     ForgetHeld(*session, /*ended=*/false, /*clean=*/false);
@@ -334,7 +334,7 @@ void ManagerCore::State::Handle(const Stalled& command) {
   NoteStall(command.time);
   for (auto& [directory, delegation] : delegations_)
     if (delegation.wanted_since) delegation.wanted_since = *delegation.wanted_since + command.time;
-  // Who is to find these still may have asked meanwhile.
+  // A client that is to find these may have asked meanwhile.
   for (auto& [client, log] : reply_logs_)
     if (log.drop_at) log.drop_at = *log.drop_at + command.time;
   for (auto& [file, until] : lingering_) until = until + command.time;

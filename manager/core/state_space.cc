@@ -11,7 +11,7 @@ namespace {
 constexpr uint64_t kBlockBytes = 4096;
 // Programs add these up.
 constexpr uint64_t kFilesFreeMax = uint64_t{1} << 32;
-// Who was asked for unused room may just then have had none, and is asked again after this.
+// A client asked for unused room may just then have had none, and is asked again after this.
 constexpr Duration kAskedAgainAfter = Seconds(1);
 // A grant smaller than this, though more was wanted, means that the node is short.
 constexpr uint64_t kSmallGrantBytes = 1 << 20;

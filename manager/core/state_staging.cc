@@ -48,7 +48,7 @@ StageOutcome ManagerCore::State::Stage(const StagedFile& staged) {
       SendRecall(session, file, RecallKind::kFile);
     }
   }
-  // Who has come to know the file since then has said so if it writes.
+  // Any client that has come to know the file since then has said so if it writes.
   if (recalls_by_file_.contains(file)) return StageOutcome::kBusy;
   staging_.erase(file);
   staged_[file] = staged.data_version;
@@ -76,7 +76,7 @@ void ManagerCore::State::Handle(const MarkStaged& command) {
 void ManagerCore::State::Handle(const RecallMakers& command) {
   if (grace_end_) return AnswerAdmin(StillRestarting());
   if (delegations_.empty()) return AnswerAdmin(OkStatus());
-  // A user who asks in a loop must not keep all mounts from making files without asking.
+  // A user asking in a loop must not keep all mounts from making files without asking.
   if (command.asker) {
     if (now_ < users_recall_at_) {
       return AnswerAdmin(AbortedError(

@@ -24,25 +24,25 @@
 
 namespace mosa::manager {
 
-// Who has not answered a recall by then is condemned: its lease is not renewed any more.
+// A client that has not answered a recall by then is condemned: its lease is not renewed any more.
 constexpr Duration kRecallPatience = Seconds(10);
-// Who opens its session again may still store, or make files, by what is recalled: it is asked
-// again, but others wait no longer than this in all.
+// A client that reopens its session may still store, or make files, under what is recalled: it is
+// asked again, but others wait no longer than this in all.
 constexpr Duration kLetGoMax = Seconds(30);
-// As many ids a client is given at once.
+// How many ids a client is given at once.
 constexpr uint64_t kFileIdsAtOnce = 16384;
-// Of a value that is answered: longer ones could not be read by a client.
+// Limit for a value in an answer: a client could not read a longer one.
 constexpr size_t kAttributeValueBytesMax = 65536;
 
 // Where a file's bytes are; only files that have, or had, some.
 struct FileBytes {
   uint64_t chunk_bytes = 0;
-  std::vector<Segment> segments;    // Of the first copy.
+  std::vector<Segment> segments;    // The first copy's.
   std::vector<NodeObject> objects;  // Ascending by node.
   // By segment, copy by copy without the first; empty if there are no others.
   std::vector<std::vector<CopyCell>> copies;
   uint64_t inline_valid_bytes = 0;
-  uint64_t generation = 0;  // Of the layout.
+  uint64_t generation = 0;  // The layout's generation.
   uint64_t kept_since = 0;  // The oldest one whose stores count, but for WriterFences.
   uint32_t reason = 0;      // Text.
   NodeId inline_node;
@@ -115,7 +115,7 @@ struct Session {
   uint64_t interests = 0;
   Time heard;
   std::map<RecallId, Recall> recalls;
-  uint64_t waiting_bytes = 0;  // Of `pending`.
+  uint64_t waiting_bytes = 0;  // Size of `pending`.
   std::map<RequestId, Pending> pending;
   std::map<NodeId, uint64_t> grants;
   std::set<FileId> write_opens;
@@ -175,7 +175,7 @@ struct Lifetime {
   // By number; false: its task has read the file, and nobody has said yet that it succeeded.
   std::map<uint64_t, bool> readers;
   uint64_t counted = 0;        // Readers that count.
-  std::set<ClientId> holders;  // While it is due: who has it open.
+  std::set<ClientId> holders;  // While it is due: clients that have it open.
 };
 
 // What there is to do about copies. Not durable: it is found again by looking at all files.

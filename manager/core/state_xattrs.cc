@@ -12,7 +12,7 @@ namespace mosa::manager {
 namespace {
 
 constexpr size_t kAttributeNameBytesMax = 255;
-// How long a file stays frozen for someone who sets a hint by path, and may have gone away.
+// How long a file stays frozen for a user that sets a hint by path, and may have gone away.
 constexpr Duration kAdminFreezeMax = Seconds(5);
 
 Failure NoAttribute(FileId file, std::string_view name) {

@@ -104,7 +104,7 @@ class TextPool {
   struct Slot {
     const std::string* text = nullptr;
     uint32_t holders = 0;
-    uint32_t uid = 0;  // Who brought it.
+    uint32_t uid = 0;  // The user who brought it.
   };
 
   uint64_t UserBytesMax() const { return bytes_max_ / 4 * 3; }

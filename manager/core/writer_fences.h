@@ -6,7 +6,7 @@
 // generation rises, and what was stored by an older one no longer counts. Writers that were heard
 // all the time are not concerned; for them the class keeps the oldest generation that counts.
 //
-// The generations of single writers are durable (TakeChanged); who is absent is not. After a
+// The generations of single writers are durable (TakeChanged); absences are not. After a
 // restart of the manager a client whose session had expired before is absent from no file; the
 // caller then has to fence what it declares as open. One owner, one thread.
 #ifndef MOSA_MANAGER_CORE_WRITER_FENCES_H_

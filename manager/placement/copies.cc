@@ -28,7 +28,7 @@ std::vector<NodeId> HoldersOf(const Segment& segment, uint32_t position) {
   return holders;
 }
 
-// Of the stripe's own nodes, the first behind this position that can take a copy.
+// The first of the stripe's own nodes behind this position that can take a copy.
 std::optional<NodeId> NextInStripe(const Segment& stripe, uint32_t position,
                                    const std::vector<NodeId>& holders,
                                    const std::vector<const NodeView*>& usable) {

@@ -45,12 +45,12 @@ std::string ToText(const CopiesChoice& choice);
 
 struct CopiesRequest {
   uint64_t seed = 0;  // As of PlacementRequest.
-  // Who holds each stripe position now, copy by copy, the first copy first; kNoNode where nobody
-  // does.
+  // Which node holds each stripe position now, copy by copy, the first copy first; kNoNode where
+  // none does.
   Segment holders;
-  uint32_t copies = 1;             // Wanted of each position, on nodes that stay.
-  std::vector<NodeId> leaving{};   // Of the holders, those that do not count.
-  uint64_t needed_bytes = 0;       // Per position. A node with less room is passed over.
+  uint32_t copies = 1;             // Wanted for each position, on nodes that stay.
+  std::vector<NodeId> leaving{};   // Holders that do not count.
+  uint64_t needed_bytes = 0;       // Per position. A node with less room is skipped.
   std::vector<NodeId> excluded{};  // Found full.
   std::vector<NodeId> writers{};   // Whose links carry what is written there.
 };
@@ -58,7 +58,7 @@ struct CopiesRequest {
 struct CopiesPlan {
   Segment holders;      // As asked, with the new ones behind; nobody is taken out.
   uint32_t copies = 0;  // On nodes that stay, of the position that has the fewest.
-  std::string reason;   // Why not more, with who was passed over; empty if all are there.
+  std::string reason;   // Why not more, and which nodes were skipped; empty if all are there.
 };
 
 // A stripe with more nodes than copies keeps them within it, each position's on the nodes behind

@@ -26,7 +26,7 @@ struct Row {
   std::vector<int64_t> free_bytes;
   PlacementRequest request;
   std::vector<uint32_t> nodes;  // Empty: refused.
-  std::string reason;           // Of the plan, or of the refusal.
+  std::string reason;           // The plan's, or the refusal's.
 };
 
 void Check(const Row& row) {

@@ -40,16 +40,16 @@ struct PlacementRequest {
   uint32_t stripe_width = 0;  // 0: all nodes.
   NodeId writer_node{};       // kNoNode if the writer's host has none.
   std::vector<NodeId> excluded{};   // Found full. Not empty: the rest of a file goes on elsewhere.
-  std::string argument{};           // Of the policy: "g" of "collocate:g".
+  std::string argument{};           // The policy's: "g" in "collocate:g".
   bool exact_width = false;         // Refuse rather than stripe over fewer nodes.
   bool strict = false;              // Refuse rather than place otherwise than the policy says.
   std::string fallback = "stripe";  // The policy for what cannot be had.
-  NodeId anchor{};                  // Of the group; kNoNode if it has none yet.
+  NodeId anchor{};                  // The group's anchor; kNoNode if it has none yet.
 };
 
 struct PlacementPlan {
   Segment segment;
-  std::string reason;  // For people: policy, score, choice, and who was passed over and why.
+  std::string reason;  // For people: policy, score, choice, and which nodes were skipped and why.
   // The group's anchor from now on; kNoNode: the next file chooses one. Absent: as before.
   std::optional<NodeId> anchor{};
 };

@@ -10,8 +10,8 @@
 namespace mosa::manager {
 namespace {
 
-// Of the sentence about nodes that were passed over: a cluster may have thousands, and the sentence
-// goes out with a reply.
+// Limits the sentence about skipped nodes: a cluster may have thousands, and the sentence goes out
+// with a reply.
 constexpr size_t kRejectedBytesMax = 2000;
 
 }  // namespace

@@ -1,5 +1,5 @@
 // Which role may call what. Each call of the manager's services is declared with the right that it
-// needs; who calls is known by its certificate.
+// needs; the caller is known by its certificate.
 #ifndef MOSA_MANAGER_SERVICE_ACCESS_H_
 #define MOSA_MANAGER_SERVICE_ACCESS_H_
 
@@ -38,7 +38,7 @@ class Access {
   // admin and a node.
   explicit Access(bool secured) : secured_(secured) {}
 
-  // Who calls, if it has the right. A refusal is logged, once a minute at most.
+  // Identifies the caller, if it has the right. A refusal is logged, once a minute at most.
   Result<Identity> Admit(const grpc::ServerContext& context, Right right);
 
  private:

@@ -64,7 +64,7 @@ class AnswerAccount {
  private:
   std::atomic<uint64_t> bytes_ = 0;
   mutable std::mutex mutex_;
-  std::map<std::string, uint64_t> connections_;  // Guarded by mutex_. Of unary answers.
+  std::map<std::string, uint64_t> connections_;  // Guarded by mutex_. Counts unary answers.
 };
 
 }  // namespace mosa::manager

@@ -28,7 +28,7 @@ constexpr std::chrono::milliseconds kSweepEvery{1000};
 constexpr std::chrono::milliseconds kSweepInNeedEvery{100};
 constexpr std::chrono::milliseconds kWithoutDescriptorRest{100};
 constexpr std::chrono::seconds kWarnEvery{60};
-// As gRPC would for a connection with keep-alives: who does not acknowledge for so long is gone.
+// As gRPC does with keep-alives: a peer that does not acknowledge for so long is gone.
 constexpr int kUserTimeoutMs = 30'000;
 
 ino_t InodeOf(int descriptor) {
@@ -134,7 +134,7 @@ void ConnectionDoor::Close() {
 void ConnectionDoor::Loop() {
   std::array<pollfd, 2> waiting{{{stop_.get(), POLLIN, 0}, {listener_.get(), POLLIN, 0}}};
   while (true) {
-    // Who waits at the door while there is no descriptor would wake it all the time.
+    // A caller waiting at the door while there is no descriptor would wake it all the time.
     const bool rests = std::exchange(lacks_descriptors_, false);
     const auto wait = rests ? kWithoutDescriptorRest : kSweepEvery;
     ::poll(waiting.data(), rests ? 1 : 2, static_cast<int>(wait.count()));

@@ -3,7 +3,7 @@
 // gRPC's own listener ends for good on the first accept without a descriptor, and takes as many
 // connections as come: one user could leave none for the database. So the door accepts in its
 // place. Some descriptors are never given to connections, one address has a share of the others,
-// and who comes beyond that is closed at once. Without a descriptor the door waits, and goes on.
+// and a connection beyond that is closed at once. Without a descriptor the door waits, and goes on.
 // A connection is gRPC's from the moment that it is handed on; the door looks once a second
 // whether its descriptor is still that socket.
 //
@@ -45,7 +45,7 @@ class DoorBook {
     return sockets_.size() < limits_.connections_max && CountOf(host) < limits_.per_address_max;
   }
   void Add(int descriptor, Socket socket);
-  // Forgets those whose descriptor is closed, or another file's by now.
+  // Forgets connections whose descriptor is closed, or another file's by now.
   void Sweep();
 
   size_t count() const { return sockets_.size(); }

@@ -66,7 +66,7 @@ void CoreDriver::ClientStarted(const std::shared_ptr<ClientSink>& sink, SessionS
 void CoreDriver::ClientAsked(const std::shared_ptr<ClientSink>& sink, ClientId id,
                              RequestEnvelope envelope, SpanContext asked_by) {
   const auto found = clients_.find(id.value);
-  // Of an older stream, or of a session that is over: the client will ask again on its next one.
+  // Comes from an older stream, or a session that is over: the client asks again on its next one.
   if (found == clients_.end() || found->second.sink != sink) return;
   auto& asked = found->second.asked;
   asked.erase(asked.begin(), asked.lower_bound(envelope.answered_below));

@@ -171,7 +171,7 @@ class CoreDriver {
   KvBatch batch_;
   ManagerResidence residence_;
   std::vector<std::variant<ClientOutput, NodeOutput>> outputs_;
-  std::optional<AdminReply> admin_reply_;  // Of the last step that had one.
+  std::optional<AdminReply> admin_reply_;  // From the last step that had one.
   std::optional<Time> wake_at_;
   Time round_began_;       // When TickIfDue was last called.
   Time counted_until_;     // The same, or when a stall was noted since.

@@ -54,7 +54,7 @@ class FileScans {
   void End(const Status& status);
 
   std::deque<Question> questions_;
-  size_t calls_ = 0;  // Of all questions.
+  size_t calls_ = 0;  // Over all questions.
 };
 
 }  // namespace mosa::manager

@@ -50,7 +50,7 @@ TEST_F(FileScansTest, ALongLookIsDoneInPiecesAndALaterQuestionHasALookOfItsOwn) 
   Ask(5, "anna");
   scans_.Continue(core_);
   EXPECT_TRUE(answers_.empty());
-  Ask(5, "ben");  // Who asks now is not told how it was before.
+  Ask(5, "ben");  // A new caller is not told how it was before.
   for (int i = 0; i < 2; ++i) scans_.Continue(core_);
   EXPECT_EQ(answers_.size(), 1U);
   for (int i = 0; i < 3; ++i) scans_.Continue(core_);

@@ -1,4 +1,4 @@
-// Forecasts: what the predictor says to the manager and to those who ask it, on a thread of its
+// Forecasts: what the predictor says to the manager and to its callers, on a thread of its
 // own, since simulating takes longer than the core's loop may wait.
 //
 // Lifetime: outlives the loop that uses it, and what answers are given to. Threads: one calls at a
@@ -34,8 +34,8 @@ struct ReadCostTask {
   std::vector<std::string> hosts;   // Each once.
   std::vector<NodeId> nodes;        // The hosts'.
   std::vector<ReadableFile> files;  // Each path once.
-  std::vector<uint32_t> set_files;  // Of all sets, in a row: which of `files`.
-  std::vector<size_t> set_ends;     // Of each set, behind its last file.
+  std::vector<uint32_t> set_files;  // All sets in a row: indexes into `files`.
+  std::vector<size_t> set_ends;     // For each set, where its files end.
 };
 // InvalidArgument: more than one question may ask (kReadAnswersMax, kReadAddendsMax), or a name
 // that no storage node has.
@@ -58,8 +58,8 @@ class Forecasts {
   // if it takes longer than anybody waits.
   void PredictReads(ReadCostTask task, AnswerReads answer);
   // How many copies pay among so many nodes, once that is known; each number is told once. It is
-  // asked for here, and taken from here: call it again and again. Of numbers that nobody has begun
-  // to forecast for only the last counts. Questions about reading wait behind it.
+  // asked for here, and taken from here: call it again and again. Of the numbers that no forecast
+  // has begun for, only the last counts. Questions about reading wait behind it.
   std::optional<SetCopiesForecast> TakeCopies(uint32_t nodes);
   // The same, computed while the caller waits.
   std::optional<SetCopiesForecast> ComputeCopies(uint32_t nodes);
@@ -82,7 +82,7 @@ class Forecasts {
 
   const predict::Platform platform_;
   const Duration wait_max_;
-  predict::ReadCosts read_costs_;  // Of the thread.
+  predict::ReadCosts read_costs_;  // Used only by the thread.
   std::atomic<bool> stopping_ = false;
 
   std::mutex mutex_;  // Guards what is below.

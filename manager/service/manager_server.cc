@@ -181,8 +181,8 @@ void RunLoop(grpc::ServerCompletionQueue& queue, CoreDriver& driver, Forecasts* 
   bool ok = false;
   bool queue_is_shut_down = false, has_more = false;
   Time forecast_at, limits_at;
-  // Before the first review, which would make and drop copies by the rule. Who comes meanwhile
-  // waits.
+  // Before the first review, which would make and drop copies by the rule. Later callers
+  // wait.
   if (forecasts != nullptr)
     NoteCopies(driver, forecasts->ComputeCopies(driver.FlushedCore().CountStayingNodes()));
   while (true) {
@@ -231,7 +231,7 @@ struct ManagerServer::Parts {
   std::unique_ptr<grpc::ServerCompletionQueue> queue;
   std::unique_ptr<grpc::Server> server;
   std::thread loop;
-  bool is_shut_down = false;  // The server. Of the loop's thread, which then ends.
+  bool is_shut_down = false;  // Set by the loop's thread, which then ends.
   std::atomic<bool> stopping = false;
   ShownLimits limits;
 };

@@ -33,7 +33,7 @@ struct ServerOptions {
   ManagerOptions core;
   // What is not set follows from this machine's memory and the data directory's file system.
   ChosenLimits limits;
-  uint32_t user_share_percent = 75;  // Of each limit, for one user.
+  uint32_t user_share_percent = 75;  // One user's share of each limit.
   // What is not chosen is what the process has descriptors for.
   std::optional<DoorLimits> connections;
   // What the deployment can do: without it nothing is predicted. Checked.

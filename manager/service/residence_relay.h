@@ -1,7 +1,7 @@
 // ResidenceRelay: asks storage nodes and clients for their snapshots on behalf of others, over the
 // streams that they have open to the manager, and passes the answers on unread.
 //
-// Of the loop's thread. At most kQuestionsMax are open; each ends after `answer_max`.
+// Runs on the loop's thread. At most kQuestionsMax are open; each ends after `answer_max`.
 #ifndef MOSA_MANAGER_SERVICE_RESIDENCE_RELAY_H_
 #define MOSA_MANAGER_SERVICE_RESIDENCE_RELAY_H_
 
@@ -40,7 +40,7 @@ class ResidenceRelay {
  private:
   struct Question {
     Done done;
-    Time deadline;  // Of driver_.Now().
+    Time deadline;  // On the clock of driver_.Now().
   };
 
   template <typename Sink>

@@ -60,10 +60,10 @@ inline constexpr uint64_t kStreamQueueBytesMax = uint64_t{64} << 20;
 inline constexpr std::chrono::seconds kStreamWriteMax{10};
 // Nor does a unary call's answer wait longer.
 inline constexpr std::chrono::seconds kUnaryWriteMax{10};
-// Who opens a stream says within this time who it is.
+// A client that opens a stream must say within this time who it is.
 inline constexpr std::chrono::seconds kStreamStartMax{5};
 
-// All streams that are open. Of the thread that polls the queue.
+// All open streams. Used only by the thread that polls the queue.
 class OpenStreams {
  public:
   using Clock = std::chrono::steady_clock;
@@ -97,8 +97,8 @@ class OpenStreams {
   Clock::time_point looked_at_;
 };
 
-// Calls under way, what they hold, and who is let in. Of the thread that polls the queue, but for
-// the account.
+// Calls under way, what they hold, and which are let in. Used by the thread that polls the queue,
+// except for the account.
 struct Calls {
   int live = 0;  // The queue may be shut down when there are none.
   Access access;
@@ -169,7 +169,7 @@ class Stream : private OpenStreams::Member {
   virtual void OnClosed() = 0;
   // The peer has said who it is.
   virtual bool is_started() const = 0;
-  // Who has opened the stream, once a message has come.
+  // The identity that opened the stream, once a message has come.
   const Identity& caller() const { return caller_; }
 
  private:
@@ -320,7 +320,7 @@ class UnaryCall : private OpenStreams::Member {
   using Ask = std::function<void(grpc::ServerContext*, Request*,
                                  grpc::ServerAsyncResponseWriter<Response>*, Event*)>;
 
-  // `calls` and `right` as of a Stream: who has not the right is refused.
+  // `calls` and `right` as of a Stream: a caller without the right is refused.
   static void Serve(Calls& calls, Right right, const Ask& ask, const Answer& answer) {
     ServeTo(calls, right, ask,
             [answer](const Identity&, const Request& request, Response* response) {
@@ -409,7 +409,7 @@ class UnaryCall : private OpenStreams::Member {
   grpc::ServerAsyncResponseWriter<Response> writer_{&context_};
   Request request_;
   std::string connection_;
-  uint64_t bytes_ = 0;  // Of the answer, while it is under way.
+  uint64_t bytes_ = 0;  // Size of the answer, while it is under way.
   std::atomic<OpenStreams::Clock::time_point> finish_began_{OpenStreams::Clock::time_point()};
   Event on_asked_{[this](bool ok) { Asked(ok); }};
   Event on_finished_{[this](bool) { delete this; }};

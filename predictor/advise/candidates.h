@@ -23,7 +23,7 @@ struct HintAlternative {
 };
 
 struct HintClass {
-  std::string stage;  // Of the tasks that write them,
+  std::string stage;  // Stage of the tasks that write them,
   std::string use;    // and who reads them: "1:1", "fan-in", "fan-out", "result", "any".
   std::vector<PathIndex> files;
   uint64_t bytes = 0;
@@ -47,11 +47,11 @@ bool IsForSpeed(std::string_view hint);
 // so can it be compared with what rules say. InvalidArgument: a value that is none, with its file.
 Status MakeSpeedHintsCanonical(Workflow& workflow);
 
-// Of all that tasks write; a later version of a file gets no hints of its own and is in no class.
+// Classes of everything that tasks write; a later version of a file gets no hints and no class.
 // In the order of their first file.
 std::vector<HintClass> CandidatesOf(const Workflow& workflow, const CandidateOptions& options);
 
-// By class: which of its alternatives.
+// For each class: which of its alternatives.
 using HintChoice = std::vector<size_t>;
 HintChoice ByItself(const std::vector<HintClass>& classes);
 

@@ -7,7 +7,7 @@
 //     "projected/*_area.fits": {pattern: pipeline}    # as `mosa hint rule add` takes them
 //     "images.tbl": {pattern: "broadcast:4"}
 //
-// Globs are below the run's directory. Of several that match a file the most specific one wins,
+// Globs are below the run's directory. If several match a file, the most specific one wins,
 // then the later, hint by hint, as with rules of a store.
 #ifndef MOSA_PREDICTOR_ADVISE_RULES_H_
 #define MOSA_PREDICTOR_ADVISE_RULES_H_
@@ -35,12 +35,12 @@ struct HintRuleText {
 // generalised as far as that holds.
 std::vector<HintRuleText> RulesFor(const Workflow& workflow,
                                    const std::map<PathIndex, HintMap>& hints);
-// Of all classes, the rules of each; together they say what the choice says.
+// The rules for each class; together they say what the choice says.
 std::vector<std::vector<HintRuleText>> RulesFor(const Workflow& workflow,
                                                 const std::vector<HintClass>& classes,
                                                 const HintChoice& choice);
 
-// `comment` is one line or more, without "#". What is there twice is written once.
+// `comment` is one line or more, without "#". A rule that is there twice is written once.
 std::string WriteRules(const std::vector<HintRuleText>& rules, std::string_view comment);
 // InvalidArgument: one sentence with the line.
 Result<std::vector<HintRuleText>> ReadRules(std::string_view text);

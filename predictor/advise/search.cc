@@ -16,7 +16,7 @@ constexpr int kRoundsMax = 3;
 // With many draws, each of which may now and then be slower, steps could go in a circle.
 constexpr size_t kStepsOfClassMax = 4;
 constexpr uint32_t kScreenDraws = 2;
-// Of all bytes over the network: who takes that much more is not cheaper.
+// Share of all bytes over the network: a choice that takes that much more is not cheaper.
 constexpr double kBytesShareMin = 0.05;
 // Less is not worth telling.
 constexpr double kToldBytes = 1 << 20;
@@ -26,7 +26,7 @@ constexpr double kToldSeconds = 0.0005;
 uint32_t FirstDraw(const AdviseOptions& options) { return options.draws == 0 ? 0 : 1; }
 size_t DrawsOf(const AdviseOptions& options) { return options.draws == 0 ? 1 : options.draws; }
 
-// Who is slower in so many of the draws is not faster.
+// A choice that is slower in so many of the draws is not faster.
 size_t CounterMax(const AdviseOptions& options) {
   return std::max<size_t>(1, BeyondNineOfTen(DrawsOf(options)));
 }
@@ -146,8 +146,8 @@ class Search {
   }
 
  private:
-  // Those after which the run is faster than `from`: of those that are not in the first draws, no
-  // more are made.
+  // Moves after which the run is faster than `from`. Moves that are not faster in the first draws
+  // get no more draws.
   Result<std::vector<Move>> Faster(const HintChoice& from, std::vector<Move> moves) {
     const uint32_t first = FirstDraw(options_);
     for (uint32_t draws = kScreenDraws;; draws *= 2) {

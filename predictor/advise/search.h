@@ -10,8 +10,8 @@
 //     taken alone. Again, until nothing is faster.
 //  2. Backward elimination: a class takes a cheaper alternative (nothing at all first) while what
 //     1 found is not faster than that, and it does not move a twentieth more over the network
-//     than the other (which costs who shares the network, if not this run) where that one fails in
-//     no more draws. Compared is always with
+//     than the other (which costs others that share the network, if not this run) where that one
+//     fails in no more draws. Compared is always with
 //     the end of 1: many small losses that cannot be told apart one by one are not all given away.
 //     Least loss first, until stable.
 //  3. If now something is faster again, 1 and 2 once more, at most three times.
@@ -67,7 +67,7 @@ using Simulate = std::function<Result<std::vector<TrialOutcome>>(const std::vect
 
 struct AdviseOptions {
   uint32_t draws = 20;      // 0: draw 0 is all there is.
-  double share_min = 0.01;  // Of the run: less is not worth a rule.
+  double share_min = 0.01;  // Share of the run: less is not worth a rule.
 };
 
 // How long runs take, of all draws.
@@ -76,7 +76,7 @@ struct RunTime {
   double median_s = 0;
   std::optional<Interval<double>> interval_s;
   uint32_t draws_failed = 0;
-  std::string failure;     // Of draw 0, or the first.
+  std::string failure;     // Draw 0's, or the first one's.
   double link_bytes = 0;   // Median.
   double store_bytes = 0;  // The same.
 };
@@ -85,19 +85,19 @@ struct RunTime {
 struct Gain {
   double median_s = 0;
   std::optional<Interval<double>> interval_s;
-  double share = 0;  // Of the other's median.
+  double share = 0;  // As a share of the other's median.
   double link_bytes = 0;
   double store_bytes = 0;  // Positive: the other holds more.
   bool pays = false;       // It is faster, as said above.
 };
-// Of the same draws. Those where neither ends well do not count; one that fails alone takes for
-// ever.
+// Compares the same draws. Those where neither ends well do not count; one that fails alone takes
+// for ever.
 Gain GainOf(const std::vector<TrialOutcome>& run, const std::vector<TrialOutcome>& other,
             const AdviseOptions& options);
 RunTime RunTimeOf(const std::vector<TrialOutcome>& draws, const AdviseOptions& options);
 
-// Of a class: what is kept and what it gains over no hint, everything else being as advised; or
-// what is left out, and what it would gain.
+// Advice on a class: what is kept and what it gains over no hint, everything else being as advised;
+// or what is left out, and what it would gain.
 struct ClassAdvice {
   size_t alternative = 0;  // Which of the class's this is about. 0: there is none to speak of.
   bool kept = false;

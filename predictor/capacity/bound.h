@@ -4,7 +4,7 @@
 //
 // A simulated rate is what a stage's tasks move over the time in which any of them has a file open
 // for it: it may be too low, never too high. A limit is of one rate alone, whatever else happens
-// meanwhile, and it is the upper end of what was measured: who stays below all of them may still be
+// meanwhile, and it is the upper end of what was measured: a rate below all limits may still be
 // too fast.
 //
 // Pure.
@@ -28,8 +28,8 @@ struct RateLimit {
   bool is_input = true;
   bool is_bandwidth = false;   // Bytes; else files.
   bool is_only_named = false;  // Opens and creates, which move no byte.
-  double amount = 0;           // Of all tasks of the stage, above 0.
-  double most = 0;             // Per second, of all clients together.
+  double amount = 0;           // All tasks of the stage together, above 0.
+  double most = 0;             // Per second, all clients together.
 };
 
 // By the rates of that many clients and fewer: the highest of any file size. FailedPrecondition:

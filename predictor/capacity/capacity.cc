@@ -17,7 +17,7 @@ const SizeCapacity& Of(const SizeCapacities& sizes, const CapacityPart& part) {
   return found->second;
 }
 
-// Of each part, in its order: its operations per second, reads and writes together.
+// The rate of each part, in order: its operations per second, reads and writes together.
 std::vector<double> PartRates(const SizeCapacities& sizes, const CapacityLoad& load) {
   std::vector<double> rates;
   double seconds = 0;  // That the store takes for one operation of the mix.

@@ -10,8 +10,8 @@
 // must be the share of the store's time that a size gets, and those are not the same: of operations
 // that all clients do in turn, size i gets (p_i / T_i) / sum of (p_j / T_j), since an operation
 // takes 1/T of the store's second. With that (7) is T = 1 / sum of (p_i / T_i), a correction of the
-// paper's that is used for shares of operations here; EquationSeven() is what is printed. Of shares
-// of clients it is taken that they get the store's time by their number.
+// paper's that is used for shares of operations here; EquationSeven() is what is printed. Shares
+// of clients are taken to get the store's time by their number.
 //
 // Plain values; nothing of how it was measured. Pure.
 #ifndef MOSA_PREDICTOR_CAPACITY_CAPACITY_H_
@@ -71,11 +71,11 @@ double BytesPerSecond(const CapacityLoad& load, const SizeCapacities& sizes);
 // Equation 8, in per cent.
 double ErrorPercent(double estimated, double measured);
 
-// What was measured of a store. Of each load at least one sample, in the order in which they were
+// What was measured of a store. At least one sample per load, in the order in which they were
 // taken.
 struct Capacity {
   std::string name;
-  uint32_t clients = 0;  // Of all hosts together; 0: not known.
+  uint32_t clients = 0;  // On all hosts together; 0: not known.
   std::map<CapacityLoad, std::vector<OperationRates>> samples;
 
   // Those with both seeds, sorted.

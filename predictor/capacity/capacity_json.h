@@ -5,8 +5,8 @@
 //               "parts": [{"size_bytes": 4096, "read_percent": 100, "share_percent": 100}],
 //               "reads_per_second": [812.3, ...], "writes_per_second": [0, ...]}]}
 //
-// Rates are operations per second of all clients together, one of each sample. Whoever has measured
-// a store by other means may write one by hand: what else is in it is not read. Pure.
+// Rates are operations per second of all clients together, one per sample. A capacity measured by
+// other means may be written by hand: anything else in it is not read. Pure.
 #ifndef MOSA_PREDICTOR_CAPACITY_CAPACITY_JSON_H_
 #define MOSA_PREDICTOR_CAPACITY_CAPACITY_JSON_H_
 

@@ -13,10 +13,10 @@
 
 namespace mosa::predict {
 
-// Of what a part of a mix has its share.
+// What the parts of a mix share out.
 enum class ShareOf : uint8_t {
-  kClients = 1,  // Of those who ask, each of which does one size.
-  kOperations,   // Of all that is asked: everyone does all sizes.
+  kClients = 1,  // The clients, each of which does one size.
+  kOperations,   // All operations: every client does all sizes.
 };
 // "clients", "operations".
 std::string_view NameOf(ShareOf share_of);
@@ -46,8 +46,8 @@ CapacityLoad OneSize(uint64_t size_bytes, uint32_t read_percent);
 Result<CapacityLoad> ParseLoad(std::string_view text);
 // As ParseLoad() reads it.
 std::string TextOf(const CapacityLoad& load);
-// What is parsed and read. Of one size, shares of operations are those of clients. InvalidArgument
-// if there can be none such.
+// What is parsed and read. With one size, shares of operations are those of clients.
+// InvalidArgument if there can be none such.
 Result<CapacityLoad> MakeLoad(ShareOf share_of, std::vector<CapacityPart> parts);
 
 }  // namespace mosa::predict

@@ -27,7 +27,7 @@ struct LoadCheck {
   double constant = 0;        // Median of the samples' C; 0 of mixed sizes.
   double equation_seven = 0;  // As printed, of mixed sizes; 0 of one.
 };
-// Of all that was measured besides seeds, and of whose sizes there are seeds; by size and ratio,
+// Checks everything that was measured besides seeds, for sizes that have seeds; by size and ratio,
 // then mixes.
 std::vector<LoadCheck> ChecksOf(const Capacity& capacity);
 
@@ -43,7 +43,7 @@ struct SizeVerdict {
   uint64_t size_bytes = 0;
   double read_write_factor = 0;  // f_rw.
   Constancy constancy = Constancy::kUnchecked;
-  // Of the ratio with the greatest error.
+  // The ratio with the greatest error.
   uint32_t worst_read_percent = 0;
   double worst_error_percent = 0;
   double worst_constant_percent = 0;  // C there, of that of only reads.

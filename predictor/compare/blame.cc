@@ -9,13 +9,13 @@
 namespace mosa::predict {
 namespace {
 
-// Who explains so much less than the best, of what tasks are off by, cannot be told from it by
-// them: what else they are off by, in a real run, hides as much.
+// A suspect that explains only this much less than the best of what tasks are off by cannot be told
+// from it by tasks: what else they are off by in a real run hides as much.
 constexpr double kTied = 0.15;
-// Who explains less is no suspect, whatever requests say.
+// A part that explains less is no suspect, whatever requests say.
 constexpr double kTiedMin = 0.25;
 
-// Of one suspect: sums over tasks of what they used of it, squared, and times what they are off by.
+// For one suspect: sums over tasks of what they used of it, squared, and times what they are off.
 struct Fit {
   double used_squared = 0;
   double used_off = 0;

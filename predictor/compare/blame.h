@@ -36,7 +36,7 @@ const char* ToText(Part part);
 
 struct Suspect {
   Part part = Part::kHost;
-  std::string host;  // Of the first five.
+  std::string host;  // Set for the first five.
   auto operator<=>(const Suspect&) const = default;
 };
 
@@ -44,8 +44,8 @@ struct Blame {
   Suspect suspect;
   double explained = 0;  // From 0 to 1.
   double factor = 0;     // Seconds more for each second, byte, file or task.
-  // Of those that tasks alone can hardly tell apart, if requests can: the same share of what
-  // requests stayed longer than predicted. By both these are ranked among each other.
+  // Set if tasks alone can hardly tell suspects apart but requests can: the share explained of what
+  // requests stayed longer than predicted. These suspects are ranked by both.
   std::optional<double> of_requests;
   // Its own time or bytes say so (own_times.h, read_again.h), in these words: then it comes first,
   // whatever tasks alone tell. Empty: they do not.
@@ -57,7 +57,7 @@ struct Blame {
 inline constexpr double kExplainedMin = 0.5;
 
 struct BlameQuestion {
-  std::vector<size_t> runs;  // Of those given.
+  std::vector<size_t> runs;  // Indexes of the given runs.
   std::string stage;         // Whose tasks count; empty: all.
   // Tasks are off from what the same stage's take on other hosts than this, not from what is
   // predicted; empty: from that. Stages that were on this host only do not count, then.
@@ -85,9 +85,9 @@ std::map<std::string, TaskTimes> TaskTimesByHost(const Workflow& workflow,
 
 // Ranks those that explain nearly as much as the best by what requests say of each as well; the
 // others stay behind them, whatever requests say: these may be slow by another thing than tasks
-// are. Of striped files every task moves bytes from and to all nodes alike, and only requests tell
-// which of them is slow. What requests do not use they do not wait for. Nothing changes if requests
-// point to none of these.
+// are. With striped files every task moves bytes from and to all nodes alike, and only requests
+// tell which of them is slow. What requests do not use they do not wait for. Nothing changes if
+// requests point to none of these.
 void BreakTies(const std::map<Suspect, double>& of_requests, std::vector<Blame>& blamed);
 
 // Puts a suspect first whose own time or bytes say so.

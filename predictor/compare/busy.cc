@@ -11,7 +11,7 @@
 namespace mosa::predict {
 namespace {
 
-// Of a machine that others have nearly to themselves no more is excused: seven times as long.
+// Most that is excused, for a machine that others have nearly to themselves: seven times as long.
 constexpr double kTakenMost = 0.75;
 constexpr double kAsSaid = 1.15;
 constexpr double kOfMore = 0.5;

@@ -51,10 +51,10 @@ Excuse ExcuseFor(double taken_share);
 
 // On the machines of the hosts where tasks ran.
 struct TakenFromTasks {
-  bool is_known = false;  // Of one of them.
+  bool is_known = false;  // For at least one of them.
   double most = 0;
   double had = 0;  // The most that others, and the machine's own host, had of the processors.
-  Excuse mean;     // Of the mean task: what is excused of each, in the mean.
+  Excuse mean;     // What is excused of the mean task.
 };
 // `stage`: empty: all.
 TakenFromTasks TakenFrom(const Workflow& workflow, const SeenRun& run, const std::string& stage);
@@ -72,11 +72,11 @@ std::vector<UsualSeconds> UsualSecondsOf(const std::vector<SeenRun>& runs,
                                          const std::vector<double>& typical_s,
                                          const std::vector<Duration>& computing);
 
-// Processor seconds of a run's tasks beside what is usual; of those that are known. A task that had
+// Processor seconds of a run's tasks beside the usual, where known. A task that had
 // more of them than it took by the clock has several threads: what the workload says is none of it.
 struct OwnSeconds {
   size_t tasks = 0;
-  size_t measured = 0;  // Of these, beside other runs; others beside the workload.
+  size_t measured = 0;  // Compared with other runs; the rest with the workload.
   double own_s = 0;     // Less what the kernel takes to start them and for their bytes.
   double usual_s = 0;
   double more_s = 0;  // By which they took longer than predicted, by the clock.

@@ -78,7 +78,7 @@ ComparedBytes BytesOf(const std::string& name, const std::vector<MovedBytes>& dr
   return bytes;
 }
 
-// Of each kind; who has nothing by one of these names has no bytes there, but as many in all.
+// Sides for each kind; a run without one of these names has no bytes there, but as many in all.
 std::array<std::vector<Moved>, 3> SidesOf(const Workflow& workflow,
                                           const std::vector<const SeenRun*>& runs) {
   std::array<std::vector<Moved>, 3> sides;

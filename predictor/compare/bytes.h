@@ -23,21 +23,21 @@ struct ComparedBytes {
   bool off = false;  // and outside the range by a tenth, and by a MiB.
 };
 
-// Of all bytes of files, how much is in chunks of that size: 0 to 1.
+// The share of all file bytes that is in chunks of that size: 0 to 1.
 struct ChunkShare {
   uint64_t chunk_bytes = 0;
   double predicted = 0, measured = 0;
 };
 
-// Of all runs that are whole: others moved less. Nothing is compared that no such run has.
+// Compares whole runs only: others moved less. What no such run has is not compared.
 struct ComparedPlaces {
   std::vector<ComparedBytes> stages, links;
-  std::vector<ComparedBytes> nodes;  // Of what tasks wrote, what lies on each node.
+  std::vector<ComparedBytes> nodes;  // What each node holds of the bytes that tasks wrote.
 };
 ComparedPlaces CompareBytes(const Workflow& workflow, const std::vector<SeenRun>& draws,
                             const std::vector<const SeenRun*>& runs);
 
-// Of the last whole run that says it; else empty.
+// As the last whole run that says it has them; else empty.
 std::vector<ChunkShare> CompareChunks(const SeenRun& draw, const std::vector<const SeenRun*>& runs);
 
 // Whether more than a tenth of all bytes is in chunks of another size than predicted.

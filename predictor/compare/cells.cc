@@ -32,9 +32,9 @@ struct Sum {
 };
 
 struct StageSums {
-  Sum all;               // Of tasks that ran; `tasks` as below.
+  Sum all;               // Tasks that ran; `tasks` as below.
   size_t tasks = 0;      // The stage's, whether they ran or not.
-  double typical_s = 0;  // Of these.
+  double typical_s = 0;  // For these.
   Duration begin, end;
   double waits_s = 0;
   size_t chain = 0;  // The most tasks of which each is a predecessor of the next.
@@ -51,7 +51,7 @@ double RoundsOf(const StageSums& stage, size_t hosts, uint32_t slots) {
   return std::max(static_cast<double>(stage.chain), std::ceil(on_host / std::max(1U, slots)));
 }
 
-// Of each task how many of its stage are in the longest chain of predecessors that ends with it.
+// For each task, how many of its stage are in the longest chain of predecessors that ends with it.
 std::vector<size_t> ChainsOf(const Workflow& workflow, const SeenRun& run) {
   std::vector<size_t> order(run.tasks.size()), chains(run.tasks.size(), 0);
   std::iota(order.begin(), order.end(), 0);
@@ -133,7 +133,7 @@ void AddStage(const SeenRun& run, const std::string& name, const StageSums& stag
               Cells& cells) {
   if (stage.all.tasks == 0) return;
   const double rounds = RoundsOf(stage, run.hosts.size(), slots);
-  // Of tasks that did not run, what they would have taken at the others' pace.
+  // Tasks that did not run count as if they had gone at the others' pace.
   double mean_s = stage.all.seconds / static_cast<double>(stage.all.tasks);
   if (stage.all.tasks < stage.tasks && stage.all.typical_s > 0)
     mean_s = stage.all.seconds / stage.all.typical_s * stage.typical_s /

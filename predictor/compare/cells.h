@@ -36,7 +36,7 @@ struct CellName {
 
 struct CellValue {
   double seconds = 0;
-  double expected_s = 0;  // Of a host.
+  double expected_s = 0;  // Hosts only.
   double place = 0;       // What is tested: a logarithm.
   // How often the cell's seconds are in those of the workflow, at most: one more in each is so many
   // in that.
@@ -47,7 +47,7 @@ using Cells = std::map<CellName, CellValue>;
 // Seconds of a task by `run`, with what the model is off by. Precondition: it ran.
 double SecondsOf(const SeenRun& run, const SeenTask& task);
 
-// Of each task the median over the draws in which it ran, 0 if in none.
+// For each task the median over the draws in which it ran, 0 if in none.
 std::vector<double> TypicalSeconds(const Workflow& workflow, const std::vector<SeenRun>& draws);
 
 // What the run shows. A stage of one task is its kTasks only, not the same twice more. Workflow,

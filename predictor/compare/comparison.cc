@@ -20,7 +20,7 @@ namespace {
 constexpr double kMovingShareMin = 0.25;
 // Requests are asked if tasks may have waited for them for as much of what they took too long.
 constexpr double kWaitingShareMin = 0.25;
-// Of single tasks no more are explained.
+// No more single tasks than these are explained.
 constexpr size_t kTaskAnomaliesMax = 100;
 // On a busy machine all is off: what hosts differ by stands alone.
 constexpr double kChanceOnBusy = 0.001;
@@ -29,7 +29,7 @@ constexpr size_t kTasksBlamedMin = 3;
 
 // A cell of time, beside what judging knows of it (the same index).
 struct Timed {
-  std::vector<double> seconds;                 // Of the draws.
+  std::vector<double> seconds;                 // In the draws.
   std::vector<std::optional<CellValue>> runs;  // All.
 };
 
@@ -143,7 +143,7 @@ class Comparer {
     return (value.seconds - PredictedOf(cell, value)) * value.rounds / workflow_s_;
   }
 
-  // Of decided_, what others' work on the machines explains; whether there is any.
+  // Takes off decided_ what others' work on the machines explains; whether there is any.
   bool TakeOthersOff() {
     std::vector<const SeenRun*> judged;
     for (size_t run = first_judged_; run < runs_.size(); ++run) {
@@ -165,7 +165,7 @@ class Comparer {
     }
     return are_busy;
   }
-  // Of what others took where the cell's time was spent in the run.
+  // What others took where the cell's time was spent in the run.
   Excuse ExcuseOf(const CellName& cell, size_t run) {
     if (TakenShare(runs_[run]) <= kBusyShare) return {};
     const std::string stage = StageOf(cell);
@@ -237,8 +237,8 @@ class Comparer {
       decided_[cells[i]].shown = shown;
     }
   }
-  // Of a cell that is slower in these runs, by its tasks, in which others have not made it so. How
-  // hosts differ must be as little chance as that, if it is by them.
+  // For a cell that is slower in these runs by its tasks, which others have not slowed down. If it
+  // is by how hosts differ, that must be as little chance.
   bool IsShownByPart(size_t index, const JudgedValue& value, const std::vector<size_t>& shown,
                      double beside_p_max) {
     const CellName& cell = comparison_.cells[index].cell;
@@ -257,7 +257,7 @@ class Comparer {
       return TakenShareBeside(runs_[run], own.suspect.host) <= kBusyShare;
     });
   }
-  // Of each run what is largest.
+  // Finds for each run what is largest.
   void FindOddRuns() {
     std::map<size_t, size_t> cells;
     for (size_t index = 0; index < decided_.size(); ++index) {
@@ -280,7 +280,7 @@ class Comparer {
     }
     FindOddRequests(cells);
   }
-  // Of runs in which no task is off.
+  // Finds runs in which no task is off.
   void FindOddRequests(const std::map<size_t, size_t>& known) {
     std::map<size_t, const RequestCell*> largest;
     for (const RequestCell& cell : comparison_.requests) {
@@ -321,7 +321,7 @@ class Comparer {
     cell.effect_share = Median(effects);
     cell.verdict = VerdictOf(index);
   }
-  // Of what the runs expect of the host, as far as draws differ.
+  // What the runs expect of the host, as far as draws differ.
   static std::optional<Interval<double>> HostInterval(const std::vector<double>& places,
                                                       const ComparedCell& cell) {
     auto interval = NineOfTen(places);
@@ -465,7 +465,7 @@ class Comparer {
             anomaly);
     comparison_.anomalies.push_back(std::move(anomaly));
   }
-  // Of the cell's tasks in these runs, if all these runs know them.
+  // Own seconds of the cell's tasks in these runs, if all these runs know them.
   std::optional<OwnSeconds> OwnSecondsIn(const std::vector<size_t>& runs,
                                          const CellName& cell) const {
     OwnSeconds all;

@@ -49,7 +49,7 @@ enum class Verdict : uint8_t {
   kNotMeasured,
   kSmall,         // Off, but too little of the workflow's time to matter.
   kNotYet,        // Off in one run, and not enough to be believed.
-  kOthersSlower,  // Of a host: it is faster than others, since one of them is slow.
+  kOthersSlower,  // Hosts only: it is faster than others, since one of them is slow.
   kMachineBusy,   // Off by no more than others' work on the machines explains.
   kAnomaly,
 };
@@ -57,29 +57,29 @@ const char* ToText(Verdict verdict);
 
 struct ComparedCell {
   CellName cell;
-  double predicted_s = 0;  // The median of the draws. Of a host: what is expected of it.
+  double predicted_s = 0;  // The median of the draws; for a host, what is expected of it.
   std::optional<Interval<double>> predicted_interval_s;  // Nine of ten runs.
   uint32_t runs = 0;                                     // Judged ones that have it.
   double measured_s = 0;                                 // Their median,
   Interval<double> measured_range_s;                     // least and most.
   double residual_s = 0;
-  double residual_share = 0;                 // Of the predicted; 0.2: a fifth more.
-  Interval<double> residual_share_interval;  // Of 95 %.
+  double residual_share = 0;                 // Relative to the predicted; 0.2: a fifth more.
+  Interval<double> residual_share_interval;  // At 95 %.
   double p = 1;
   double effect_share = 0;  // What it makes of the workflow's predicted time, at most; signed.
   Verdict verdict = Verdict::kNotMeasured;
 };
 
 struct Anomaly {
-  size_t cell = 0;  // Of Comparison::cells.
+  size_t cell = 0;  // Index into Comparison::cells.
   bool slower = true;
   double measured_s = 0;  // The median of the runs that show it.
   double predicted_s = 0;
-  Interval<double> residual_share_interval;  // Of 95 %, of these runs.
+  Interval<double> residual_share_interval;  // At 95 %, over these runs.
   double effect_share = 0;
   std::vector<std::string> shown_in;  // Names of judged runs.
-  size_t judged = 0;                  // Of how many.
-  std::string since;                  // The first run of those that show it up to now.
+  size_t judged = 0;                  // How many were judged.
+  std::string since;                  // The first run that shows it up to now.
   std::vector<Blame> blamed;          // Best first; of the tasks that the cell is about.
   std::string sentence;               // What, where, since when, how large;
   std::string cause;                  // which part explains it, and how well; may be empty;
@@ -98,20 +98,20 @@ struct Comparison {
   uint32_t draws = 0;
   std::vector<ComparedCell> cells;  // By level and name.
   std::vector<ComparedBytes> stage_bytes, link_bytes;
-  std::vector<ComparedBytes> node_bytes;  // Of what tasks wrote, what lies on each node.
-  std::vector<ChunkShare> chunks;         // Of the last judged run that says it; else empty.
+  std::vector<ComparedBytes> node_bytes;  // What each node holds of the bytes that tasks wrote.
+  std::vector<ChunkShare> chunks;         // From the last judged run that says it; else empty.
   std::string other_chunks;  // A sentence, if more than a tenth of the bytes is in other chunks.
-  std::vector<std::pair<std::string, SeenMachine>> machines;  // Of judged runs, by name.
+  std::vector<std::pair<std::string, SeenMachine>> machines;  // In judged runs, by name.
   std::string machine_busy;  // A sentence, if machines were, in judged runs.
   std::vector<OddRun> odd_runs;
-  // Of judged runs that know requests' times; each took a twentieth of the workflow's time more in
-  // all than the same elsewhere.
+  // From judged runs that know requests' times; each class took a twentieth of the workflow's time
+  // more in all than the same elsewhere.
   std::vector<SlowRequests> slow_requests;
-  // Of judged runs, by request_cells.h; empty if runs or draws do not know requests' times.
+  // Judged runs, by request_cells.h; empty if runs or draws do not know requests' times.
   std::vector<RequestCell> requests;
   std::vector<Anomaly> anomalies;  // Largest effect first; levels in their order among equals.
-  size_t anomalies_left_out = 0;   // Of single tasks, which are smaller than 100 of them.
-  std::vector<Blame> blamed;       // Of all tasks.
+  size_t anomalies_left_out = 0;   // Single tasks smaller than the 100 above.
+  std::vector<Blame> blamed;       // For all tasks.
 };
 
 // Preconditions: kDrawsMin draws; all of this workflow, on hosts of the same names, runs in their

@@ -395,7 +395,7 @@ TEST_F(CompareTest, BlamesAHostForWhatOthersDoNot) {
       return blame.suspect == Suspect{Part::kHost, "h3"};
     });
     ASSERT_NE(host, blamed.end()) << anomaly->cause;
-    // Of three runs its link may by chance explain a little more.
+    // With three runs its link may by chance explain a little more.
     EXPECT_GT(host->explained, blamed.front().explained - 0.05) << anomaly->cause;
     EXPECT_NE(anomaly->cause.find("ost h3"), std::string::npos) << anomaly->cause;
     EXPECT_EQ(blamed.front().suspect.host, "h3") << anomaly->cause;
@@ -440,7 +440,7 @@ TEST_F(CompareTest, SaysFilesLieElsewhereOnlyIfThatTakesLong) {
   const auto draws = Draws(workflow(), "hosts=4,slots=1,manager=apart,system=wass");
   SeenRun run = Drawn(workflow(), Known(), 780);
   run = Replayed(workflow(), run, [](const SeenTask& task) {
-    return task.computing > Milliseconds(350) ? 30 : 0;  // Of stage 'sum'.
+    return task.computing > Milliseconds(350) ? 30 : 0;  // Stage 'sum'.
   });
   const Comparison comparison = Compare(workflow(), draws, {run}, Options());
   const Anomaly* anomaly = FindAnomaly(comparison, Level::kWorkflow, workflow().name);
@@ -514,13 +514,13 @@ TEST(CellsTest, CountsWhatFollowsOneAnother) {
   EXPECT_EQ(CellsOf(wide.Build(), on_one, typical_s, 2).at(step).rounds, 4);
   const Cells cells = CellsOf(wide.Build(), spread, typical_s, 1);
   EXPECT_EQ(cells.at(step).rounds, 2);
-  // Of one task there is one time.
+  // A single task has one time.
   EXPECT_TRUE(cells.contains({Level::kTasks, "end"}));
   EXPECT_FALSE(cells.contains({Level::kStage, "end"}));
   EXPECT_FALSE(cells.contains({Level::kTask, "end"}));
 }
 
-// Of a host: in one run it is chance which is the last where streams meet.
+// Hosts: in one run it is chance which is the last where streams meet.
 TEST_F(CompareTest, WantsAHostTwiceHoweverSlow) {
   const auto slower = [](double share) {
     return [share](const SeenRun& run) {

@@ -9,8 +9,8 @@
 //     they could have been chosen; it must stand at the false-discovery rate, in its family.
 //  3. It must matter: its effect in each of them is a share of the workflow's predicted time.
 //
-// Rule 2 has a lower bar (`rate_witnessed`) for what a part's own time shows as well; who asks says
-// of what.
+// Rule 2 has a lower bar (`rate_witnessed`) for what a part's own time shows as well; the caller
+// says for what.
 //
 // One run alone is enough only for what is said to be told by one (`can_stand_alone`), if it stands
 // in that run at the lower rate, with the larger effect.
@@ -20,7 +20,7 @@
 // which go up and down together and are one step; to these the draws' own variance counts as some
 // more, and as all there are of a single run. Something that begins between two runs makes it wider
 // by that one step alone. What was taken off a run (`excused`) is known to a half of it, and makes
-// its steps as much wider. Of what is off only if it is slower the test of rule 2 is of that side
+// its steps as much wider. For values that are off only if slower, rule 2 tests that side
 // alone.
 //
 // So one run among others never is an anomaly, however slow: it makes two steps, as large as
@@ -41,17 +41,17 @@ namespace mosa::predict {
 inline constexpr size_t kJudgedRuns = 3;
 
 struct JudgeRules {
-  double rate = 0.01;            // Of false discoveries among what persists,
+  double rate = 0.01;            // False discoveries among what persists,
   double rate_once = 0.001;      // in what one run alone shows,
   double rate_witnessed = 0.05;  // and in what a part's own time shows as well (comparison.h).
-  double share_min = 0.05;       // Of the workflow's time: the effect of what persists,
+  double share_min = 0.05;       // Share of the workflow's time: the effect of what persists,
   double share_once_min = 0.25;  // and of what one run alone shows.
 };
 
 struct JudgedRun {
   double place = 0;  // On the scale of the test.
   double effect_share = 0;
-  double excused = 0;  // What of `place` was taken off before, as not known to be the run's own.
+  double excused = 0;  // Taken off `place` before, as not known to be the run's own.
   // Set by Judge():
   Residual residual;
   bool shows = false;
@@ -68,9 +68,9 @@ struct JudgedValue {
   std::vector<std::optional<JudgedRun>> runs;  // All, in their order.
   // Set by Judge():
   RunSpread spread;
-  double p = 1;               // Of the judged runs.
+  double p = 1;               // Over the judged runs.
   bool stands = false;        // Whether that is off.
-  bool is_faster = false;     // Of what is off only if it is slower: it is faster, by its own test.
+  bool is_faster = false;     // For values off only if slower: it is faster, by its own test.
   std::vector<size_t> shown;  // The runs by which it is an anomaly, in one direction; else none.
   std::optional<size_t> odd;  // The judged run that is slower, alone.
 };
@@ -82,7 +82,7 @@ void Judge(const JudgeRules& rules, size_t runs, std::vector<JudgedValue>& value
 
 bool ShowsAs(const JudgedValue& value, size_t run, bool slower);
 
-// Of these runs, which have the value.
+// The residual in these runs, which have the value.
 Residual ResidualIn(const JudgedValue& value, const std::vector<size_t>& runs);
 
 // As shares of the predicted, of places that are logarithms.

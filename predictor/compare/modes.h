@@ -3,9 +3,9 @@
 // time later. In Provisioning, section 5.1, P3, the retry of connections, was found as "a bi-modal
 // distribution".
 //
-// A gap is a stretch from some duration to three times as much. Of twenty requests and more there
+// A gap is a stretch from some duration to three times as much. With twenty requests or more there
 // are two kinds if on either side of a gap are five of them and a hundredth of all, and in it less
-// than a tenth of the fewer of these. Of several gaps it is the one with least in it for that; then
+// than a tenth of the fewer of these. Among several gaps it is the one with least in it; then
 // the one with more on the side of fewer. Pure.
 #ifndef MOSA_PREDICTOR_COMPARE_MODES_H_
 #define MOSA_PREDICTOR_COMPARE_MODES_H_
@@ -18,7 +18,7 @@
 namespace mosa::predict {
 
 struct Modes {
-  double slow_share = 0;           // Of the requests.
+  double slow_share = 0;           // Share of the requests.
   double quick_s = 0, slow_s = 0;  // Medians of either kind.
 };
 

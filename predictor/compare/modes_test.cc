@@ -52,7 +52,7 @@ TEST(ModesOf, FindsNoneInOneHoweverWide) {
     }
 }
 
-// Of samples, which have gaps by chance.
+// Samples have gaps by chance.
 TEST(ModesOf, FindsFewInSamplesOfOne) {
   Rng rng(20261125);
   int found = 0;

@@ -12,8 +12,8 @@
 namespace mosa::predict {
 namespace {
 
-// Of what tasks took longer, and mounts waited; and of what tasks are off by. Who was waited for as
-// long as half of what tasks took longer need not explain how they used it.
+// Shares of what tasks took longer and mounts waited, and of what tasks are off by. A part waited
+// for as long as half of what tasks took longer need not explain how they used it.
 constexpr double kShareMin = 0.25;
 constexpr double kShareEnough = 0.5;
 // A host that is starved makes all that it does longer by about as much.
@@ -23,13 +23,13 @@ constexpr double kAlikeMin = 0.5;
 constexpr double kChance = 0.01;
 constexpr double kFactorMin = 1.25;
 constexpr double kAsOthersMax = 1.15;
-// Of what surely takes no longer the upper end of the interval of 95 %.
+// The upper end of the 95 % interval, for a part that surely takes no longer.
 constexpr double kSurelyAsOthersMax = 1.25;
 // Two hosts are no surer alike than that.
 constexpr double kSurest = 0.1;
 // Beside those to any other node.
 constexpr double kConnectionsFactorMin = 3;
-// Of a host's requests, and beside those between others, what lost packets.
+// Lost packets: share of a host's requests, and factor over those between others.
 constexpr double kLostShareMin = 0.1;
 constexpr double kLostFactorMin = 3;
 // The other way is slow as well if its logarithm is that share of this one's.
@@ -43,11 +43,11 @@ struct Asked {
   double place = 0;  // ln(measured / predicted).
 };
 
-// Of some Asked, how many times as long as between others.
+// How many times as long some Asked took as between others.
 struct Times {
   bool is_known = false;
   double place = 0;
-  double most = 0;  // Of 95 %, as measured.
+  double most = 0;  // At 95 %, as measured.
   double p = 1;
   double factor() const { return std::exp(place); }
 };
@@ -95,7 +95,7 @@ std::set<std::string> HostsAsked(const AskedRequests& requests) {
     if (IsAskedOfANode(cell.which)) hosts.insert({cell.which.host, cell.which.peer});
   return hosts;
 }
-// Of records that left rows out nobody knows of whom these were.
+// If a record left rows out, nobody knows whose these were.
 bool KnowAllRequests(const AskedRequests& requests) {
   return std::ranges::all_of(requests.asked_runs,
                              [&](size_t run) { return requests.runs[run].knows_all_requests; });
@@ -229,7 +229,7 @@ std::string SideOf(const AskedRequests& requests, const std::string& host) {
   return "";
 }
 
-// Of a host that is slow both ways.
+// The own time of a host that is slow both ways.
 OwnTime BothWays(const AskedRequests& requests, const std::string& host,
                  const std::string& measured) {
   const Times own = OwnWorkBeside(requests, host);
@@ -321,7 +321,7 @@ std::map<std::string, double> WaitedFor(const AskedRequests& requests, const Sus
 struct Connections {
   double to = 0;
   double to_any_other = 0;     // The most, in any run.
-  std::optional<Modes> modes;  // Of one mount's, in a run: those whose slow ones took longest.
+  std::optional<Modes> modes;  // One mount's, in a run: the one whose slow ones took longest.
   double slow_s = 0;           // So long, together.
 };
 
@@ -390,8 +390,8 @@ std::optional<OwnTime> BrokenConnections(const AskedRequests& requests,
   return found;
 }
 
-// Of what mounts asked of nodes, in how much packets were lost: the shares with a host, either way,
-// and between others, in the run in which the host stands out least.
+// The share of mounts' requests to nodes in which packets were lost: with a host, either way, and
+// between others, in the run in which the host stands out least.
 struct LostPackets {
   double with = 0;
   double between_others = 0;
@@ -424,7 +424,7 @@ std::optional<LostPackets> LostWith(const AskedRequests& requests, const std::st
 }
 
 // The link that loses packets, if mounts waited for it; all that runs on the host if that is slow
-// by itself, as who does not run acknowledges nothing.
+// by itself, as a host that does not run acknowledges nothing.
 std::optional<OwnTime> LossyLink(const AskedRequests& requests,
                                  const std::map<std::string, TaskTimes>& tasks) {
   std::optional<OwnTime> found;

@@ -1,6 +1,6 @@
 // Own times: a part of the deployment whose own time, as daemons measured it, is longer than it
-// should be. Asked before it is asked how tasks used the parts: who is slow by its own clock, and
-// enough so for what tasks took longer, needs no arithmetic.
+// should be. Asked before it is asked how tasks used the parts: a part that is slow by its own
+// clock, and enough so for what tasks took longer, needs no arithmetic.
 //
 //  own work  what a storage node takes to write or read an object, and what the manager takes to
 //            decide and to log, waits for no other part: if those requests are anomalies, and
@@ -19,7 +19,7 @@
 //            than others' too, all that runs there. A host that asks nothing, as no mount is on it
 //            or no task ran there, does not tell: it is its node or its link.
 //
-// Of a link it is said which side of it is slow, if one is: what arrives there of others, as where
+// For a link it also says which side is slow, if one is: what arrives there from others, as where
 // their streams meet (in-cast), or what leaves.
 //
 // A host or a processor that explains half of what tasks took longer stands before its node's own
@@ -53,7 +53,7 @@ struct OwnTime {
   // in the same runs; none: it is by what is predicted, or by numbers that no sound host has.
   std::optional<double> beside_p;
   bool is_told = true;            // From what else is on that host.
-  double times = 0;               // Of own work: as long as predicted.
+  double times = 0;               // Own work: as long as predicted.
   bool is_beside_others = false;  // By how hosts differ in these runs, whatever is predicted.
 };
 

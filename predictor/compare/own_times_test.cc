@@ -49,7 +49,7 @@ struct Requests {
       cell.tested.push_back({run, kCount, (mean_s - kMean_s) * kCount});
     }
   }
-  // Those of which `is_its` says so take so many times as long; those that matter are anomalies.
+  // The requests that `is_its` picks take so many times as long; those that matter are anomalies.
   template <typename IsIts>
   void Slow(double times, const IsIts& is_its) {
     for (RequestCell& cell : cells) {
@@ -212,7 +212,7 @@ TEST(OwnTimes, OwnWorkMustBeWaitedForAndExplain) {
   EXPECT_TRUE(slow(true, 0.1));
 }
 
-// Of a few requests, too; what its own host's mount does there is not asked.
+// A few requests suffice; what its own host's mount does there is not asked.
 TEST(OwnTimes, ANodeFarSlowerThanItsHostIsNamed) {
   const auto slow = [](double times, double host_factor) {
     Requests requests(4);
@@ -261,7 +261,7 @@ TEST(OwnTimes, ConnectionsThatDoNotLastTell) {
           if (host != peer)
             requests.runs[run].requests[{"mount", "node.connect", host, peer}] = {
                 count, 0.1 * static_cast<double>(count), 0.1, 0.1,
-                // Of h4's most are made again, of h1's those that waited longest.
+                // Most of h4's are made again, and of h1's those that waited longest.
                 host == "h1"   ? std::optional(Modes{0.3, 0.0002, 1})
                 : host == "h4" ? std::optional(Modes{0.9, 0.0002, 0.05})
                                : std::nullopt};
@@ -280,7 +280,7 @@ TEST(OwnTimes, ConnectionsThatDoNotLastTell) {
 
 TEST(OwnTimes, LinkThatLosesPackets) {
   struct Row {
-    uint64_t with_h2 = 60;  // Of 200 reads and writes, in which TCP sends again, in each run
+    uint64_t with_h2 = 60;  // Reads and writes out of 200 in which TCP sends again, in each run
     uint64_t others = 10;   // and between others,
     size_t runs = kRuns;    // in so many runs; else as between others.
     double waited = 3;      // So many times as long for h2's node and by its mount.

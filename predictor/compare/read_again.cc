@@ -12,13 +12,13 @@
 namespace mosa::predict {
 namespace {
 
-// Of what tasks read again, and lies on other nodes.
+// Shares of what tasks read again that lies on other nodes.
 constexpr double kColdShareMin = 0.5;
 constexpr double kPredictedColdShareMax = 0.25;
-// Who moved so many times what every reading of every task needs was asked by others as well. The
-// kernel reads ahead, and drops pages that it then reads again: on clusters a tenth of it or more.
+// A mount that moved more than this many times what all reads of all tasks need was used by others,
+// too. The kernel reads ahead, and drops pages that it reads again: on clusters a tenth or more.
 constexpr double kAllMax = 1.5;
-// Of what tasks took longer.
+// Share of what tasks took longer.
 constexpr double kShareMin = 0.25;
 
 // Bytes on other nodes of what tasks read on a host, for the first time there and again, and what

@@ -21,15 +21,15 @@ struct ColdPagesQuestion {
   const Workflow& workflow;
   const std::vector<SeenRun>& draws;
   const std::vector<SeenRun>& runs;
-  const std::vector<size_t>& asked_runs;  // Of those.
+  const std::vector<size_t>& asked_runs;  // Indexes into `runs`.
   const std::string& stage;               // Whose tasks took longer; empty: all.
   const std::map<std::string, TaskTimes>& tasks;
   uint64_t link_bytes_per_second = 0;  // As predicted.
 };
 
-// Of the hosts whose mounts moved half or more of what tasks read there again, the one that moved
-// most, if it is not predicted so, and moving what the stage's tasks read again takes a quarter or
-// more of what all of them took longer.
+// Looks at hosts whose mounts moved half or more of what tasks read there again. Finds the one that
+// moved most, if that was not predicted, and if moving what the stage's tasks read again takes a
+// quarter or more of what they all took longer.
 std::optional<OwnTime> FindColdPages(const ColdPagesQuestion& question);
 
 }  // namespace mosa::predict

@@ -126,7 +126,7 @@ TEST(FindColdPages, CountsEachFileByItself) {
   EXPECT_FALSE(find({64 * kMiB, 2 * kMiB}, 999 * kMiB));  // Others read there as well.
   EXPECT_FALSE(find({64 * kMiB, 2 * kMiB}, 72 * kMiB));   // Each for the first time.
   EXPECT_FALSE(find({0, 2 * kMiB}, 8 * kMiB));            // What is read again lies here.
-  EXPECT_FALSE(find({64 * kMiB}, 264 * kMiB));            // Of some it is not known where it lay.
+  EXPECT_FALSE(find({64 * kMiB}, 264 * kMiB));            // It is not known where some of it lay.
 }
 
 // Somebody else used the mount, or it does not say what it moved: then bytes tell nothing.

@@ -3,8 +3,8 @@
 // in the meantime has drifted, and is told by itself, as a platform that was measured once says
 // nothing of it.
 //
-// Of each class that can be judged (request_cells.h) and each interval, the logarithm of the mean
-// over that predicted, kSmallRequestSeconds added to both. A class is refreshed by the median of
+// For each class that can be judged (request_cells.h) and each interval, it takes the logarithm of
+// mean over predicted, kSmallRequestSeconds added to both. A class is refreshed by the median of
 // its last kRefreshedBy intervals, without the newest kJudgedRuns: what is off does not excuse
 // itself. What is older than kForgottenAfter intervals is forgotten: a class that rested begins
 // anew.
@@ -33,7 +33,7 @@
 namespace mosa::predict {
 
 inline constexpr size_t kRefreshedBy = 12;
-// Of fewer the order statistics are no interval of 95 %.
+// With fewer, the order statistics are no interval of 95 %.
 inline constexpr size_t kRefreshedByMin = 6;
 inline constexpr uint64_t kForgottenAfter = 60;
 inline constexpr double kDriftShareMin = 0.01;
@@ -42,7 +42,7 @@ struct Drift {
   RequestClass which;
   double predicted_s = 0, now_s = 0;  // Means.
   Interval<double> times;             // As long as predicted; of 95 %.
-  double more_share = 0;              // Of the time; less: negative.
+  double more_share = 0;              // Share of the time; less: negative.
   size_t intervals = 0;
   std::string since;  // The name of the first of these.
 };
@@ -69,10 +69,10 @@ class Refreshed {
 
  private:
   struct Seen {
-    uint64_t number = 0;  // Of the interval.
+    uint64_t number = 0;  // The interval's number.
     std::string at;       // Its name.
     double place = 0;
-    double more_share = 0;  // Of the interval's time.
+    double more_share = 0;  // Share of the interval's time.
   };
   struct Class {
     double predicted_s = 0;

@@ -60,7 +60,7 @@ TEST(Refreshed, TellsADriftOnceAndJudgesByIt) {
   EXPECT_LT(drift.times.low, 2);
   EXPECT_GT(drift.times.high, 1.9);
   EXPECT_EQ(refreshed.drifting().size(), 1U);
-  // Of what is seen.
+  // Follows what is seen.
   EXPECT_NEAR(*predicted(100, 0), 2 * kMean_s, 0.003);
   EXPECT_NEAR(*predicted(0, 100), kMean_s, 0.001);
   EXPECT_NEAR(*predicted(50, 50), 1.5 * kMean_s, 0.002);

@@ -116,7 +116,7 @@ class RequestComparer {
       if (is_predicted && IsJudged(which)) AddJudged(figures);
     }
   }
-  // Of the last cell, if a judged run has enough of it.
+  // Adds what to judge of the last cell, if a judged run has enough of it.
   void AddJudged(const Figures& drawn) {
     RequestCell& cell = cells_.back();
     JudgedValue judged;
@@ -214,7 +214,7 @@ class RequestComparer {
   std::set<RequestClass> are_modes_predicted_;
 };
 
-// Who waits for an answer of others; what of it is in another class as well is not here.
+// Waits for an answer from others; the part that is in another class as well is left out.
 bool IsWaiting(const RequestClass& which) { return which.component == "mount" && IsJudged(which); }
 
 // A delay counts once where it is waited for, and once more if a node's own work takes it: that
@@ -265,7 +265,7 @@ std::string WhoseRequests(const RequestClass& which) {
   return fmt::format("{}, {} {}", whose, Asks(which) ? "asked of" : "asked by", which.peer);
 }
 
-// Of those that the class uses the one that explains most of what requests stay longer.
+// The suspect of the class that explains most of what requests stay longer.
 std::string OpenFirst(const RequestClass& which, const std::map<Suspect, double>& evidence) {
   const Suspect* best = nullptr;
   double most = 0;

@@ -63,7 +63,7 @@ struct RequestFigures {
 
 // All that a run has of a class.
 struct RequestsInRun {
-  size_t run = 0;  // Of those given.
+  size_t run = 0;  // Index of a given run.
   double count = 0;
   double more_s = 0;  // All of them together, at most.
 };
@@ -71,22 +71,22 @@ struct RequestsInRun {
 struct RequestCell {
   RequestClass which;
   RequestFigures predicted;                    // Medians of the draws that have them.
-  std::optional<Interval<double>> interval_s;  // Of the mean: nine of ten runs.
+  std::optional<Interval<double>> interval_s;  // For the mean: nine of ten runs.
   uint32_t runs = 0;                           // Judged ones that have it.
-  // Medians of these runs; of an anomaly, of those that show it.
+  // Medians of these runs; for an anomaly, of the runs that show it.
   RequestFigures measured;
-  // Of most of those: two kinds, where most draws have one.
+  // In most of those: two kinds, where most draws have one.
   std::optional<Modes> modes;
-  double residual_share = 0;                 // Of the mean; 0.2: a fifth longer.
-  Interval<double> residual_share_interval;  // Of 95 %.
+  double residual_share = 0;                 // For the mean; 0.2: a fifth longer.
+  Interval<double> residual_share_interval;  // At 95 %.
   double more_s = 0;                         // All requests of a run together, at most.
   double effect_share = 0;
   std::optional<double> p;            // It was tested: of all judged runs.
   std::vector<RequestsInRun> tested;  // In which runs.
-  std::vector<std::string> shown_in;  // Of an anomaly: names of the runs.
+  std::vector<std::string> shown_in;  // For an anomaly: names of the runs.
   std::optional<size_t> odd_run;      // A judged one that is much slower, alone.
   RequestVerdict verdict = RequestVerdict::kNotPredicted;
-  std::string sentence, open_first;  // Of an anomaly.
+  std::string sentence, open_first;  // Set for an anomaly.
 };
 
 // The last runs are judged, if they know requests' times. `workflow_s`: as predicted. Classes that
@@ -122,12 +122,12 @@ std::map<Suspect, double> RequestEvidence(const std::vector<RequestCell>& cells,
                                           const RequestScope& scope);
 
 // How much of what tasks took longer they may have waited for requests that are anomalies: 0 to 1.
-// Of requests as many wait at once as predicted (they stay so many times as long in all as tasks
+// As many requests wait at once as predicted (they stay so many times as long in all as tasks
 // move bytes), and those of a mount delay the tasks on its host alone.
 // Precondition: scope.tasks.
 double WaitingShare(const std::vector<RequestCell>& cells, const RequestScope& scope);
 
-// Of the run that is odd, by its name: how much longer they stayed there. Precondition: odd_run.
+// How much longer requests stayed in the odd run, by its name. Precondition: odd_run.
 double OddMoreOf(const RequestCell& cell);
 std::string SayOddRequests(const RequestCell& cell, const std::string& run);
 

@@ -353,7 +353,7 @@ TEST_F(RequestCellsTest, OfStripedFilesRequestsTellWhichNodeIsSlow) {
   EXPECT_LT(without.blamed.front().explained - without.blamed[1].explained, 0.1) << Said(without);
 }
 
-// As if its RAM disk swapped: who writes there waits, and it knows that itself.
+// As if its RAM disk swapped: writers there wait, and the node knows that itself.
 TEST_F(RequestCellsTest, ASlowStorageNodeIsNamed) {
   std::vector<SeenRun> runs = Runs(77);
   for (SeenRun& run : runs)

@@ -19,8 +19,8 @@ namespace mosa::predict {
 struct RequestClass {
   std::string component;  // "manager", "storage" or "mount".
   std::string name;       // "node.read".
-  std::string host;       // Of the daemon.
-  std::string peer;       // Who asked or answered; may be empty.
+  std::string host;       // The daemon's host.
+  std::string peer;       // The peer that asked or answered; may be empty.
   auto operator<=>(const RequestClass&) const = default;
 };
 
@@ -41,11 +41,11 @@ inline double MeanOf(const SeenRequests& seen) {
   return seen.count == 0 ? 0 : seen.seconds / static_cast<double>(seen.count);
 }
 
-// Adds those of another daemon of the host; of the quantiles the means, by count. Of two kinds of
-// either it is then not known which are whose.
+// Adds those of another daemon of the host; for quantiles the mean, by count. If either has two
+// kinds, it is then not known which are whose.
 void Add(const SeenRequests& more, SeenRequests& seen);
 
-// Of those runs in which it is so: medians.
+// Medians of the runs in which the class is slow.
 struct SlowRequests {
   RequestClass which;
   uint32_t runs = 0;

@@ -28,17 +28,17 @@ struct SeenTask {
       processor;  // Its own processor seconds, user and system: of measured runs.
   // Bytes of its inputs as they lay, and of its outputs as they lie.
   BytesByNodeName read, written;
-  // Of `read` what lay on other nodes, by input as the workflow has them; what is not there is not
-  // known.
+  // The part of `read` that lay on other nodes, by input as in the workflow; inputs that are not
+  // there are not known.
   std::vector<uint64_t> inputs_elsewhere;
 };
 
 // A machine in the time of a run; hosts that are namespaces share one.
 struct SeenMachine {
-  std::vector<std::string> hosts;      // Of tasks, storage nodes and mounts.
-  double others_share = 0;             // Of its processors, what was neither tasks' nor Mosa's.
-  std::optional<double> waited_share;  // Of the time, in which some process waited for one.
-  double stolen_share = 0;             // Of its processors, what its own host took; none waits.
+  std::vector<std::string> hosts;      // Where tasks, storage nodes and mounts are.
+  double others_share = 0;             // Share of its processors that neither tasks nor Mosa used.
+  std::optional<double> waited_share;  // Share of time that some process waited for one.
+  double stolen_share = 0;             // Share of its processors its own host took; none waits.
   bool has_runner = false;
   bool has_manager = false;
 };
@@ -56,7 +56,7 @@ struct SeenRun {
   RequestTimes requests;              // Empty: not known.
   bool knows_all_requests = true;     // Else some classes of these were left out.
   BytesByNodeName fetched;  // By host, what its mount read from other nodes, if it is known.
-  std::map<uint64_t, uint64_t> bytes_by_chunk;  // Of files, by the size of their chunks, if known.
+  std::map<uint64_t, uint64_t> bytes_by_chunk;  // File bytes by chunk size, if known.
   double factor = 1;  // What times are off by where no task computes: ModelFactor().
 };
 

@@ -10,7 +10,7 @@
 namespace mosa::predict {
 namespace {
 
-// Who explains nearly as much cannot be told apart.
+// A suspect that explains nearly as much cannot be told apart.
 constexpr double kExplainedAlike = 0.05;
 constexpr size_t kRivalsMax = 3;
 
@@ -112,7 +112,7 @@ std::string WhatIsUsual(const OwnSeconds& own) {
                               : "what the workload says";
 }
 
-// Who had the processors: the tasks themselves, others, or nobody.
+// Says who had the processors: the tasks themselves, others, or nobody.
 std::string SayProcessors(const Anomaly& anomaly, const AnomalyFacts& facts) {
   std::string said;
   if (facts.others && facts.others->busy && anomaly.slower)

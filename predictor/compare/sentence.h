@@ -12,7 +12,7 @@
 namespace mosa::predict {
 
 struct OthersFacts {
-  double share = 0;  // Of the processors.
+  double share = 0;  // Share of the processors.
   bool busy = false;
 };
 
@@ -28,7 +28,7 @@ struct AnomalyFacts {
   // A node that has more than predicted of what tasks wrote; null: none.
   const ComparedBytes* fuller = nullptr;
   uint64_t link_bytes_per_second = 0;
-  // Of its tasks in the runs that show it, and of who else was there, if known.
+  // The seconds of its tasks in the runs that show it, and who else was there, if known.
   std::optional<OwnSeconds> own;
   std::optional<OthersFacts> others;
   // How likely a host that is slow beside others in the same runs is that by chance.
@@ -45,7 +45,7 @@ std::string Describe(const Suspect& suspect);
 // What to look at if the suspect is to blame.
 std::string OpenFirst(const Suspect& suspect);
 
-// Of which size chunks are more than predicted, and what to do. Precondition: some are.
+// Says which chunk sizes hold more than predicted, and what to do. Precondition: some do.
 std::string SayOtherChunks(const std::vector<ChunkShare>& chunks);
 
 // A run that is off alone: what it took, predicted, and the other judged runs.

@@ -35,15 +35,15 @@ struct RunSpread {
 Residual ResidualOf(const std::vector<double>& predicted, const std::vector<double>& measured,
                     double floor, const RunSpread& runs);
 
-// Of 95 %.
+// The interval of 95 %.
 Interval<double> IntervalOf(const Residual& residual);
 
 // How many choices there are. Runs that show something were chosen for that: each choice was
 // another test.
 double WaysToChoose(size_t chosen, size_t all);
 
-// Which of these p-values stand if at most the `rate`-th part of those that stand is to be chance:
-// Benjamini and Hochberg (1995), who have it of independent tests. Those of a stage and of its
+// Which of these p-values stand if at most the `rate`-th part of what stands is to be chance:
+// Benjamini and Hochberg (1995), who have it for independent tests. Those of a stage and of its
 // tasks are not; that these go up and down together, as Benjamini and Yekutieli (2001) want, is
 // likely, not shown.
 std::vector<bool> Standing(const std::vector<double>& p_values, double rate);

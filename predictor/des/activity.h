@@ -23,7 +23,7 @@
 
 namespace mosa::des {
 
-// What of a spawned activity is linked into its loop's list.
+// The part of a spawned activity that is linked into its loop's list.
 class Root {
  public:
   Root() = default;

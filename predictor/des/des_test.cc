@@ -316,7 +316,7 @@ Activity<void> NoteWhen(Signal& signal, std::vector<int>& list, int what) {
   list.push_back(what);
 }
 
-// Who waits alone goes on in the same event, unless something was asked for before.
+// A lone waiter goes on in the same event, unless something was asked for before.
 TEST(Signal, GivenLastNeedsNoEventForTheLastWhoWaits) {
   EventLoop loop;
   Signal signal(loop);

@@ -93,7 +93,7 @@ class EventLoop {
 
   // How many actions have run.
   uint64_t events() const { return events_; }
-  // Of the times and the order of all of them.
+  // Covers the times and the order of all events.
   uint64_t digest() const { return digest_; }
 
  private:

@@ -72,11 +72,11 @@ class EventQueue {
   }
 
   int64_t now_ns_;
-  // Those of now, which run before those of the first bucket; below due_begin_ they have run.
+  // Events due now, which run before those of the first bucket; those below due_begin_ have run.
   std::vector<Entry> due_;
   size_t due_begin_ = 0;
-  std::array<std::vector<Entry>, 64> buckets_;  // The first: of now, added since it is.
-  uint64_t occupied_ = 0;                       // Bits of those that are not empty.
+  std::array<std::vector<Entry>, 64> buckets_;  // The first: due now, added since.
+  uint64_t occupied_ = 0;                       // A bit for each that is not empty.
 };
 
 }  // namespace mosa::des

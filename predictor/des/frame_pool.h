@@ -4,8 +4,8 @@
 // ago. Memory of one size (rounded up to 64 B) is never used for another; frames above kBytesMax
 // come from the heap and go back to it.
 //
-// A thread has one, and keeps what its frames have taken at most until it ends. Who has taken a
-// frame gives it back on the same thread.
+// A thread has one, and keeps what its frames have taken at most until it ends. The thread that
+// took a frame gives it back.
 #ifndef MOSA_PREDICTOR_DES_FRAME_POOL_H_
 #define MOSA_PREDICTOR_DES_FRAME_POOL_H_
 
@@ -25,7 +25,7 @@ class FramePool {
   FramePool(const FramePool&) = delete;
   FramePool& operator=(const FramePool&) = delete;
 
-  // AddressSanitizer sees who uses a frame that has ended only if its memory is given back.
+  // AddressSanitizer sees a use of an ended frame only if its memory is given back.
 #ifdef __SANITIZE_ADDRESS__
   static constexpr size_t kBytesMax = 0;
 #else

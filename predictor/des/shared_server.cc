@@ -81,7 +81,7 @@ void SharedServer::ExpectNext() {
   loop_.RingAt(at, *this);
 }
 
-// Takes the first job, which has ended, away. Returns who goes on for that, or nobody.
+// Takes the first job, which has ended, away. Returns the waiter that goes on, or nobody.
 std::coroutine_handle<> SharedServer::TakeEnded() {
   std::pop_heap(jobs_.begin(), jobs_.end(), std::greater<>());
   const Job job = jobs_.back();

@@ -1,7 +1,7 @@
 // SharedServer: processor sharing. `servers` cores serve all jobs at once and equally; no job gets
 // more than one core. (Egalitarian processor sharing with a limit per job.)
 //
-// Of one server jobs may have weights, and get shares in proportion to these.
+// With a single server, jobs may have weights, and get shares in proportion to these.
 //
 // With a credit it is a token bucket that is full at the beginning: what it could have done while
 // it was idle, at most the credit, it does at once when work comes.
@@ -111,7 +111,7 @@ class SharedServer final : private EventLoop::Bell {
   const Duration credit_max_;
   Duration credit_;        // At advanced_at_.
   std::vector<Job> jobs_;  // A heap, the first to end on top.
-  int64_t weights_ = 0;    // Of all of them.
+  int64_t weights_ = 0;    // Sum over all jobs.
   uint64_t sequence_ = 0;
   int64_t virtual_parts_ = 0;
   Time advanced_at_;

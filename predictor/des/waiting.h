@@ -1,7 +1,7 @@
 // What an activity can wait for besides time: a Signal that others give, a place among few (Slots),
-// the end of several others (Group). Who waits first goes on first. Each goes on in an event of its
+// the end of several others (Group). The first waiter goes on first, each in an event of its
 // own, so nobody runs inside another's call, but for the last one of GiveLast, which is therefore
-// the last statement of an activity. They live longer than those who wait.
+// the last statement of an activity. They live longer than their waiters.
 #ifndef MOSA_PREDICTOR_DES_WAITING_H_
 #define MOSA_PREDICTOR_DES_WAITING_H_
 
@@ -36,7 +36,7 @@ class Waiters {
   Link* last_ = nullptr;  // If there is a first.
 };
 
-// `co_await signal.Wait()` goes on at the next Give(). Whoever waits for a condition asks again.
+// `co_await signal.Wait()` goes on at the next Give(). A waiter for a condition asks again.
 class Signal {
  public:
   explicit Signal(EventLoop& loop) : loop_(loop) {}
@@ -44,7 +44,7 @@ class Signal {
   void Give() {
     while (!waiters_.empty()) loop_.ResumeAt(loop_.now(), waiters_.TakeFirst());
   }
-  // The same at the end of an action, when the caller is done: the last of those who wait needs no
+  // The same at the end of an action, when the caller is done: the last waiter needs no
   // event if nothing was asked for before (EventLoop::ResumeLast).
   void GiveLast() {
     if (waiters_.empty()) return;

@@ -33,8 +33,8 @@ std::string_view NameOf(Bound bound);
 
 // The input or the output of a stage.
 struct PhaseForecast {
-  double metadata_share = 0;  // Of the coarse time; the rest is reading or writing.
-  // Which of the two terms of the equations is larger; of reads, of the kind that takes longer.
+  double metadata_share = 0;  // Share of the coarse time; the rest is reading or writing.
+  // The larger of the two terms of the equations; for reads, of the kind that takes longer.
   Bound transfer_bound = Bound::kNothing;
   // As above, or kMetadata where that takes the larger share; and of which operation.
   Bound bound = Bound::kNothing;

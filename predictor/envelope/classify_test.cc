@@ -39,7 +39,7 @@ struct TableOne {
   const char* name;
   uint64_t tasks, files_read, files_written;
   double gigabytes_read, gigabytes_written;
-  uint64_t shared_files;  // Of `files_read`: a small one that all tasks read.
+  uint64_t shared_files;  // A small one among `files_read` that all tasks read.
 };
 
 StageProfile ProfileOf(const TableOne& row) {
@@ -67,9 +67,9 @@ struct TableFour {
 };
 constexpr Bound kBw = Bound::kBandwidth, kTput = Bound::kThroughput;
 // Table 4 out of Table 1 and the figures of section 4.2. Tolerances are what Table 1 is rounded to.
-// Of mProject the second input of each task is the one that all read (Table 2: as many N-to-1 as
-// 1-to-1 spikes). Of merge the paper has counted one open for each of its 16 tasks, not its 1,008
-// files, and of blastall fewer than its 4,032.
+// In mProject, the second input of each task is the one that all read (Table 2: as many N-to-1 as
+// 1-to-1 spikes). For merge the paper counted one open for each of its 16 tasks, not its 1,008
+// files, and for blastall fewer than its 4,032.
 constexpr TableFour kTableFour[] = {
     {{"mProject", 1319, 2638, 2594, 3.2, 10.9, 1319}, 69.7, 37.4, kBw, kBw, 1.3},
     {{"mDiff", 3883, 7766, 3883, 2.2, 0.001, 0}, 82.0, 52.0, kTput, kTput, 0.4},

@@ -22,7 +22,7 @@ constexpr struct {
               {EnvelopeOperation::kSharedRead, "N-to-1 read"},
               {EnvelopeOperation::kWrite, "write"}};
 
-// Of `from` at 0 and `to` at 1.
+// Gives `from` at 0 and `to` at 1.
 double Mix(double from, double to, double share) { return from + (to - from) * share; }
 
 // How likely the true median lies between the k-th least and the k-th greatest of n samples.

@@ -34,7 +34,7 @@ std::optional<EnvelopeOperation> EnvelopeOperationOf(std::string_view name);
 
 struct EnvelopeCell {
   EnvelopeOperation operation = EnvelopeOperation::kCreate;
-  uint64_t size_bytes = 0;  // Of each file; 0 where no bytes are moved.
+  uint64_t size_bytes = 0;  // The size of each file; 0 where no bytes are moved.
   uint32_t clients = 1;     // At the same time.
 
   auto operator<=>(const EnvelopeCell&) const = default;
@@ -49,8 +49,8 @@ inline constexpr uint64_t kScaleOneMillionths = 1'000'000;
 struct EnvelopeGrid {
   std::vector<uint64_t> sizes = {1 << 10, 128 << 10, 1 << 20, 16 << 20};
   std::vector<uint32_t> clients = {1, 2, 4, 8};
-  uint64_t scale_millionths = kScaleOneMillionths;  // Of kEnvelopeFiles.
-  uint64_t bytes_max = 0;                           // Of one cell's operations; 0: no limit.
+  uint64_t scale_millionths = kScaleOneMillionths;  // Scales kEnvelopeFiles.
+  uint64_t bytes_max = 0;                           // Limits one cell's operations; 0: no limit.
 };
 // Each once, by operation, size and clients.
 std::vector<EnvelopeCell> CellsOf(const EnvelopeGrid& grid);
@@ -105,7 +105,7 @@ struct EnvelopeScale {
 };
 
 struct Envelope {
-  std::string name;                        // Of the store.
+  std::string name;                        // The store's.
   std::map<EnvelopeCell, Estimate> cells;  // Operations per second of all clients together.
 
   std::vector<uint32_t> clients() const;  // Sorted, as are sizes.

@@ -4,7 +4,7 @@
 //    "cells": [{"system": "nfs", "operation": "1-to-1 read", "size_bytes": 1024, "clients": 4,
 //               "operations_per_second": {"median": 812.3, "low": 790.1, "high": 833.0}, ...}]}
 //
-// Whoever has measured a store by other means may write one by hand: what else is in it is not
+// An envelope that was measured by other means may be written by hand: anything else in it is not
 // read. Pure.
 #ifndef MOSA_PREDICTOR_ENVELOPE_ENVELOPE_JSON_H_
 #define MOSA_PREDICTOR_ENVELOPE_ENVELOPE_JSON_H_

@@ -30,7 +30,7 @@ inline constexpr std::array<EnvelopeMetric, 8> kEnvelopeMetrics = {{
 }};
 // "create throughput", "N-to-1 read bandwidth".
 std::string NameOf(const EnvelopeMetric& metric);
-// Of the file size where it is the highest.
+// The rate at the file size where it is the highest.
 double RateOf(const EnvelopeMetric& metric, const EnvelopeScale& scale);
 
 // Files that are created and written, per second: C / (C/T_create + max(C/T_w, C*D/B_w)), as in
@@ -42,7 +42,7 @@ struct HeatMap {
   std::vector<uint64_t> sizes;             // Powers of two between the measured ones, and these.
   std::vector<std::vector<double>> rates;  // Files per second, by size and clients.
 };
-// Of the numbers of clients at which the envelope is whole.
+// Covers the numbers of clients at which the envelope is whole.
 HeatMap WriteHeatMap(const Envelope& envelope);
 
 // By how much each metric is more than with the fewest clients.
@@ -50,7 +50,7 @@ struct Growth {
   uint32_t clients = 1;
   std::array<double, kEnvelopeMetrics.size()> factors{};
 };
-// Of the numbers of clients at which the envelope is whole, the fewest first.
+// For each number of clients at which the envelope is whole, the fewest first.
 std::vector<Growth> GrowthOf(const Envelope& envelope);
 
 // Where more clients get less done than fewer ones, beyond the intervals of both: cells of one

@@ -121,7 +121,7 @@ class Stage {
     }
   }
 
-  // Of one task.
+  // Counts one task's files.
   void CountFiles(const std::vector<Call>& calls) {
     std::map<PathIndex, uint64_t> read, written;
     for (const Call& call : calls) {

@@ -21,7 +21,7 @@
 
 namespace mosa::predict {
 
-// Who else of the stage reads a file that a task reads.
+// How many others of the stage read a file that a task reads.
 enum class Sharing : uint8_t { kOneToOne = 1, kFewToOne, kAllToOne };
 
 struct StageProfile {
@@ -44,13 +44,13 @@ struct StageProfile {
   uint64_t open_concurrency_max = 0;
   uint64_t create_concurrency_max = 0;
   std::map<Sharing, uint64_t> read_spikes;
-  std::map<Sharing, uint64_t> files_by_sharing;  // Of `files_read`.
+  std::map<Sharing, uint64_t> files_by_sharing;  // Counts `files_read`.
 
   // Table 3.
   uint64_t trace_length = 0;  // Calls of the task that has the most.
   uint64_t read_concurrency_max = 0;
   uint64_t write_concurrency_max = 0;
-  uint64_t bytes_read_per_call_max = 0;  // Of all tasks' calls at one position together.
+  uint64_t bytes_read_per_call_max = 0;  // All tasks' calls at one position together.
   uint64_t bytes_written_per_call_max = 0;
 
   // How many files of which size are read and written, a few-to-1 read as 1-to-1 (section 3.1).

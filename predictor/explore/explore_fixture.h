@@ -62,7 +62,7 @@ inline Configuration RandomConfiguration(Rng& rng) {
   return c;
 }
 
-// Of no class, one, or two, which are what first and second outputs are.
+// Places no class, one, or two: those of first and second outputs.
 inline void AddClassPlacements(Rng& rng, const Workflow& workflow, Configuration& configuration) {
   const char* values[] = {"default", "local", "stripe", "collocate:g", "scatter:2", "node:h1"};
   for (const char* name : {":f*.1", ":f*.2"}) {

@@ -140,7 +140,7 @@ bool Explorer::IsRuledOut(size_t point) const {
   return true;
 }
 
-// Of the best; then of all that may matter beside it, once no pruned point can.
+// Draws for the best first; then for all that may matter beside it, once no pruned point can.
 std::vector<Job> Explorer::NextDraws() {
   std::vector<Job> jobs;
   if (draws_.empty()) {
@@ -243,7 +243,7 @@ void Explorer::SumDraws(size_t point, const std::vector<Outcome>& draws) {
   if (with_energy_) explored.joules = NineOfTen(std::move(joules));
 }
 
-// Of so few draws that both end well that they say too little, it is not.
+// Not slower if so few draws end well for both that they say too little.
 bool Explorer::IsSlower(const std::vector<Outcome>& draws) const {
   const std::vector<Outcome>& of_best = draws_.at(*best_);
   size_t both = 0, not_slower = 0;

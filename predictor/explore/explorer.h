@@ -45,7 +45,7 @@ namespace mosa::predict {
 struct Outcome {
   Duration time;
   Duration computing;   // As Prediction::computing.
-  HostUse use;          // Of all hosts.
+  HostUse use;          // All hosts together.
   std::string failure;  // Empty: the run ends well.
   bool operator==(const Outcome&) const = default;
 };
@@ -78,7 +78,7 @@ struct Explored {
   Objectives objectives;
   std::optional<Interval<double>> time_s;  // With what the model is off by,
   std::optional<Interval<double>> joules;  // both.
-  std::optional<double> median_s;          // Of the draws' times.
+  std::optional<double> median_s;          // Over the draws' times.
   uint32_t draws_failed = 0;
   bool on_front = false;
   bool like_best = false;  // Cannot be told apart from the best; the best itself too.

@@ -204,7 +204,7 @@ TEST(Explorer, PlacesClassesOfFiles) {
                 "placement@third=default,local"});
   const Study study =
       Explore(workflow, BusyPlatform(), nullptr, points, {.draws = 0, .prune = false});
-  EXPECT_EQ(study.Count(Fate::kSimulated), 5U);  // Of dss one.
+  EXPECT_EQ(study.Count(Fate::kSimulated), 5U);  // One is dss.
   EXPECT_EQ(points[*study.best].configuration.class_placements.at(":a.*"), "local");
   const auto seconds = [&](size_t i) { return study.explored[i].objectives.time_s; };
   for (const size_t i : {0U, 1U}) EXPECT_GT(seconds(i), 1.2 * seconds(i + 2));

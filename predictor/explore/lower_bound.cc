@@ -11,7 +11,7 @@ namespace {
 
 // Each of a task's works is rounded twice.
 constexpr double kRoundingNs = 2;
-// Of sums of numbers with 53 bits.
+// For sums of numbers with 53 bits.
 constexpr double kRoundingShare = 1e-9;
 
 // What one task needs.

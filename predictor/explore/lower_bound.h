@@ -15,7 +15,7 @@
 //  5. links: if storage is apart, every byte that is written, and every file that is read once at
 //     least, crosses a link of a host that runs tasks and a link of one that stores.
 //
-// Of a task whose operations are known only its computing counts: it may read parts of files. Files
+// A task whose operations are known counts only its computing: it may read parts of files. Files
 // that are small enough to stay with the manager cross no link. Waiting for servers,
 // messages, copies and small files' costs are left out: they only add. What the simulation rounds
 // down to whole nanoseconds is taken off.
@@ -34,9 +34,9 @@ namespace mosa::predict {
 
 // What a workflow needs on a platform, however many hosts there are.
 struct LeastWork {
-  double path_ns = 0;         // Of the longest path.
+  double path_ns = 0;         // The longest path.
   double slots_ns = 0;        // Sum over tasks.
-  double application_ns = 0;  // Of cores, sum over tasks: programs,
+  double application_ns = 0;  // Cores, sum over tasks: programs,
   double store_ns = 0;        // and what hosts that run tasks do for their files.
   double runner_ns = 0;
   // Over links; 0 unless storage is apart.

@@ -15,7 +15,7 @@ namespace mosa::predict {
 Platform ReferencePlatform();
 
 struct FigureGroup {
-  const char* name;  // Of the first, as in the file.
+  const char* name;  // Names the first, as in the file.
   // They keep their ratios. The first is the one that is reported.
   std::vector<double*> (*slots)(Platform& platform);
 };

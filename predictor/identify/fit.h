@@ -21,7 +21,7 @@ struct FitProblem {
   std::function<Result<std::vector<double>>(const std::vector<double>&)> model;
   std::vector<double> measured;
   std::vector<double> sigmas;        // Standard deviation of each, > 0.
-  std::vector<double> guesses;       // Of the parameters.
+  std::vector<double> guesses;       // For the parameters.
   std::vector<double> guess_sigmas;  // > 0.
   // True: there is no time left; the best so far is taken.
   std::function<bool()> stop = [] { return false; };
@@ -29,13 +29,13 @@ struct FitProblem {
 
 struct FitResult {
   std::vector<double> parameters;
-  // Of the parameters. Where the model fits worse than the measurements' deviations allow, these
-  // are taken to be as much larger.
+  // Covers the parameters. Where the model fits worse than the measurements' deviations allow, it
+  // is enlarged by as much.
   Matrix covariance;
   std::vector<double> residuals;  // Measured less the model's.
-  Matrix slopes;                  // Of each measurement by each parameter.
-  // Of each measurement: how much of it the parameters follow, 0 to 1. What is left of its variance
-  // is in its residual.
+  Matrix slopes;                  // Each measurement by each parameter.
+  // For each measurement: how much of it the parameters follow, 0 to 1. The rest of its variance is
+  // in its residual.
   std::vector<double> followed;
   // Residuals over their sigmas, root of their squares' sum over the measurements that are left for
   // it once parameters have taken theirs; 1 if that is less.

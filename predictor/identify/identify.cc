@@ -18,7 +18,7 @@ constexpr double kModelSigma = 0.05;
 constexpr double kNormal95 = 1.96;
 // A figure is measured if that narrows it to less than this part of what the guess says.
 constexpr double kMeasuredBelow = 0.5;
-// Of the time, for the runner's figures, which come last.
+// Share of the time for the runner's figures, which come last.
 constexpr double kRunnersShare = 0.2;
 // What is told: a misfit of more, and measurements that many intervals off.
 constexpr double kMisfitMin = 1.2;
@@ -27,13 +27,13 @@ constexpr double kMissMin = 2;
 constexpr double kTypicalBytes = 1 << 20;
 constexpr double kSpreadMax = 1;
 
-// Of few samples their own deviation says little: they count besides two others that are this far
+// With few samples, their own deviation says little: they count beside two others that are this far
 // off, as samples usually are.
 constexpr double kUsualDeviation = 0.2;
 constexpr double kUsualSamples = 2;
 
-// Of single samples, relative to their mean; of one nothing is known but how far off they usually
-// are.
+// For single samples, relative to their mean; with one sample, nothing is known but how far off
+// they usually are.
 double VarianceOf(const Measured& measured) {
   return std::pow(measured.count < 2 ? kUsualDeviation : measured.deviation / measured.mean, 2);
 }
@@ -47,10 +47,10 @@ double SigmaOf(const Measured& measured) {
   return std::sqrt(pooled / count + kModelSigma * kModelSigma);
 }
 
-// Whoever runs workflows has hosts exchange files. Links' rates are measured by themselves, with
-// little spread, which leaves out what the model does with them; what stays on a host goes by
-// figures whose spread holds how badly they fit. What takes microseconds makes no run. Predictions
-// are put off by one factor: one of a run that stays on its hosts has a wider interval than need
+// Workflows have hosts exchange files. Links' rates are measured by themselves, with little
+// spread, which leaves out what the model does with them; what stays on a host goes by figures
+// whose spread holds how badly they fit. What takes microseconds makes no run. Predictions are
+// put off by one factor: for a run that stays on its hosts, the interval is wider than it need
 // be.
 constexpr uint64_t kWorkloadBytes = 1 << 20;
 
@@ -70,8 +70,8 @@ class Misses {
     squares_ += weight * (residual * residual - (1 - followed) * noise);
     left_ += weight * (1 - followed);
   }
-  // Of few measurements the own ones say little: they count besides one that is as far off as
-  // usual.
+  // A few measurements by themselves say little: they count beside one that is as far off
+  // as usual.
   double Spread() const {
     return std::min(kSpreadMax, std::sqrt((1 + std::max(0.0, squares_)) / left_));
   }
@@ -184,7 +184,7 @@ class Step {
             std::min(kSpreadMax, std::hypot(std::sqrt(std::max(0.0, variance)), between) / (a + b));
     }
   }
-  // Of guesses that no round has moved it is their own error.
+  // For guesses that no round has moved, the miss is the guess's own error.
   void AddMisses(const FitResult& fit, Evidence& evidence, Misses& misses) const {
     if (!fit.converged && fit.rounds == 0) {
       evidence.notes.push_back(fmt::format(

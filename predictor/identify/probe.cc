@@ -10,7 +10,7 @@ namespace {
 
 constexpr uint64_t kKibibyte = 1 << 10;
 constexpr uint64_t kMebibyte = 1 << 20;
-// Of one sample: of zero-byte operations more tell no more, and files are to be removed again.
+// Per sample: more zero-byte operations tell no more, and files must be removed again.
 constexpr uint32_t kRepeatsMax = 64;
 constexpr uint64_t kSampleBytesMax = 2 << 20;
 

@@ -2,7 +2,7 @@
 // platform's figures are is read off the difference.
 //
 // All files are new for each sample, so that nothing is remembered of an earlier one. Two hosts are
-// enough: the *actor*, whose operation is timed, and the *other*, who readies what it works on.
+// enough: the *actor*, whose operation is timed, and the *other*, which readies what it works on.
 #ifndef MOSA_PREDICTOR_IDENTIFY_PROBE_H_
 #define MOSA_PREDICTOR_IDENTIFY_PROBE_H_
 
@@ -62,8 +62,8 @@ struct ProbeScope {
   uint64_t room_bytes = uint64_t{1} << 30;  // For one sample's files.
 };
 
-// Of files of so many bytes or more, those that take long tell no more than shorter ones: links are
-// their limit.
+// With files of so many bytes or more, those that take long tell no more than shorter ones: links
+// are their limit.
 inline constexpr uint64_t kStreamBytes = 64 << 20;
 
 // All that can be told on it, the most telling first. Loads and sizes vary: figures of one size, or

@@ -9,7 +9,7 @@ namespace mosa::predict {
 namespace {
 
 constexpr double kTooFar = 4;
-constexpr double kSigmaOfMedianDistance = 1.4826;  // Of the normal distribution.
+constexpr double kSigmaOfMedianDistance = 1.4826;  // For the normal distribution.
 constexpr size_t kDropsFrom = 5;
 
 double MedianOf(std::vector<double> values) {

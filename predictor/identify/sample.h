@@ -8,13 +8,13 @@
 
 namespace mosa::predict {
 
-// Whoever measures goes on until the interval's half is at most this part of the mean.
+// A measurement goes on until half its interval is at most this part of the mean.
 inline constexpr double kIntervalWanted = 0.05;
 // Fewer samples are never enough, however alike they are.
 inline constexpr size_t kSamplesMin = 4;
 
 struct Measured {
-  double mean = 0;        // Of what was kept.
+  double mean = 0;        // Over what was kept.
   double half_width = 0;  // Half of the mean's 95 % interval, by Student's t.
   double deviation = 0;   // Standard deviation of single samples.
   size_t count = 0;       // Samples that were kept;

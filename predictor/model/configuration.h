@@ -18,13 +18,13 @@ namespace mosa::predict {
 
 inline constexpr uint32_t kSimulatedHostsMax = 10'000;
 inline constexpr uint64_t kChunkBytesMin = 4096;
-// Of a class of files: as the workflow and its graph say.
+// The placement of a class of files is what the workflow and its graph say.
 inline constexpr std::string_view kPlacementByDefault = "default";
 
-// What of a host is not as the platform says of all.
+// How a host differs from what the platform says of all.
 struct HostChange {
   std::optional<uint32_t> cores;
-  std::optional<double> speed;  // Of its cores, beside the platform's.
+  std::optional<double> speed;  // Speed of its cores, relative to the platform's.
   // Are given, not measured: draws leave them as they are.
   std::optional<uint64_t> out_bytes_per_second;
   std::optional<uint64_t> in_bytes_per_second;
@@ -42,15 +42,15 @@ struct Configuration {
   System system = System::kWass;
   uint64_t chunk_bytes = 1 << 20;
   uint32_t stripe_width = 0;         // 0: all nodes.
-  uint32_t replicas = 1;             // Of every file that no hint says it of.
-  std::string placement = "stripe";  // Of every file that no hint says it of: stripe or local.
-  // Of classes of outputs, said as a hint; so it says nothing where system is dss. By ":GLOB",
+  uint32_t replicas = 1;             // For every file that has no hint for it.
+  std::string placement = "stripe";  // For every file that has no hint for it: stripe or local.
+  // For classes of outputs, given as a hint; so it has no effect where system is dss. By ":GLOB",
   // below the run's directory, or "@STAGE", what its tasks write.
   std::map<std::string, std::string> class_placements;
   uint64_t store_bytes = 0;  // The limit of each node. 0: as the platform says.
-  uint64_t seed = 1;         // Of the cluster: where files without hints begin.
-  // Unlike the others, by number from 0: those that run tasks come first, then those with storage
-  // alone, then the manager's own.
+  uint64_t seed = 1;         // The cluster's: where files without hints begin.
+  // Hosts unlike the others, by number from 0: those that run tasks come first, then those with
+  // storage alone, then the manager's own.
   std::map<uint32_t, HostChange> unequal_hosts;
   auto operator<=>(const Configuration&) const = default;
 };

@@ -35,7 +35,7 @@ struct Interval {
 inline constexpr uint32_t kDrawsMin = 19;
 
 // Between the k-th least and the k-th largest of n draws a further one lies n + 1 - 2k times of
-// n + 1: the k for nine times of ten. Of up to 38 draws they are the extremes.
+// n + 1: the k for nine times of ten. With up to 38 draws they are the extremes.
 inline size_t BeyondNineOfTen(size_t draws) { return (draws + 1) / 20; }
 
 template <typename T>
@@ -46,7 +46,7 @@ std::optional<Interval<T>> NineOfTen(std::vector<T> draws) {
   return Interval<T>{draws[k - 1], draws[draws.size() - k]};
 }
 
-// Precondition: there are some. Of an even number the mean of the two in the middle.
+// Precondition: there are some. With an even number, the mean of the two in the middle.
 inline double Median(std::vector<double> draws) {
   std::sort(draws.begin(), draws.end());
   return (draws[(draws.size() - 1) / 2] + draws[draws.size() / 2]) / 2;

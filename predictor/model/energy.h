@@ -27,7 +27,7 @@ namespace mosa::predict {
 // A host at one frequency of its processor.
 struct PowerLevel {
   uint32_t frequency_mhz = 0;
-  double speed = 1;  // Of its cores, beside that at which the platform was measured.
+  double speed = 1;  // Speed of its cores, relative to when the platform was measured.
   double idle_w = 0;
   double application_w = 0;
   double storage_w = 0;

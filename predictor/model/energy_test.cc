@@ -119,7 +119,7 @@ TEST(Interval, HoldsNineOfTenDraws) {
     const auto interval = NineOfTen(draws);
     ASSERT_TRUE(interval) << n;
     EXPECT_EQ(interval->low + interval->high, n + 1) << n;
-    // Of n + 1 gaps between draws a further one is in any as likely; less gaps would be too few.
+    // A further draw is as likely in any of the n + 1 gaps; fewer gaps would be too few.
     const double inside = interval->high - interval->low;
     EXPECT_GE(inside / (n + 1), 0.9) << n;
     EXPECT_LT((inside - 2) / (n + 1), 0.9) << n;

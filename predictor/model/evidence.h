@@ -1,5 +1,5 @@
 // Evidence: what a platform's figures rest on, for people. It stands in the platform file, and
-// nobody who predicts reads it.
+// no prediction reads it.
 #ifndef MOSA_PREDICTOR_MODEL_EVIDENCE_H_
 #define MOSA_PREDICTOR_MODEL_EVIDENCE_H_
 
@@ -14,14 +14,14 @@ struct Evidence {
   struct Figure {
     std::string name;  // As in the file.
     double value = 0;
-    double low = 0, high = 0;  // Of 95 %.
+    double low = 0, high = 0;  // At 95 %.
     bool measured = true;      // False: nothing that was measured tells it, it is a guess.
   };
   struct Measurement {
     std::string what;
     std::string unit;
     double mean = 0;
-    double half_width = 0;  // Of the 95 % interval.
+    double half_width = 0;  // Half of the 95 % interval.
     size_t samples = 0;
     size_t dropped = 0;              // Outliers.
     bool settled = true;             // The interval is within 5 %.

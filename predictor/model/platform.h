@@ -16,9 +16,9 @@ namespace mosa::predict {
 inline constexpr int kPlatformVersion = 4;
 // No single service takes longer, so that sums of them fit: 11 days.
 inline constexpr Duration kServiceMax = Seconds(1'000'000);
-// Of a link: slower, and what is under way in it would take longer than can be counted.
+// The least rate of a link: on a slower one, transfers would take longer than can be counted.
 inline constexpr uint64_t kLinkBytesPerSecondMin = 10'000;
-// Of a host's cores.
+// Limits for a host's cores.
 inline constexpr double kSpeedMin = 0.001;
 inline constexpr double kSpeedMax = 1000;
 
@@ -39,7 +39,7 @@ struct Cost {
 // What one host is.
 struct HostPlatform {
   uint32_t cores = 1;
-  double speed = 1;  // Of its cores, beside that of the host that was measured.
+  double speed = 1;  // Speed of its cores, relative to the measured host's.
   uint64_t out_bytes_per_second = 125'000'000;
   uint64_t in_bytes_per_second = 125'000'000;
   uint64_t page_cache_bytes = uint64_t{1} << 30;  // For files of other hosts.
@@ -53,7 +53,7 @@ inline constexpr double kUnevennessMax = 1;
 struct NetworkPlatform {
   uint64_t latency_ns = 50'000;           // One way, between two hosts.
   uint64_t loopback_latency_ns = 15'000;  // One way, inside a host.
-  Cost loopback;                          // Of bytes inside a host that cross a socket.
+  Cost loopback;                          // For bytes inside a host that cross a socket.
   // The longest that a small message waits behind bulk data: on the link of its own host, behind
   // each stream that leaves there, and
   uint64_t out_queue_ns_max = 10'000'000;
@@ -67,7 +67,7 @@ struct NetworkPlatform {
   // they leave one host, and where those of several hosts meet before another; 0: all are even.
   double out_unevenness = 0;
   double in_unevenness = 0;
-  double spread = 0;  // Of the links' rates; as Cost::spread.
+  double spread = 0;  // Spread of the links' rates; as Cost::spread.
   bool operator==(const NetworkPlatform&) const = default;
 };
 
@@ -110,7 +110,7 @@ struct ClientPlatform {
 
 struct NodePlatform {
   Cost make;   // An object: once for each file on each node that it is written to.
-  Cost read;   // Of a piece of an object, onto a socket.
+  Cost read;   // A piece of an object, onto a socket.
   Cost write;  // Off a socket, into an object.
   bool operator==(const NodePlatform&) const = default;
 };
@@ -126,8 +126,8 @@ struct RunnerPlatform {
 
 // What the simulation gets wrong however well the figures are known: it leaves things out.
 struct ModelPlatform {
-  // Of the logarithm of measured by modelled times, the root mean square: 0.05 is 5 %. `mosa
-  // identify` has it from what its figures were fitted to (identify.h).
+  // Root mean square of the logarithm of measured by modelled times: 0.05 is 5 %. `mosa identify`
+  // derives it from what its figures were fitted to (identify.h).
   double spread = 0;
   bool operator==(const ModelPlatform&) const = default;
 };

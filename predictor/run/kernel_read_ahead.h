@@ -4,14 +4,14 @@
 //
 // A program that comes to a page that is not there brings a window if the file begins there, if it
 // goes on where it has read to, or if it reads more than a window; and one that is marked at its
-// last page if more pages than it reads are there right before; else no more than it reads. Of a
-// first window that is larger than the
-// read, the page behind the read is marked; who comes to it brings the next window, twice or four
-// times as large until it is the largest that the mount allows, and marked at its first page. So
-// who reads a part from the middle of a file brings that part's first read alone, and behind the
-// part's end what is left of two windows.
+// last page if more pages than it reads are there right before; else no more than it reads. If a
+// first window is larger than the
+// read, the page behind the read is marked; a program that comes to it brings the next window,
+// twice or four times as large until it is the largest that the mount allows, marked at its first
+// page. So a program that reads a part from the middle of a file brings that part's first read
+// alone, and behind the part's end what is left of two windows.
 //
-// Pages that are there since other opens are not looked at, nor is one that was dropped. Plain
+// Pages that are there since other opens are not looked at, nor is a dropped page. Plain
 // values, no thread.
 #ifndef MOSA_PREDICTOR_RUN_KERNEL_READ_AHEAD_H_
 #define MOSA_PREDICTOR_RUN_KERNEL_READ_AHEAD_H_
@@ -40,7 +40,7 @@ class KernelReadAhead {
   // Nothing is there.
   void Forget() { AskAlone({}); }
 
-  // Of what was asked for last.
+  // Where the last request ends.
   uint64_t asked_end() const { return asked_.end; }
 
  private:
@@ -50,9 +50,9 @@ class KernelReadAhead {
 
   const uint64_t pages_max_;
   ByteRange asked_;        // In one piece.
-  uint64_t window_pages_;  // Of the last window.
-  uint64_t marked_at_;     // Who comes to this byte's page brings the next window.
-  uint64_t read_end_;      // Of the last call.
+  uint64_t window_pages_;  // Size of the last window.
+  uint64_t marked_at_;     // A read of this byte's page brings the next window.
+  uint64_t read_end_;      // Where the last call ended.
 };
 
 }  // namespace mosa::predict

@@ -35,7 +35,7 @@ uint64_t BytesAt(uint64_t bytes_per_second, Duration time) {
 // half of what both do. One that has calls to say needs no other sign; that little is counted
 // twice.
 constexpr uint64_t kAcknowledgeBytes = 66;
-// Of bulk data one packet of an interface that splits large ones by itself has so much, in the mean
+// How much bulk data a packet holds on an interface that splits large ones by itself: the mean
 // of runs over links of 100 Mbit/s (11 to 34 KiB); each has headers, and is acknowledged.
 constexpr uint64_t kPacketBytes = 24 << 10;
 constexpr uint64_t kAliveSentPerSecond = 930 / 2;

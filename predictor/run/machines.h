@@ -4,8 +4,8 @@
 // Each direction of a link is shared by all transfers that are under way in it, each of which is a
 // connection of its own: packet by packet, and equally but for what the platform says of
 // unevenness: connections that meet in a queue get shares that differ by far, and for seconds.
-// (That paper has queues of whole chunks instead; then who asks for one chunk at a time gets as
-// much as who sends eight at once, which connections do not give.) A transfer takes its share of
+// (That paper has queues of whole chunks instead; then a sender of one chunk at a time gets as much
+// as one of eight at once, which connections do not give.) A transfer takes its share of
 // the sender's link and of the receiver's at the same time, and is there when the last byte has
 // passed both; a direction that was idle carries a burst at once, as the token buckets of shaped
 // links do. Small messages wait only as long as packet queues are at most: at their sender, where
@@ -85,7 +85,7 @@ class Machines {
   // What has passed until now: of a transfer that is under way a part, and signs of life all the
   // time, which the simulation leaves out while they say nothing.
   LinkBytes link(MachineIndex of) const;
-  // Of the daemons on them.
+  // The residence times of the daemons on them.
   SimulatedResidence& residence() { return residence_; }
   // How long each part of a host was busy until now; work of cores counts when it begins.
   HostUse UseOf(MachineIndex of) const;
@@ -102,7 +102,7 @@ class Machines {
     uint64_t control_sent = 0, control_received = 0;
     MachineIndex sender;   // The last that began to send to it.
     uint32_t daemons = 0;  // A node, a mount: each says that it is alive.
-    bool in_cast = false;  // Of what comes not all is from that one, or was until lately.
+    bool in_cast = false;  // Not all of what comes is from that one, or was not until lately.
     Duration store, application;
   };
 
@@ -118,7 +118,7 @@ class Machines {
     return work;
   }
 
-  // Of streams, by what names their way: log-normal, drawn once, so that a transfer costs a look.
+  // Weights of streams, by what names their way: log-normal, drawn once, so a transfer looks it up.
   class Weights {
    public:
     explicit Weights(double unevenness);

@@ -79,7 +79,7 @@ TEST(Machines, AreHeardOfByWhatIsOnThem) {
   EXPECT_EQ(apart[5] * 4, together[2] * 5) << "the manager answers five instead of four";
 }
 
-// Of what is under way that has passed which a link has had time for.
+// Counts the part of a transfer under way that the link has had time for.
 TEST(Machines, CountPartsOfTransfers) {
   des::EventLoop loop;
   const Configuration configuration;
@@ -145,7 +145,7 @@ TEST(Machines, LetMessagesWaitNoLongerThanForWhatIsUnderWay) {
 TEST(Machines, SendMessagesAsFastAsTheSlowerLinkIs) {
   const struct {
     const char* configuration;
-    double expected_ms;  // Of 1,000 bytes from host 0 to host 1.
+    double expected_ms;  // For 1,000 bytes from host 0 to host 1.
   } rows[] = {{"", 0.1},
               {"h1.out=1000000", 1},
               {"h2.in=100000", 10},
@@ -166,7 +166,7 @@ TEST(Machines, LetBurstsThroughLinksThatWereIdle) {
   const struct {
     const char* what;
     Ways ways;
-    double ends_ms;  // Of the last MiB: 104.86 ms without bursts, of which a burst is 25 ms.
+    double ends_ms;  // For the last MiB: 104.86 ms without bursts, each burst being 25 ms.
   } rows[] = {{"both directions have their own", {{0, 1}}, 79.86},
               {"which two streams share", {{0, 1}, {0, 2}}, 184.72},
               {"as they do where they meet", {{0, 2}, {1, 2}}, 184.72}};
@@ -186,7 +186,7 @@ TEST(Machines, WorkAtBothEndsOnBytesThatAreUnderWay) {
     const char* what;
     uint32_t shared_cores, to;
     int64_t sending_ms, receiving_ms;
-    double ends_ms;  // Of a MiB, which the link carries in 104.86 ms.
+    double ends_ms;  // For a MiB, which the link carries in 104.86 ms.
   } rows[] = {{"the link is the limit", 0, 1, 90, 100, 104.86},
               {"the sender is", 0, 1, 200, 150, 200},
               {"the receiver is", 0, 1, 150, 200, 200},

@@ -91,7 +91,7 @@ TEST(Operations, OfAPartElsewhereBringThatPartAloneUntilOneFollowsOnIt) {
                                         {20 * kMiB + 100, 20 * kMiB + 200},
                                         {60 * kMiB, 60 * kMiB + 4096}};
   EXPECT_EQ(ReadThere(apart).read_remote, 3 * 4096u);
-  // Nor does the file's begin bring more than itself, as of who reads its header alone.
+  // Nor does the file's begin bring more than itself, as when only its header is read.
   EXPECT_EQ(ReadThere({{0, 32768}, {kBytes - 4096, kBytes}}).read_remote, 32768u + 4096u);
   // What was asked for is there: a little further on in it, and again in the same page.
   std::vector<ByteRange> further = apart;

@@ -122,7 +122,7 @@ class Simulation {
   des::EventLoop loop_{kBegin};
   const Workflow& workflow_;
   const bool stages_in_;
-  std::vector<Prediction> before_;  // Of the runs before the last.
+  std::vector<Prediction> before_;  // Runs before the last.
   Machines machines_;
   SimulatedManager manager_;
   std::vector<std::unique_ptr<SimulatedClient>> clients_;

@@ -50,8 +50,8 @@ struct PredictedTask {
 struct PredictedStage {
   std::string name;
   uint32_t tasks = 0;
-  Duration start;  // Of its first task,
-  Duration end;    // of its last.
+  Duration start;  // When its first task starts,
+  Duration end;    // its last one ends.
   // In which any of its tasks computes: given with the workflow, so the model is not off in it.
   Duration computing;
 };
@@ -93,7 +93,7 @@ struct Prediction {
   std::optional<PredictedFull> full;  // The store, of which that is the consequence.
   uint64_t manager_calls = 0;
   uint64_t events = 0;
-  uint64_t digest = 0;  // Of all events and of all that the manager decided.
+  uint64_t digest = 0;  // Covers all events and everything that the manager decided.
 };
 HostUse UseOfAll(const Prediction& prediction);
 

@@ -108,7 +108,7 @@ TEST(Prediction, LetsWritersShareTheLinkOfTheirNode) {
     const Prediction prediction =
         MustPredict(Writers(writers), PlainPlatform(),
                     "storage=1,slots=1,system=dss,hosts=" + std::to_string(writers));
-    // The link is busy to the end, and who ends first is not much ahead: a write-behind buffer.
+    // The link is busy to the end, and the first to end is not much ahead: a write-behind buffer.
     const double all_s = alone_s * writers;
     EXPECT_NEAR(static_cast<double>(prediction.turnaround.ns) / 1e9, all_s, 0.01 * all_s);
     for (const PredictedTask& task : prediction.tasks)
@@ -226,7 +226,7 @@ TEST(Prediction, KnowsWhichPatternsHintsHelp) {
   const struct {
     const char* what;
     Workflow workflow;
-    // Of what the default configuration takes.
+    // Limits, relative to what the default configuration takes.
     double wass_at_least;
     double wass_at_most;
   } rows[] = {

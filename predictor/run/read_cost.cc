@@ -24,7 +24,7 @@ constexpr std::array<Steps, 5> kSteps = {
 // Whole rows of a stripe are read to see what overlaps: one, then ever more up to this.
 constexpr uint64_t kMoreRows = 4;
 constexpr uint64_t kRowsBytesMax = uint64_t{64} << 20;
-// Of longer files of short chunks each is read as those before it.
+// In longer files of short chunks, each chunk reads as those before it.
 constexpr uint64_t kChunksMax = 4096;
 // Wider stripes, and longer chunks, are read like these.
 constexpr uint32_t kWidthMax = 32;
@@ -157,7 +157,7 @@ Result<ReadCost> ReadCosts::CostAt(const FileToRead& file, const FileToRead::Hol
     shape.width = std::min(file.width, kWidthMax);
     shape.chunk_bytes = std::bit_ceil(std::clamp(file.chunk_bytes, kChunkMin, kChunkMax));
     if (own.bytes > 0) {
-      // Of a file that went on elsewhere no stripe need be shared.
+      // No stripe need be shared in a file that went on elsewhere.
       shape.width = std::max(shape.width, 2U);
       shape.local = std::clamp(own.positions, 1U, shape.width - 1);
     }

@@ -146,7 +146,7 @@ void ExpectSimulated(const Platform& platform, const Tolerance& tolerance) {
       EXPECT_LT(std::abs(error), tolerance.error_worst)
           << Describe(rows[i]) << " on host " << h + 1 << ", " << costs[h].local_bytes
           << " B of which are local: " << costs[h].time.ns << " ns for " << simulated;
-      // Whoever is clearly slower in the simulation comes behind.
+      // A host that is clearly slower in the simulation comes behind.
       for (size_t other = 0; other < kHosts; ++other) {
         if (simulated <= tolerance.clearly_slower * static_cast<double>(times[i][other].ns))
           continue;

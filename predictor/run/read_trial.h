@@ -24,7 +24,7 @@ struct ReadShape {
     kNodes,   // A stripe over `width` nodes, of whose positions the host's node has `local`.
   };
   Kind kind = Kind::kNodes;
-  uint64_t chunk_bytes = 0;  // Of kNodes, as are the others. A power of two.
+  uint64_t chunk_bytes = 0;  // For kNodes, as are the others. A power of two.
   uint32_t width = 1;
   uint32_t local = 0;  // Less than `width`.
   auto operator<=>(const ReadShape&) const = default;

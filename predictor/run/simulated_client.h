@@ -76,7 +76,7 @@ class SimulatedClient {
   // Part of a file that is there, and stays as it is besides.
   des::Activity<Outcome<Done>> UpdateFile(const std::string& path, ByteRange part,
                                           const std::string& task);
-  // The same in parts, from an open to a close. Of a file that is empty nothing is read.
+  // The same in parts, from an open to a close. Nothing is read of an empty file.
   struct Reading;
   struct Writing;
   des::Activity<Outcome<std::shared_ptr<Reading>>> OpenToRead(const std::string& path,
@@ -124,7 +124,7 @@ class SimulatedClient {
     Attributes attributes;
     bool manager_counts_open = false;
     uint32_t handles = 0;
-    uint32_t writers = 0;               // Of the handles.
+    uint32_t writers = 0;               // How many handles write.
     bool unsealed = false;              // The own node's object was written, not by its daemon.
     bool pinned = false;                // The kernel writes the object.
     std::optional<MakeRequest> unsent;  // Not known to the manager yet.
@@ -233,7 +233,7 @@ class SimulatedClient {
   des::Signal buffer_freed_;
   des::Slots io_threads_;
   des::Slots fetch_threads_;
-  des::Slots sealer_;   // Of the own node, which has one thread for that.
+  des::Slots sealer_;   // The own node's, which has one thread for that.
   des::Group sealing_;  // And what waits for it.
 };
 

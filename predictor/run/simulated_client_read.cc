@@ -29,7 +29,7 @@ uint64_t LaneOf(const Layout& layout, uint64_t offset) {
 }
 
 // What a node answers with, so that checksums can be compared: the range widened to whole blocks
-// and cut at its object's end. Of chunks that are no multiple of a block an object has the whole
+// and cut at its object's end. If chunks are no multiple of a block, an object has the whole
 // block if a later chunk of the file lies there, too.
 uint64_t WholeBlocks(const Layout& layout, ByteRange range, uint64_t file_bytes) {
   const uint64_t begin = range.begin / kChecksumBlockBytes * kChecksumBlockBytes;
@@ -197,7 +197,7 @@ des::Activity<BytesRead> SimulatedClient::CloseRead(Reading& reading) {
   if (reading.by == Reading::By::kNodes || reading.by == Reading::By::kKernel)
     --files_[reading.id].handles;
   if (reading.is_back) co_return reading.read;
-  // Who has read a part may have read any.
+  // A task that has read a part may have read any.
   const bool is_whole = reading.asked_bytes >= reading.size_bytes;
   if (is_whole && (reading.by == Reading::By::kNodes || reading.by == Reading::By::kManager))
     pages_.Put(reading.id, reading.version, reading.size_bytes);
@@ -363,7 +363,7 @@ des::Activity<void> SimulatedClient::FetchBlock(std::shared_ptr<Reader> stream,
   des::Slots& lane = reader.lanes[own_lane];
   co_await lane.Take();
   co_await fetch_threads_.Take();
-  // Of a file that was closed meanwhile it is fetched only for who waits already.
+  // If the file was closed meanwhile, it is fetched only for those who wait already.
   const bool is_wanted = its.use_count() > 1;
   for (ByteRange left = block.range; is_wanted && !left.empty();) {
     const Piece piece = FirstPiece(reader.layout, left, sai::kExtentBytesMax);

@@ -417,7 +417,7 @@ void SimulatedClient::Leave(Writer& writer) {
   des::Spawn(loop_, Seal(writer.file));
 }
 
-// Of what comes through its daemon a node takes the checksums at once; an object that was written
+// For what comes through its daemon, a node takes the checksums at once; an object that was written
 // past it is read once more, all of it, when its last writer has left, one object after the other.
 // Nobody waits for that. It has no figure of its own: reading the object is what it does, as a
 // plain file where programs are seen to.
@@ -474,8 +474,8 @@ des::Activity<sai::Outcome<sai::Done>> SimulatedClient::Commit(Writer& writer) {
   co_return Done{};
 }
 
-// Who writes into a file that was there does not know what its objects occupy, but for the own
-// node's.
+// A client that writes into a file that was there does not know what its objects occupy, except for
+// its own node's.
 des::Activity<void> SimulatedClient::AskNodes(const DataAccess& access) {
   for (const NodeId node : access.layout.Nodes()) {
     if (IsLocal(node)) continue;

@@ -158,7 +158,7 @@ des::Activity<void> SimulatedCopies::Fetch(Key key, NodeId source, ByteRange ran
   NotePassed(key);
 }
 
-// Who waits for more of what this node has may go on.
+// Lets the copies that wait for more of this node's bytes go on.
 void SimulatedCopies::NotePassed(Key key) {
   for (auto task = tasks_.lower_bound({key.first, NodeId{}});
        task != tasks_.end() && task->first.first == key.first; ++task)

@@ -1,9 +1,9 @@
 // SimulatedCopies: how storage nodes carry out the manager's orders to hold copies of files: each
 // asks its sources what they have, fetches what it lacks from them, a few stretches at once, and
-// reports when it has all, or no room for more. Who is fetched from may be fetching itself, as the
+// reports when it has all, or no room for more. A source may be fetching itself, as the
 // order says (its relays): what it does not have yet by that order of its own is waited for, so
-// that bytes pass through a chain of nodes stretch by stretch. Of one whose order ends, the manager
-// tells those that fetch from it anew whom to fetch from.
+// that bytes pass through a chain of nodes stretch by stretch. If a source's order ends, the
+// manager tells those that fetch from it anew where to fetch.
 #ifndef MOSA_PREDICTOR_RUN_SIMULATED_COPIES_H_
 #define MOSA_PREDICTOR_RUN_SIMULATED_COPIES_H_
 

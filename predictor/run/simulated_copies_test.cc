@@ -101,7 +101,7 @@ TEST(SimulatedCopies, OfAChainTakeOneCopysTimeAndAHopForEachFurtherOne) {
   EXPECT_NEAR(milliseconds(5), 7 * kHop, 10);
 }
 
-// A and B have a chunk each and fetch the other's; C fetches each from who has just got it.
+// A and B have a chunk each and fetch the other's; C fetches each from the node that just got it.
 TEST(SimulatedCopies, OfRotatedStripesWaitForNobodyForEver) {
   Nodes nodes(3);
   nodes.copies.Order(kC, nodes.OrderOf(3, 2 * kMiB, {kB, kA}, {{kA, 1}, {kB, 2}}));
@@ -170,7 +170,7 @@ TEST(SimulatedCopies, ThatAreCancelledKeepWhatHasCome) {
   EXPECT_EQ(nodes.Sent(kA), kMiB + 4 * kPiece) << "what was under way came for nobody";
 }
 
-// As the manager does it: who fetches from a relay whose order ends has a new order, too.
+// As the manager does it: a node fetching from a relay whose order ends has a new order, too.
 TEST(SimulatedCopies, WhoWaitsForARelayThatIsCancelledGoesOnWithItsNextOrder) {
   Nodes nodes(3);
   nodes.OrderChain(3, 2 * kMiB);
@@ -211,7 +211,7 @@ TEST(SimulatedCopies, WaitForNobodyWhoIsNoRelay) {
   EXPECT_EQ(nodes.Stored(kC), 2 * kMiB);
 }
 
-// Of four pieces the third finds no room and the last, a short one, does.
+// The third of four pieces finds no room, and the last, a short one, does.
 TEST(SimulatedCopies, ThatFoundNoRoomFetchWhatIsMissingAlone) {
   constexpr uint64_t kBytes = 400'000, kTail = kBytes - 3 * kPiece;
   Nodes nodes(2, 380'000);

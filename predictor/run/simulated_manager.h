@@ -68,16 +68,16 @@ class SimulatedManager {
   const manager::ManagerCore& core() const { return core_; }
   // How many envelopes with requests have come.
   uint64_t calls() const { return calls_; }
-  // Of all changes that the core has decided, in order.
+  // A digest of all changes that the core has decided, in order.
   uint64_t decisions() const { return decisions_; }
 
  private:
-  // Whoever waits for the answer to a request.
+  // A caller that waits for the answer to a request.
   struct Answer {
     std::coroutine_handle<> waiter;
     bool come = false;
     std::vector<Reply> replies;
-    std::string_view name;  // Of what the manager measures,
+    std::string_view name;  // Names what the manager measures,
     Time taken;             // from when its loop took it.
   };
   struct Client {
@@ -89,7 +89,7 @@ class SimulatedManager {
     Time last_delivery;
     std::map<uint64_t, Answer*> waiting;
     std::vector<std::variant<ReplyEnvelope, Push>> inbox;  // On their way, in order.
-    size_t delivered = 0;                                  // Of the inbox.
+    size_t delivered = 0;                                  // How many from the inbox.
   };
   struct Node {
     NodeId id;

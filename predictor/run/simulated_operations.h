@@ -49,7 +49,7 @@ class SimulatedOperations {
   des::Activity<Done> OpenToWrite(Used& used, PathIndex path);
   des::Activity<void> CloseRead(Used& used);
   des::Activity<Done> Close(Used& used);
-  // Of a task that fails: what is open refers to bytes that are on their way.
+  // Ends a task that fails: what is open refers to bytes that are on their way.
   des::Activity<void> Abandon();
   // Outputs of which no write is known are there afterwards all the same.
   des::Activity<Done> WriteTheRest();

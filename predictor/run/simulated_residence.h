@@ -18,8 +18,8 @@
 // each envelope alone, not rounds of them; a node's `read` ends when its bytes have arrived, not
 // when the network has taken them over.
 //
-// Who asks a storage node waits besides for the way of the question, and for its own part. Others
-// are not simulated. It only looks on: nothing depends on whether it is on.
+// A mount that asks a storage node also waits for the way of the question, and for its own part.
+// Others are not simulated. It only looks on: nothing depends on whether it is on.
 #ifndef MOSA_PREDICTOR_RUN_SIMULATED_RESIDENCE_H_
 #define MOSA_PREDICTOR_RUN_SIMULATED_RESIDENCE_H_
 

@@ -16,7 +16,7 @@ Prediction Predicted(const Workflow& workflow, const Platform& platform,
   return MustPredict(workflow, platform, configuration, {.with_residence = true});
 }
 
-// Of all daemons of the kind; an empty peer: of all.
+// Sums over all daemons of the kind; an empty peer: all peers.
 DurationCounts Of(const Prediction& prediction, Daemon daemon, const std::string& name,
                   const std::string& peer = "") {
   DurationCounts times;
@@ -52,7 +52,7 @@ TEST(SimulatedResidenceTest, CountsEveryRequestThatBytesTakeAtBothEnds) {
   const DurationCounts reads = Of(prediction, Daemon::kMount, "node.read");
   EXPECT_EQ(reads.Count(), remote / kMiB);
   EXPECT_EQ(Of(prediction, Daemon::kStorage, "read").Count(), reads.Count());
-  // None is faster than its bytes cross the link; who asks waits for the way of the question too.
+  // None is faster than its bytes cross the link; the asker waits for the question's way too.
   EXPECT_GE(served.sum_ns, 4 * static_cast<uint64_t>(kMiBOnLinkNs));
   EXPECT_GT(writes.sum_ns, served.sum_ns);
   EXPECT_GE(Of(prediction, Daemon::kStorage, "read").sum_ns,

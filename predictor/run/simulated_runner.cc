@@ -100,7 +100,7 @@ des::Activity<void> SimulatedRunner::RunScheduled() {
     const bool gives_up = prediction_.failure.has_value();
     if (running_ == 0 && ended_.empty() && (gives_up || scheduler_.waiting() == 0)) break;
     if (ended_.empty()) {
-      // Who starts nothing more waits for no change: one that has passed would be now, for ever.
+      // If it starts nothing more it waits for no change: one that passed would be now, for ever.
       if (const auto change = scheduler_.NextChange(); change && !gives_up)
         loop_.At(std::max(*change, loop_.now()), [this] { wake_.Give(); });
       co_await wake_.Wait();

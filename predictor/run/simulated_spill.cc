@@ -21,7 +21,7 @@ des::Activity<sai::Outcome<sai::Done>> SimulatedClient::Spill(Writer& writer, By
   SendOpenExtent(writer);
   while (writer.sending.under_way() > 0) co_await writer.sending.changed().Wait();
   std::string why;
-  // Of what is there already nothing moves, and where its holes are is not known here.
+  // Bytes that are there already do not move, and where the file's holes are is not known here.
   if (writer.before != Content::kKept) {
     const Outcome<Done> spilled = co_await GoOnElsewhere(writer, range);
     if (spilled.ok() || spilled.failure().reason != ErrorReason::kNoSpace) co_return spilled;

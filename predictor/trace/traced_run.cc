@@ -32,7 +32,7 @@ std::string Component(const std::string& name) {
   return component;
 }
 
-// Of what an open says: "task NUL command". Empty if the process has no MOSA_TASK.
+// The task in what an open says: "task NUL command". Empty if the process has no MOSA_TASK.
 std::string NamedTask(std::string_view text) {
   const std::string_view task = text.substr(0, text.find('\0'));
   return task.starts_with(kNoTask) ? std::string() : std::string(task);
@@ -162,10 +162,10 @@ class Merger {
     Time closed;
     bool is_closed = false;
   };
-  // One of those that had a number, as its opens and closes say.
+  // A process that had a number, as its opens and closes say.
   struct Process {
     uint64_t start = 0;
-    Time last;  // Of them.
+    Time last;  // When its last open or close was.
     uint32_t task = 0;
   };
 
@@ -229,7 +229,7 @@ class Merger {
     return same->second.back().task;
   }
 
-  // Who removes a name may have opened nothing: its task is in the record, unless it has no name.
+  // A process that removes a name may have opened nothing: the record has its task, unless unnamed.
   std::optional<uint32_t> TaskOfUnlink(const TraceRecord& record) {
     const size_t end = record.text.find('\0');
     if (end != std::string::npos) {
@@ -349,7 +349,7 @@ class Merger {
     }
   }
 
-  // Of what was opened before the trace nobody knows the task.
+  // For what was opened before the trace, nobody knows the task.
   Opened& HandleOf(const TraceRecord& record) {
     const auto known = handles_.find(record.handle);
     if (known != handles_.end()) return known->second;
@@ -494,7 +494,7 @@ std::vector<TraceSummaryRow> Summarize(const TracedRun& run) {
     }
   }
   std::vector<TraceSummaryRow> rows;
-  // Who has only closed a file has inherited it, and left it to others.
+  // A process that has only closed a file has inherited it, and left it to others.
   for (auto& [key, sum] : sums) {
     sum.EndReads();
     if (sum.row.opens + sum.row.reads + sum.row.writes > 0) rows.push_back(sum.row);

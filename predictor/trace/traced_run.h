@@ -23,7 +23,7 @@ struct TracedFile {
 struct TracedTask {
   std::string id;
   std::string command;      // As the kernel calls it.
-  std::string host;         // Of its first open.
+  std::string host;         // Where it first opened a file.
   bool is_process = false;  // Without MOSA_TASK.
 };
 
@@ -40,7 +40,7 @@ struct TracedOperation {
   uint32_t task = 0;
   uint32_t file = 0;
   uint64_t offset = 0;
-  uint64_t size_bytes = 0;  // Of the file at an open or close, to which it is cut at a cut.
+  uint64_t size_bytes = 0;  // The file's at an open or close; what it is cut to at a cut.
   Time start;
   Time end;
 };

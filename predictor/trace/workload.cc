@@ -53,12 +53,12 @@ class Builder {
  private:
   // What one task wrote of a file since it was last cut, or what there was before the trace.
   struct Part {
-    uint32_t file = 0;  // Of the run.
+    uint32_t file = 0;  // Index into the run's files.
     size_t producer = kNone;
     std::map<uint64_t, uint64_t> bytes;  // Begin -> end; what it has of the file, in order.
     bool is_used = false;
     std::string path;
-    uint32_t index = 0;  // Of the workload's files.
+    uint32_t index = 0;  // Index into the workload's files.
     // There, its bytes are one behind the other.
     std::map<uint64_t, uint64_t> places;  // By the begins of `bytes`.
     uint64_t size_bytes = 0;
@@ -81,7 +81,7 @@ class Builder {
   // A task, or what of it came after something that it had to wait for.
   struct Segment {
     uint32_t task = 0;
-    size_t number = 1;  // Of the task's.
+    size_t number = 1;  // Counts the task's segments.
     std::set<size_t> before;
     bool has_consumers = false;
     std::set<size_t> inputs;   // Parts.
@@ -217,7 +217,7 @@ class Builder {
     if (operation.writes && (operation.made || operation.cut) && state.parts.empty())
       NewPart(operation.file, segment);
     if (operation.reads && !operation.writes) {
-      // Whoever opens it waits for whoever wrote it, also if it reads nothing.
+      // A task that opens it waits for the task that wrote it, even if it reads nothing.
       if (state.parts.empty() && !state.is_new) OutsidePart(operation.file);
       for (const size_t part : state.parts) segment = Depend(operation.task, part);
     }
@@ -253,7 +253,7 @@ class Builder {
     }
   }
 
-  // What was made empty beforehand, and is now cut or removed by who fills it, was never a file.
+  // What was made empty beforehand, and is now cut or removed by its writer, was never a file.
   void DropEmptyParts(const State& state) {
     for (const size_t part : state.parts)
       if (parts_[part].bytes.empty() && !parts_[part].is_used && parts_[part].producer != kNone)
@@ -444,7 +444,7 @@ class Builder {
     task.runtime = end - task.start;
   }
 
-  // Leaves out who has no files, and says who comes after whom without one.
+  // Leaves out tasks without files, and says which tasks follow which without one.
   void Connect() {
     std::vector<uint32_t> places(segments_.size(), 0);
     std::vector<WorkloadTask> kept;

@@ -1,5 +1,5 @@
 // A traced run as a workload that can be predicted: tasks with their files and operations, and the
-// graph of who read what was written by whom.
+// graph of which task read what which other wrote.
 //
 // A file that several tasks wrote is taken apart: what each of them wrote is a file of its own,
 // "path", "path#2", ..., and so is what a file was before it was cut. Where a task has read what
@@ -25,7 +25,7 @@ struct WorkloadOperation {
   enum class Kind : uint8_t { kRead = 1, kWrite, kCompute, kRemove };
   Duration before;  // What the task computes first.
   Kind kind = Kind::kRead;
-  uint32_t file = 0;  // Of the workload's.
+  uint32_t file = 0;  // Index into the workload's files.
   uint64_t offset = 0;
   uint64_t size_bytes = 0;
 };

@@ -386,9 +386,9 @@ TEST(Workload, WhoWritesInTurnsHasTheBytesThatItWrote) {
   EXPECT_EQ(written, 8000U);
   const WorkloadTask& sum = TaskOf(workload, "sum");
   ASSERT_GE(sum.operations.size(), 3U);
-  EXPECT_EQ(sum.operations[0].offset, 1500U);  // Of what "even" wrote,
+  EXPECT_EQ(sum.operations[0].offset, 1500U);  // Written by "even",
   EXPECT_EQ(sum.operations[0].size_bytes, 500U);
-  EXPECT_EQ(sum.operations[1].offset, 1000U);  // and "odd".
+  EXPECT_EQ(sum.operations[1].offset, 1000U);  // and by "odd".
   EXPECT_EQ(sum.operations[1].size_bytes, 1000U);
   EXPECT_EQ(sum.operations[2].offset, 2000U);
 }
@@ -442,7 +442,7 @@ TEST(Workload, ATaskThatWaitsForItsReaderIsTakenApart) {
   EXPECT_THAT(last.after, ElementsAre(0U));
 }
 
-// Whoever runs the workflow makes the output beforehand, to hint it.
+// The runner of the workflow makes the output beforehand, to hint it.
 TEST(Workload, ATaskThatMakesItsOutputAnewRemovesItFirst) {
   Script trace("h1");
   trace.At(0).Name(8, "tiles").Name(9, "mosaic").Name(10, "list");

@@ -21,7 +21,7 @@ std::string Line(const ordered_json& value) {
 
 double SecondsOf(Duration duration) { return static_cast<double>(duration.ns) / 1e9; }
 
-// Who has to wait for whom, by files and otherwise, as ids.
+// Which task has to wait for which, by files and otherwise, as ids.
 struct Relations {
   std::vector<std::set<uint32_t>> parents;
   std::vector<std::set<uint32_t>> children;
@@ -98,7 +98,7 @@ std::string DateText(Time at) {
                      hour.subseconds().count());
 }
 
-// Of the tasks whose start is known.
+// Covers the tasks whose start is known.
 struct Span {
   Time start;
   double seconds = 0;

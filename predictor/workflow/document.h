@@ -17,8 +17,8 @@ struct Field;
 struct Value {
   enum class Kind : uint8_t { kNull, kScalar, kList, kMap };
   Kind kind = Kind::kNull;
-  int line = 0;      // Of its first character, from 1.
-  std::string text;  // Of a scalar; numbers and truth values as they are written.
+  int line = 0;      // Line of its first character, from 1.
+  std::string text;  // For a scalar; numbers and truth values as they are written.
   std::vector<Value> items;
   std::vector<Field> fields;  // In the text's order; no key twice.
 

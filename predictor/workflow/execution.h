@@ -1,4 +1,4 @@
-// What of a workflow is done, under way, ready or waiting: the state that whoever runs a workflow
+// Which parts of a workflow are done, under way, ready or waiting: the state that whatever runs it
 // (the real runner, the predictor) steps through. Pure; one owner, one thread.
 //
 // A task whose outputs are lost is undone and runs again. What reads them at that time is stale:

@@ -65,7 +65,7 @@ class Planner {
     uint64_t bytes = 0;
     bool sizes_are_known = true;
 
-    // Of so many hosts, this file's, rounded up.
+    // This file's share of so many hosts, rounded up.
     uint32_t ShareOf(const WorkflowFile& file, uint32_t hosts) const {
       if (!sizes_are_known || bytes == 0) return (hosts + files - 1) / files;
       const double part = static_cast<double>(*file.size_bytes) * hosts;

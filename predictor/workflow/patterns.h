@@ -5,8 +5,8 @@
 //   fan-in reduce     one reader, which gathers the files of several tasks: on one node
 //   fan-out broadcast several readers: as many copies as keep one node from serving them all
 //
-// Of the files that several tasks read, those of one level share the hosts by their bytes (by
-// their number, as far as sizes are not known), and a file gets as many copies as its share has
+// Files of one level that several tasks read share the hosts by their bytes (by their number, as
+// far as sizes are not known), and a file gets as many copies as its share has
 // hosts: many files spread the readers by themselves, and a copy costs what a remote read costs.
 // Scatter and gather cannot be seen in a graph: whoever writes the workflow says so, and the user's
 // own hints always win. What nobody reads is a result and gets no hint. Where hints are whole

@@ -187,8 +187,8 @@ std::optional<Scheduler::Choice> Scheduler::BestHeld() const {
   return best;
 }
 
-// Of two hosts with a free slot, the one that moves less; then the emptier; then the one whose turn
-// comes first.
+// Prefers, of two hosts with a free slot, the one that moves less; then the emptier; then the one
+// whose turn comes first.
 bool Scheduler::IsBetterHost(const ReadyTask& task, HostIndex host, HostIndex than) const {
   if (system_ == System::kWass) {
     const int64_t move = MoveNs(task, host);

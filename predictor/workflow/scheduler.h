@@ -94,7 +94,7 @@ class Scheduler {
   size_t waiting() const { return waiting_.size(); }
 
  private:
-  // The order of tasks on one host, or of those that may go anywhere.
+  // The order of tasks on one host, or of tasks that may go anywhere.
   struct Key {
     uint32_t levels_to_end = 0;
     int64_t move_ns = 0;

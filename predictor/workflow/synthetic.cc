@@ -244,7 +244,7 @@ class Maker {
 
   const SyntheticOptions options_;
   uint64_t in_ = 0, middle_ = 0, out_ = 0, region_ = 0;
-  // Of the part that is being made:
+  // The part that is being made:
   WorkflowDraft draft_;
   std::map<std::string, uint64_t> sizes_;
   std::map<std::string, HintMap> hints_;

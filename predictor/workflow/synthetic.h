@@ -40,13 +40,13 @@ inline constexpr double kMakeNsPerByteMax = 1000;
 struct SyntheticOptions {
   Pattern pattern = Pattern::kPipeline;
   WorkloadSize size = WorkloadSize::kSmall;
-  // Of Table 2's sizes, in millionths. No file gets smaller than a byte, no region than 4 KiB.
+  // Scales Table 2's sizes, in millionths. No file gets smaller than a byte, no region than 4 KiB.
   uint64_t scale_millionths = kScaleOne;
   uint32_t width = 1;   // N. At least one.
-  uint32_t copies = 0;  // Of what is broadcast; 0: as many as the graph suggests.
+  uint32_t copies = 0;  // For broadcast files; 0: as many as the graph suggests.
   bool stage_in = false;
   bool stage_out = false;
-  Duration compute;  // Of every task: a program that only starts needs some.
+  Duration compute;  // Per task: a program that only starts needs some.
   // And what it needs to make each byte that it writes. At most kMakeNsPerByteMax.
   double make_ns_per_byte = 0;
 };
@@ -84,7 +84,7 @@ struct SyntheticPart {
   // they have to be there, empty.
   Workflow workflow;
   std::vector<SyntheticTask> tasks;  // As the workflow's.
-  Duration compute;                  // Of each of them, between reading and writing,
+  Duration compute;                  // For each task, between reading and writing,
   double make_ns_per_byte = 0;       // besides what the bytes that it writes need.
 };
 

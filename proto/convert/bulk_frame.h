@@ -32,8 +32,8 @@ inline constexpr unsigned kBlockHasData = 1;
 inline constexpr unsigned kBlockSettled = 2;
 inline constexpr unsigned kBlockDamaged = 4;
 
-// Classes of requests for those who measure how long these take, by BulkRequest's operation_case;
-// kHeldSums of questions whose answers may be held, kConnect of attempts to connect, kResent of
+// Classes of requests for measuring how long these take, by BulkRequest's operation_case;
+// kHeldSums for questions whose answers may be held, kConnect for attempts to connect, kResent for
 // those exchanges, of whatever operation, during which TCP lost segments: numbers of fields that
 // are no operations. Each name stands behind `prefix`.
 inline constexpr size_t kHeldSums = 15;

@@ -85,7 +85,7 @@ SSL_CTX* NewContext(bool is_server) {
     SSL_CTX_set_psk_find_session_callback(context, FindKey);
   } else {
     SSL_CTX_set_psk_use_session_callback(context, UseKey);
-    // Nobody is trusted by a certificate: who does not take the key is refused.
+    // Nobody is trusted by a certificate: a peer that does not take the key is refused.
     SSL_CTX_set_verify(context, SSL_VERIFY_PEER, nullptr);
   }
   return context;

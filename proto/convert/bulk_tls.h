@@ -3,8 +3,8 @@
 // key, what was recorded stays secret when the key gets known later, and no certificates are
 // needed. Where the kernel has TLS (CONFIG_TLS) OpenSSL hands the connection's keys to it.
 //
-// Used by one thread at a time; the socket is the caller's and must outlive it. Whoever uses this
-// ignores SIGPIPE.
+// Used by one thread at a time; the socket is the caller's and must outlive it. Its users
+// ignore SIGPIPE.
 #ifndef MOSA_PROTO_CONVERT_BULK_TLS_H_
 #define MOSA_PROTO_CONVERT_BULK_TLS_H_
 

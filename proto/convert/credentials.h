@@ -24,13 +24,13 @@ namespace mosa {
 // made with what the file then has, which must be replaced as a whole (rename).
 inline constexpr int kSecretRefreshSeconds = 5;
 
-// Without a secret: plain text, for loopback only (CheckListenAddress). Whoever connects shows a
+// Without a secret: plain text, for loopback only (CheckListenAddress). A connecting peer shows a
 // certificate of an authority that the secret trusts; which role, is for the service to look at.
 std::shared_ptr<grpc::ServerCredentials> MakeServerCredentials(
     const std::optional<ClusterSecret>& secret);
 
-// Who is at the other end of a connection with TLS. Unauthenticated if it shows no role, as it does
-// without TLS.
+// The peer of a connection with TLS. Unauthenticated if it shows no role, as it does without
+// TLS.
 Result<Identity> IdentityOfPeer(const grpc::AuthContext& peer);
 
 // How much a peer may send on one stream before it must wait: fixed, since both sides leave

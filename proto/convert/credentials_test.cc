@@ -118,7 +118,7 @@ TEST_F(Connections, GoOnWhileTheAuthorityIsExchanged) {
   Write("manager", WithTrust(manager, old));
   EXPECT_TRUE(Becomes(true, newer));
   EXPECT_TRUE(Connects(mount));
-  // The manager's own certificate is the next one's: who trusts both goes on.
+  // The manager's own certificate is the next one's: a peer that trusts both goes on.
   Issue("manager", next, Role::kManager);
   EXPECT_TRUE(Becomes(false, mount));  // It was left behind.
   EXPECT_TRUE(Connects(Write("mount", WithTrust(mount, old))));

@@ -8,7 +8,7 @@ namespace mosa {
 
 namespace {
 
-constexpr size_t kHintsMax = 64;  // Of one file or rule; more than there are names.
+constexpr size_t kHintsMax = 64;  // For one file or rule; more than there are names.
 // Chunk ranges of one file, as an extended attribute holds them and a little more.
 constexpr size_t kChunkTextBytesMax = 2 * kXattrValueBytesMax;
 

@@ -38,13 +38,13 @@ std::string UserAgentOf(ProtocolVersions versions);
 // Nothing if it does not begin so.
 std::optional<ProtocolVersions> VersionsOfUserAgent(std::string_view user_agent);
 
-// Who compares its versions with whose: "mount", "manager", "storage node", "program".
+// The two sides that compare versions: "mount", "manager", "storage node", "program".
 struct ProtocolPeers {
   std::string_view own;
   std::string_view peer;
 };
-// Unimplemented, with who is to be upgraded first, if no version is common. `theirs` is nothing for
-// a peer that says none.
+// Unimplemented, with the side to be upgraded first, if no version is common. `theirs` is nothing
+// for a peer that says none.
 Status CheckProtocol(ProtocolPeers peers, ProtocolVersions ours,
                      std::optional<ProtocolVersions> theirs);
 

@@ -18,7 +18,7 @@ void ChangeLog::Note(ByteRange range, uint64_t change) {
   MOSA_CHECK(change > last_);
   last_ = change;
   if (range.empty()) return;
-  // Not what is larger or only touches: who has seen that would be told of it again.
+  // Larger or merely touching ranges stay: an asker that has seen them would hear of them again.
   while (!entries_.empty() && Hull(entries_.back().range, range) == range) entries_.pop_back();
   entries_.push_back({change, range});
   if (entries_.size() <= kChangedRangesMax) return;

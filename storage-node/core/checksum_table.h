@@ -1,8 +1,8 @@
 // ChecksumTable: what a node knows of the checksums of one object, in blocks of
 // kChecksumBlockBytes. Pure; one owner.
 //
-// Of each block the table knows its CRC, or that it must be computed, or nothing. In a complete
-// table a block of which it knows nothing is all zeroes: a hole, or as good as one. So a sealed
+// For each block the table knows its CRC, or that it must be computed, or nothing. In a complete
+// table a block about which it knows nothing is all zeroes: a hole, or as good as one. So a sealed
 // object (complete, nothing to compute) has a checksum for every block, and a sparse one needs
 // memory only for its data. A block's checksum covers it up to the object's end.
 //
@@ -51,7 +51,7 @@ class ChecksumTable {
   // A sealed object: all blocks but these are zeroes.
   static ChecksumTable ForSums(std::span<const KnownSum> sums);
 
-  // What ForSums needs to make a sealed table again, ascending. Of blocks from `begin` on, at most
+  // What ForSums needs to make a sealed table again, ascending. From block `begin` on, at most
   // so many.
   std::vector<KnownSum> ListKnown(BlockIndex begin = {}, size_t count_max = SIZE_MAX) const;
 

@@ -69,7 +69,7 @@ TEST(ChecksumTable, KnowsWhatWasWrittenWhole) {
     const char* what;
     uint64_t offset;
     uint64_t length;
-    uint64_t known;  // Of the object's blocks.
+    uint64_t known;  // Blocks of the object.
     bool sealed;
   } rows[] = {{"one block", 0, kBlock, 1, true},
               {"a short file", 0, 100, 1, true},
@@ -132,7 +132,7 @@ TEST(ChecksumTable, CorruptBlocksHealInPieces) {
   EXPECT_EQ(model.table.corrupt_count(), 2U) << "one byte is missing";
   model.Punch(kBlock - 40, 20);
   EXPECT_EQ(model.table.corrupt_count(), 1U);
-  // Of a block at the end of the object counts what it has.
+  // For a block at the end of the object, only what it has counts.
   model.Write(kBlock, std::string(12'345, 'z'));
   model.Cut(kBlock + 12'345);
   EXPECT_EQ(model.table.corrupt_count(), 0U);

@@ -60,7 +60,7 @@ class ConnectionBook {
   ConnectionId Accept(const std::string& host, Time now, std::optional<ConnectionId>& displaced);
   // It has proved to be `client`'s, and is idle. With the numbers, ResourceExhausted if the client
   // has all of its slots in use, Unavailable if all clients together have: it stays unproven.
-  // `parting` gets who goes to make room.
+  // `parting` gets the connection that goes to make room.
   Status Prove(ConnectionId id, const std::string& client, std::vector<ConnectionId>& parting,
                Time now);
   // An idle connection has a request.
@@ -97,7 +97,7 @@ class ConnectionBook {
   struct Entry {
     Phase phase = Phase::kUnproven;
     std::string owner;  // The host while unproven, then the client.
-    Time until;         // Of unproven and parting ones.
+    Time until;         // For unproven and parting ones.
     uint64_t idle_since = 0;
   };
   struct Client {
@@ -115,14 +115,14 @@ class ConnectionBook {
 
   const ConnectionLimits limits_;
   uint64_t last_id_ = 0;
-  uint64_t idle_count_ = 0;  // Of events, to order idle ones.
+  uint64_t idle_count_ = 0;  // Counts events, to order idle ones.
   std::map<ConnectionId, Entry> entries_;
   std::map<std::string, std::set<ConnectionId>> unproven_of_;  // By host; ids ascend with age.
   std::map<std::string, Client> clients_;
   std::set<std::pair<uint64_t, ConnectionId>> idle_;
   std::deque<ConnectionId> queue_;
   std::set<std::pair<Time, ConnectionId>> expiries_;
-  std::set<std::pair<Time, ConnectionId>> parting_;  // Those of `expiries_` that are parting.
+  std::set<std::pair<Time, ConnectionId>> parting_;  // The ones in `expiries_` that are parting.
   size_t unproven_count_ = 0;
   size_t proven_count_ = 0;
   size_t served_count_ = 0;

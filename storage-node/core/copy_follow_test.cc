@@ -48,7 +48,7 @@ TEST(CopyTask, WhatItsWriterHasJustWrittenIsFetchedWithoutAQuestion) {
   rig.Perform(*hold);
   rig.Run();
   EXPECT_EQ(rig.log, "fetch 1-2@1, fetch 4-262151B@1");
-  // Of much that may have changed it asks first.
+  // It asks first about a long range that may have changed.
   hold = rig.task.Next(rig.now);
   rig.log.clear();
   source.Write(4 * kBlock, std::string(8 * kBlock + 7, 'd'));

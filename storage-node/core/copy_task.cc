@@ -154,7 +154,7 @@ CopyAction CopyTask::Ask(Source& source, ByteRange window, bool hold) {
           .settles = source.busy.empty()};
 }
 
-// Of a relay everything changes that it gets from anybody: most of that is not this source's part.
+// Everything that a relay gets from anybody changes there: most of it is not this source's part.
 std::vector<ByteRange> CopyTask::AwaitedOf(const Source& source) const {
   const std::vector<ByteRange> parts =
       order_.follow ? std::vector{kEverything} : source.unsettled.All();
@@ -272,8 +272,8 @@ void CopyTask::NoteChanges(Source& source, const CopyAction& ask, const BlockSum
     if (range.empty() || range.begin >= kFileBytesMax) continue;
     const ByteRange blocks = WidenToBlocks(range);
     source.dirty.Add(blocks);
-    // Of a long one only some may have changed: the source knows old changes roughly. What was cut
-    // off since is compared.
+    // Only some of a long range may have changed: the source knows old changes roughly. What was
+    // cut off since is compared.
     if (order_.follow && ask.range.empty() && range.size() <= limits_.change_bytes &&
         range.end <= sums.object_bytes)
       FetchChanged(source, blocks, sums.object_bytes);
@@ -312,7 +312,7 @@ void CopyTask::OnSums(const CopyAction& ask, const BlockSums& theirs, const Bloc
   source.unsettled.Remove(ask.range);
   const bool cannot_tell = ask.range.empty() && theirs.change == 0;
   if (final && source.relay && !order_.follow && (theirs.tail_settled || cannot_tell)) {
-    // It has all for good by now, or has no object. Of what becomes so then it cannot tell.
+    // It has all for good by now, or has no object. It cannot tell what becomes so then.
     for (const ByteRange& range : source.unsettled.All()) source.dirty.Add(range);
     source.unsettled.Clear();
   }
@@ -327,7 +327,7 @@ void CopyTask::OnSums(const CopyAction& ask, const BlockSums& theirs, const Bloc
   if (!owns_all_ && !order_.follow && AllConfirmed()) Finish();
 }
 
-// Who copies from here may wait for nothing but that there are no more bytes.
+// Nodes that copy from here may be waiting just to hear that there are no more bytes.
 void CopyTask::Finish() {
   done_ = true;
   const uint64_t tail = BlockFloor(order_.size_bytes + kChecksumBlockBytes - 1);
@@ -336,7 +336,7 @@ void CopyTask::Finish() {
 
 bool CopyTask::AllConfirmed() const { return std::ranges::all_of(sources_, &Source::confirmed); }
 
-// Beyond both ends there is nothing to compare. Of a relay that may get more, the file's end
+// Beyond both ends there is nothing to compare. If a relay may get more, the file's end
 // counts.
 void CopyTask::DropTail(Source& source, const BlockSums& theirs, const BlockSums& own, bool final) {
   const bool may_grow = source.relay && !order_.follow && !(final && theirs.tail_settled);

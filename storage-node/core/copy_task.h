@@ -1,8 +1,8 @@
 // CopyTask: how a node carries out one CopyOrder: what to ask, what to fetch, when it is done.
-// Pure; one owner, who performs what Next() says, several things at once if it likes, and reports
+// Pure; one owner, which performs what Next() says, several things at once if it likes, and reports
 // what came of each.
 //
-// Of each source the task keeps three sets of bytes: `dirty` (to be compared), `busy` (different,
+// For each source the task keeps three sets of bytes: `dirty` (to be compared), `busy` (different,
 // and being fetched) and `unsettled` (equal, but the source may still change it unseen). All begins
 // dirty. A comparison takes a window of checksums from the source and from the own object; the
 // source also says what has changed there since it was last asked, which becomes dirty again. The
@@ -60,8 +60,8 @@ struct CopyAction {
   ByteRange range{};
   uint64_t after_change = 0;
   bool hold = false;
-  std::vector<ByteRange> about{};  // Of a held question: changes that end the wait.
-  // Of fetches and clears: what comes will not change. Of questions: nothing else is under way.
+  std::vector<ByteRange> about{};  // For a held question: changes that end the wait.
+  // A fetch or clear: the bytes that come will not change. A question: nothing else is under way.
   bool settles = false;
   Time begun{};
   uint64_t order = 0;  // Under which it was begun.

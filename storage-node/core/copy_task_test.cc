@@ -175,7 +175,7 @@ TEST(CopyTask, WaitsWhileLocalProgramsMayWriteUnseen) {
 }
 
 TEST(CopyTask, AHeldQuestionIsAboutWhatComesFromThatSource) {
-  // Of a stripe over three nodes it copies two positions.
+  // It copies two positions of a stripe over three nodes.
   Peer source{.bytes = Of('a', 6)};
   CopyOrder order = OrderOf(6 * kBlock, kBlock, {{0, 3, {kA, kB, kNoNode}}});
   Peer other{.bytes = Of('b', 6)};
@@ -200,7 +200,7 @@ TEST(CopyTask, WhatOthersSendToASourceKeepsNoQuestionWaiting) {
   const auto hold = rig.task.Next(rig.now);
   ASSERT_EQ(Show(*hold), "hold @1");
   source.Write(0, "x");
-  source.Write(kBlock, "y");  // Of a position that is not copied from there.
+  source.Write(kBlock, "y");  // At a position that is not copied from there.
   rig.Perform(*hold);
   const auto fetch = rig.task.Next(rig.now);
   ASSERT_EQ(Show(*fetch), "fetch 0-1@1");
@@ -497,7 +497,7 @@ void RunCircles(bool has_bytes) {
 
 TEST(CopyTask, CirclesOfRelaysComeToAnEnd) { RunCircles(true); }
 
-// Of a file that is all hole nobody has an object, and so nobody can tell what has become settled.
+// If a file is all hole nobody has an object, and so nobody can tell what has become settled.
 TEST(CopyTask, CirclesOfRelaysWithoutObjectsComeToAnEnd) { RunCircles(false); }
 
 TEST(CopyTask, EndsEqualWhateverHappensMeanwhile) {

@@ -46,12 +46,12 @@ class AccessGate {
     const std::lock_guard lock(mutex_);
     return bulk_tls_;
   }
-  // Who this node is at other nodes; without a key if it has not registered yet.
+  // This node's identity at other nodes; without a key if it has not registered yet.
   BulkIdentity IdentityAtNodes() const;
 
-  // One connection's memory of the capability that it showed last. Of one thread.
+  // One connection's memory of the capability that it showed last. Used by one thread.
   struct Shown {
-    ClientId client;  // Who has proved itself on the connection. Constant.
+    ClientId client;  // The client that has proved itself on the connection. Constant.
     std::string sealed;
     Capability capability;
     uint64_t key_count = 0;

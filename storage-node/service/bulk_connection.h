@@ -81,7 +81,7 @@ class BulkConnection {
   v1::BulkRequest request_;
   v1::BulkReply reply_;
   Time deadline_;
-  Duration object_time_;              // Of a write: so far, without waiting for its payload.
+  Duration object_time_;              // A write's, so far, without waiting for its payload.
   const DurationTable::PeerId peer_;  // Whose requests these are, for the residence times.
 };
 

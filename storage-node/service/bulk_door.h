@@ -41,7 +41,7 @@ class BulkDoor {
   const std::string_view node_name_;
   bool has_begun_ = false;  // The handshake.
   bool is_encrypted_ = false;
-  std::string bytes_;  // Of the frame that is arriving.
+  std::string bytes_;  // Received so far of the frame.
   std::optional<std::string> proof_expected_;
   ClientId client_;
 };

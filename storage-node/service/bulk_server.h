@@ -2,8 +2,8 @@
 //
 // One thread, the loop, accepts and holds all connections that are silent: those that have not
 // proved whose they are (BulkDoor) and those that are idle. A connection has one of a bounded pool
-// of threads, and its buffer, only while it has a request. Who may stay is ConnectionBook's to say;
-// who has to go is told so before, in a way that lets the client repeat what it had asked.
+// of threads, and its buffer, only while it has a request. ConnectionBook decides which may stay;
+// one that has to go is told so before, so that the client can repeat what it had asked.
 //
 // Threads: Start and Stop from one thread.
 #ifndef MOSA_STORAGE_NODE_SERVICE_BULK_SERVER_H_

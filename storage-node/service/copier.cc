@@ -20,7 +20,7 @@ constexpr size_t kFetchesMax = 16;
 // Each of a file's sources holds one, and one more by the order before for as long as that lasts.
 constexpr size_t kHoldsMax = 16;
 constexpr size_t kThreads = kFetchesMax + kHoldsMax + 2;  // Two for questions that are not held.
-constexpr size_t kFinishedMax = 4096;  // Orders that are remembered for those who copy from here.
+constexpr size_t kFinishedMax = 4096;  // Orders remembered for nodes that copy from here.
 constexpr Duration kHoldMax = Seconds(1);
 constexpr Duration kHoldMin = Milliseconds(50);
 constexpr Duration kCallWait = Seconds(5);
@@ -123,13 +123,13 @@ struct Copier::Job {
         task(std::move(order), limits) {}
 
   const FileId file;
-  std::atomic<uint64_t> epoch;  // Of the latest order.
-  uint64_t latest_generation;   // Of the object when that came. Guarded by Copier::mutex_.
+  std::atomic<uint64_t> epoch;  // The latest order's.
+  uint64_t latest_generation;   // The object's when that came. Guarded by Copier::mutex_.
   CopyTask task;                // The same.
   Time reported_at;
   uint64_t reported_bytes = 0;
 
-  // Held shared by who changes the object for this job; `cancelled` is set under it.
+  // Held shared by threads that change the object for this job; `cancelled` is set under it.
   std::shared_mutex store_mutex;
   bool cancelled = false;
 };
@@ -388,7 +388,7 @@ void Copier::Perform(Turn& turn, std::span<std::byte> scratch) {
   report_(*report);
 }
 
-// What is done is remembered for a while, for those who copy from here.
+// What is done is remembered for a while, for nodes that copy from here.
 void Copier::Retire(const JobRef& job) {
   if (job->task.failure()) {
     jobs_.erase(job->file);

@@ -66,7 +66,7 @@ class Copier {
     JobRef job;
     CopyAction action;
     Duration hold;
-    std::unique_ptr<std::byte[]> buffer;  // Of fetches; null: to be made.
+    std::unique_ptr<std::byte[]> buffer;  // For fetches; null: to be made.
     bool may_be_absent = false;           // The source may have no object of the file.
     Changer changer;                      // By the order.
     bool follows = false;                 // The order is to follow a writer.
@@ -101,7 +101,7 @@ class Copier {
   std::condition_variable changed_;
   // Guarded by mutex_:
   std::map<FileId, JobRef> jobs_;
-  std::set<FileId> active_;  // Of these, those that are not finished.
+  std::set<FileId> active_;  // The ones in jobs_ that are not finished.
   std::deque<std::weak_ptr<Job>> finished_;
   std::map<NodeId, NodeAddress> known_nodes_;
   std::vector<std::unique_ptr<std::byte[]>> buffers_;  // Idle; freed when there is nothing to do.

@@ -1,6 +1,6 @@
 // ManagerLink: the node's conversation with the manager. Registers, beats, carries out orders, and
-// comes back when the stream breaks; meanwhile the node goes on serving those whose capabilities it
-// can check.
+// comes back when the stream breaks; meanwhile the node goes on serving clients whose capabilities
+// it can check.
 //
 // Two threads of its own: one reads orders, one beats. Start and Stop from one thread.
 #ifndef MOSA_STORAGE_NODE_SERVICE_MANAGER_LINK_H_

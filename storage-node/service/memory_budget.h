@@ -1,5 +1,5 @@
 // MemoryBudget: how much memory all connections together may hold for bytes that cannot be
-// streamed (appends, and reads of objects that local programs may be changing). Who would exceed it
+// streamed (appends, and reads of objects that local programs may be changing). A request beyond it
 // waits a bounded time for others to finish.
 //
 // Without shares one client's slow appends would take all of it, and keep it for as long as a frame
@@ -90,7 +90,7 @@ class MemoryBudget {
 
  private:
   const size_t limit_bytes_;
-  const size_t share_bytes_;  // Of one account.
+  const size_t share_bytes_;  // Limit for one account.
   mutable std::mutex mutex_;
   std::condition_variable freed_;
   // Guarded by mutex_:

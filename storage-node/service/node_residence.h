@@ -56,7 +56,7 @@ struct NodeResidence {
                        "manager.heartbeat", "manager.copy_report", "manager.residence"},
                       0,
                       &log};
-  // Requests to other nodes for copies that are made here, by who was asked.
+  // Requests to other nodes for copies that are made here, by the node asked.
   DurationTable copies{BulkOperationNames("copy."), kPeersMax, &log};
 };
 

@@ -116,7 +116,7 @@ Status ObjectEngine::SetAside(FileId file) {
   return OkStatus();
 }
 
-// Whoever makes an object of that file meanwhile finds this one, and waits for its lock.
+// A thread that makes an object of that file meanwhile finds this one, and waits for its lock.
 Status ObjectEngine::RestoreAside(FileId file) {
   {
     // The order is repeated until the manager has heard that it was carried out.

@@ -1,14 +1,14 @@
 // ObjectEngine: what a storage node does with its objects, for many connections at once. It joins
 // the store (bytes) with the core (admission, checksums, order of upkeep). It knows no sockets but
-// to hand a descriptor out, and no capabilities: who calls has checked them.
+// to hand a descriptor out, and no capabilities: the caller has checked them.
 //
 // Safe from any thread. Locks, in this order: an object's mutex, then objects_mutex_, then
 // account_mutex_, aside_mutex_ or waiters_mutex_. An object's mutex is held while its bytes are
 // read or written (memory speed), so that bytes and checksums agree; never while a socket is waited
 // for.
 //
-// Local writers: who holds a write descriptor may change an object at any time. Only the kernel
-// knows who does: mounts die, stop, and outlive this process. So an object is *lent* since such a
+// Local writers: any holder of a write descriptor may change an object at any time. Only the kernel
+// knows them: mounts die, stop, and outlive this process. So an object is *lent* since such a
 // descriptor was passed on, or it was found at the start, until the kernel says that nobody has it
 // open for writing. It is asked whenever it matters, and with each Account. While an object is
 // lent, checksums are computed for each reply and not kept.
@@ -54,15 +54,15 @@ struct ReadRequest {
   bool verify = false;       // Compare bytes and checksums before they leave.
   std::string account = "";  // Whose share of the buffers it takes, if it needs one.
 };
-// Who changes an object. Bytes that a later layout of the file has stored must never give way to
-// those of an earlier one, so whatever changes a byte says whose it is, and is admitted under the
-// object's lock.
+// Identifies who changes an object. Bytes that a later layout of the file has stored must never
+// give way to those of an earlier one, so every change of a byte says whose it is, and is admitted
+// under the object's lock.
 struct Changer {
-  uint64_t generation = 0;  // Of the layout.
+  uint64_t generation = 0;  // The layout's generation.
   bool is_order = false;    // This node itself, which stores by no layout.
 
   static Changer OfLayout(uint64_t generation) { return {generation, false}; }
-  // `latest`: GenerationOf when the order came. Whoever stores by a later one ends it.
+  // `latest`: GenerationOf when the order came. Any store by a later one ends it.
   static Changer OfOrder(uint64_t latest) { return {latest, true}; }
 };
 // What answers a read: the range widened to whole blocks and cut at the object's end.
@@ -97,10 +97,10 @@ class ObjectEngine {
     uint64_t writer_generation = 0;      // The highest of those admitted to change it. Logged.
     bool lent = false;                   // Local programs may be writing. In lent_ as well.
     // What its blocks were when they were last looked at: since it was lent, until the mount that
-    // it was lent to has told all. Of what is written through this node nothing is known.
+    // it was lent to has told all. Nothing is known about what is written through this node.
     std::optional<ChecksumTable> told;
     uint64_t told_bytes = 0;  // Its size then.
-    // A look has found that they differ. Who asked may end before all know; what the bytes were,
+    // A look has found that they differ. The asker may end before all know; what the bytes were,
     // which would tell it again, is gone.
     bool answered = false;
     // Since when nobody can store into it, while that is not told.
@@ -383,7 +383,7 @@ class ObjectEngine {
 
   // Where checksums were kept before a crash of the machine, what none was kept of is damage.
   bool is_suspect_ = false;                // Constant after Open.
-  std::atomic<uint64_t> record_bytes_{0};  // Of records that still hold.
+  std::atomic<uint64_t> record_bytes_{0};  // In records that still hold.
   std::atomic<uint64_t> unverified_objects_{0};
   std::atomic<bool> has_unsynced_records_{false};
 
@@ -411,11 +411,11 @@ class ObjectEngine {
   std::map<FileId, Time> untold_reported_;  // When a heartbeat has named it.
   std::map<FileId, uint64_t> corrupt_blocks_of_;
   std::set<FileId> corrupt_to_report_;
-  // Objects whose damage was replaced, and those of them that no heartbeat has named yet.
+  // Objects whose damage was replaced, and the ones that no heartbeat has named yet.
   std::set<FileId> healed_, healed_to_report_;
   uint64_t unsealed_objects_ = 0;
 
-  // Of the one scrubbing thread.
+  // Used only by the scrubbing thread.
   FileId scrub_file_;
   uint64_t scrub_offset_ = 0;
 };

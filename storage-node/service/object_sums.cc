@@ -14,7 +14,7 @@ namespace {
 
 // An object's lock is held for so many checksums at a time.
 constexpr size_t kBlocksAtOnce = 16;
-// After a first change, who waits is not woken by each of those that follow it at once.
+// After a first change, waiters are not woken by each of those that follow it at once.
 constexpr std::chrono::milliseconds kGather{1};
 // How often a waiter looks whether anybody still waits for its answer.
 constexpr std::chrono::milliseconds kLookEvery{250};
@@ -103,7 +103,7 @@ void ObjectEngine::AwaitChange(FileId file, uint64_t after_change, std::span<con
 BlockSums ObjectEngine::ChangesSince(FileId file, uint64_t after_change) {
   BlockSums sums;
   sums.incarnation = store_->record().incarnation;
-  // Of no object there are no news: its count is 0, which no object's is.
+  // There is no news about a missing object: its count is 0, which no object's is.
   sums.all_changed = after_change != 0;
   const ObjectRef object = Find(file);
   sums.absent = true;
@@ -148,7 +148,7 @@ Status ObjectEngine::SumBlocks(FileId file, ByteRange range, BlockSums& sums,
     if (sums.blocks[i].has_data)
       MOSA_RETURN_IF_ERROR(SumBlock(object, fd, BlockIndex{first + i}, sums.blocks[i], scratch));
   }
-  // Of a writer in between the asker hears with its next question, or now.
+  // The asker hears of a writer in between with its next question, or now.
   sums.quiet = !object.dropped && !had_writers && object.forgotten_count == epoch;
   return OkStatus();
 }

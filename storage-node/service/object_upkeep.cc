@@ -149,7 +149,7 @@ void ObjectEngine::Account() {
   for (const FileId file : lent) {
     const ObjectRef object = Find(file);
     if (object == nullptr) continue;
-    // Who is at it may be so for long: an fallocate of gigabytes must not hide the other objects.
+    // The lock may be held long: an fallocate of gigabytes must not hide the other objects.
     const std::unique_lock lock(object->mutex, std::try_to_lock);
     if (lock)
       look(*object);

@@ -137,7 +137,7 @@ bool StorageNode::Sleep(Duration duration) {
                             [this] { return stopping_; });
 }
 
-// In a thread of its own: objects may be slow, and who sends no heartbeat is taken for dead.
+// In a thread of its own: objects may be slow, and a node without heartbeats is taken for dead.
 void StorageNode::RunAccountant() {
   while (Sleep(kHeartbeatEvery)) engine_->Account();
 }

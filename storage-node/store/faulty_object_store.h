@@ -1,4 +1,4 @@
-// A store that fails on demand, for tests of those who use one. Wraps another store.
+// A store that fails on demand, for tests of stores' users. Wraps another store.
 //
 // Set `fail_after` to N: the next N operations succeed, the one after them answers `failure` and
 // does nothing, and later ones succeed again. Safe from any thread.

@@ -47,7 +47,7 @@ class MemoryStore final : public FdObjectStore {
       if (mode == OpenMode::kRead || mode == OpenMode::kWrite)
         return NotFoundError(fmt::format("there is no object of file {}", file.value));
       UniqueFd made(::memfd_create("mosa-object", MFD_CLOEXEC));
-      // The mode of all objects: who takes descriptors looks at it.
+      // The mode of all objects: a taker of descriptors looks at it.
       if (!made || ::fchmod(made.get(), S_IRUSR | S_IWUSR) != 0)
         return ErrnoStatus(errno, fmt::format("cannot make the object of file {}", file.value));
       found = objects_.emplace(file, std::move(made)).first;

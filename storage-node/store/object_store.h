@@ -4,7 +4,7 @@
 //
 // An object is reached through descriptors of the operating system, since they are what is passed
 // to local clients: Open makes one, the other operations use it. A dropped object goes on existing
-// for those who hold a descriptor, and its pages are freed when the last of them closes it.
+// for descriptors still held, and its pages are freed when the last of them is closed.
 //
 // Safe from any thread. Errors name the object; ResourceExhausted is a full file system.
 #ifndef MOSA_STORAGE_NODE_STORE_OBJECT_STORE_H_
@@ -126,7 +126,7 @@ class ObjectStore {
 struct DirectoryStoreOptions {
   std::string path;
   std::string node_name;
-  std::string boot_id = "";  // Of this machine: changes with each boot.
+  std::string boot_id = "";  // This machine's: changes with each boot.
 };
 // Opens or makes the store in directory `path` (made with mode 0700 if absent; its parent must
 // exist) and holds it against other processes. FailedPrecondition says in one sentence why not: in

@@ -44,7 +44,7 @@ class SumsLog {
   Status BeginNext();
   // Removes all files but the last.
   Status FinishNext();
-  uint64_t bytes() const;  // Of the last file.
+  uint64_t bytes() const;  // Size of the last file.
   bool given_up() const;
 
  private:
@@ -59,7 +59,7 @@ class SumsLog {
 
   mutable std::mutex mutex_;
   // Guarded by mutex_:
-  std::set<uint64_t> files_;  // Numbers of those that exist.
+  std::set<uint64_t> files_;  // Numbers of the files that exist.
   UniqueFd last_;
   uint64_t last_bytes_ = 0;
   bool given_up_ = false;

@@ -32,6 +32,7 @@ BANNED_WORDS = [
     (r"\bassert\(", "assert vanishes in release: use MOSA_CHECK"),
     (r"\busing namespace\b", "using namespace: name what is used"),
 ]
+GENITIVE_FIRST = r"//+ *(?:Of|What of) "
 # In every text, whatever its language; also where a line of a comment ends in between.
 STALE = [
     (r"(?i)\bpapers?[\s/#*]{1,8}00\d\b", "a paper by number: use its short name in docs/papers.md"),
@@ -57,6 +58,7 @@ def check_code(path, text):
             found.append(f"{path}:1: include guard is not {guard}")
     if len(lines) > FILE_LINES_MAX + 1:
         found.append(f"{path}:{FILE_LINES_MAX}: {len(lines) - 1} lines: split it, at most {FILE_LINES_MAX}")
+    found.extend(check_comments(path, lines))
     for number, line in enumerate(lines, 1):
         if len(line) > LINE_MAX and "http" not in line and "#include" not in line:
             found.append(f"{path}:{number}: {len(line)} columns, at most {LINE_MAX}: run clang-format")
@@ -77,6 +79,20 @@ def check_code(path, text):
                 if re.search(pattern, strip_strings_and_comments(line)):
                     found.append(f"{path}:{number}: {folder} is pure, and this is {why}")
     found.extend(check_function_lengths(path, lines))
+    return found
+
+
+def check_comments(path, lines):
+    """Complaints about comments that begin with a genitive. Later lines of a comment may: a sentence can end before them."""
+    if path.startswith("tests/"):
+        return []
+    found = []
+    above = ""
+    for number, line in enumerate(lines, 1):
+        goes_on = above.lstrip().startswith("// ") and line.lstrip().startswith("//")
+        if not goes_on and re.search(GENITIVE_FIRST, re.sub(r'"(\\.|[^"\\])*"', '""', line)):
+            found.append(f"{path}:{number}: a comment says who or what first: it must not begin with 'Of' or 'What of'")
+        above = line
     return found
 
 
@@ -203,6 +219,10 @@ def self_test():
     one("manager/core/x.cc", "void F() {\n" + "  x();\n" * 80 + "}\n", "a function of")
     one("manager/core/x.cc", "int x;\n" * 800, "split it")
     one("manager/core/x.cc", '#include "tests/support/y.h"\n', "nothing includes tests")
+    one("manager/core/x.cc", "int x;\n// Of a file: its size.\n", "manager/core/x.cc:2: a comment says who or what first")
+    one("manager/core/x.cc", "int x;  // What of it is known.\n", "a comment says who or what first")
+    one("manager/core/x.cc", "// ---- files\n//\n// Of a file: its size.\n", "a comment says who or what first")
+    assert not check_comments("manager/core/x.cc", ["// A file has one.", "// Of two, the later.", 'f("// Of a file");', "// Often."])
     assert check_links("README.md", "[a](missing.md)", lambda p: False)
     assert check_listed(["a/never_named.cc"], "SOURCES other.cc")
     assert not check_code("manager/core/x.h", guard.format("MANAGER_CORE_X_H", "int x;"))
@@ -219,7 +239,7 @@ def self_test():
     assert check_types({"a/x.h": twice.format("sai"), "b/y.h": twice.format("sai")})
     assert not check_types({"a/x.h": twice.format("sai"), "b/y.h": twice.format("wrap")})
     assert not check_types({"a/x.cc": "namespace {\nclass A final : B {\n", "b/y.cc": "namespace {\nclass A {\n"})
-    print("27 passed, 0 failed")
+    print("31 passed, 0 failed")
 
 
 def main():

@@ -15,7 +15,7 @@ namespace mosa::cluster {
 // Facts about this machine and user.
 Machine InspectMachine();
 
-// One who starts a cluster, or removes the last of its network, has the directory for himself; as
+// A process that starts a cluster, or removes the last of its network, has the directory alone; as
 // root, the networks of this machine too, whatever directories others use. Released with the
 // object.
 class DirectoryLock {

@@ -14,7 +14,7 @@ namespace {
 
 constexpr int64_t kHostsMax = 200;
 constexpr int64_t kRamMin = int64_t{16} << 20;
-// Of a RAM disk for what is no object.
+// What a RAM disk needs besides objects.
 constexpr int64_t kTmpfsOverheadBytes = int64_t{1} << 20;
 constexpr int64_t kStripeWidthMax = 1024;
 constexpr int kManagerPort = 7400;

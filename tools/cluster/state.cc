@@ -51,7 +51,7 @@ Result<ClusterState> Load(const std::string& directory, const std::string& name)
   }
   try {
     nlohmann::json json = nlohmann::json::parse(file);
-    json.at("plan").emplace("platform", "");  // Of a cluster from before there were any.
+    json.at("plan").emplace("platform", "");  // For clusters from before there were any.
     auto state = json.get<ClusterState>();
     if (state.boot_id != BootId()) {
       state.daemons.clear();

@@ -267,7 +267,7 @@ Result<DirectoryLock> DirectoryLock::Take(const std::string& directory) {
     if (error) return refused(error.message());
     lock.directory_ = OpenLocked(directory);
     if (!lock.directory_) return refused(strerror(errno));
-    // Whoever had it before may have removed the directory: then the lock is on nothing.
+    // The previous owner may have removed the directory: then the lock is on nothing.
     struct stat held {};
     struct stat named {};
     if (fstat(lock.directory_.get(), &held) == 0 && stat(directory.c_str(), &named) == 0 &&

@@ -19,9 +19,9 @@ struct Advice {
   predict::HintAdvice hints;
   std::vector<std::vector<predict::HintRuleText>> rules;  // By class.
   predict::DeploymentAdvice deployments;
-  size_t points = 0;  // Of the space of deployments.
+  size_t points = 0;  // In the space of deployments.
   uint32_t draws = 0;
-  double share_min = 0;  // Of the run: less is not worth telling apart.
+  double share_min = 0;  // Share of the run: less is not worth telling apart.
   size_t simulations = 0;
   double seconds = 0;
 };

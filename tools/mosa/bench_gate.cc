@@ -29,7 +29,7 @@ using predict::Pattern;
 
 // What a task of `head` and `cat` computes; that it starts is the platform's to say.
 constexpr double kRuntimeSeconds = 0.01;
-// Of a stage for each host: parts are told apart by what tasks used of them.
+// Tasks per stage and host: parts are told apart by what tasks used of them.
 constexpr uint32_t kTasksPerHost = 2;
 
 struct Options {
@@ -106,7 +106,7 @@ struct Verdict {
   double measured_s = 0;
   double predicted_s = 0;
   double slower_share = 0;
-  std::string component;  // Of one that fails; empty: none explains it.
+  std::string component;  // The failing one; empty: none explains it.
   std::string sentence;
 };
 

@@ -31,7 +31,7 @@ class BenchResults {
   void AddRun(const Cell& cell, nlohmann::json run);
   // The seconds of the phase ("stages", "stage-in", "stage-out") in each run that has it.
   std::vector<double> SecondsOf(const Cell& cell, const std::string& phase) const;
-  // Of run i of one by run i of the other, for as many as both have.
+  // Ratios of run i of one to run i of the other, for as many as both have.
   std::vector<double> RatiosOf(const Cell& cell, const Cell& by) const;
   // The last run; null if there is none.
   const nlohmann::json* LastRun(const Cell& cell) const;

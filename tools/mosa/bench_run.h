@@ -18,7 +18,7 @@ namespace mosa::cli {
 
 struct RunPlace {
   std::vector<RunHost> hosts;
-  Meters meters;                    // Of the cluster; none: of other machines.
+  Meters meters;                    // The cluster's; none: other machines.
   std::string workdir;              // Below each system's place; ours alone, made and removed.
   std::string stage_in, stage_out;  // Directories of the backend; empty: none.
   std::string scratch;              // A directory here, for records and logs.

@@ -49,7 +49,7 @@ struct Cell {
   predict::WorkloadSize size = predict::WorkloadSize::kSmall;
   uint64_t scale_millionths = predict::kScaleOne;
   BenchSystem system;
-  uint32_t copies = 0;  // Of what is broadcast; 0: none is asked for.
+  uint32_t copies = 0;  // For broadcast files; 0: none is asked for.
 
   // "wass-8": what tells the cells of one pattern and size apart.
   std::string name() const;

@@ -26,7 +26,7 @@ uint64_t ReadCounter(const std::string& device, const char* name) {
   return bytes;
 }
 
-// Of all its threads, those that have ended too; 0 once it is gone.
+// Counts all its threads, those that have ended too; 0 once it is gone.
 double ProcessorSeconds(pid_t process) {
   clockid_t clock{};
   timespec taken{};

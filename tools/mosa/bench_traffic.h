@@ -33,14 +33,14 @@ struct Traffic {
   // What a mount moved between itself and nodes elsewhere, and nodes between one another; without
   // links only what mounts moved.
   uint64_t NetworkBytes() const;
-  // Of the link and direction that carried most; 0 without links.
+  // Bytes on the link and direction that carried most; 0 without links.
   uint64_t BusiestLinkBytes() const;
 };
 
 Traffic operator-(const Traffic& after, const Traffic& before);
 nlohmann::json ToJson(const Traffic& traffic);
 
-// What of a cluster on this machine can be read here, by host.
+// What can be read here about a cluster on this machine, by host.
 struct Meters {
   std::map<std::string, std::string> links;  // Devices whose other ends the hosts have.
   std::map<std::string, std::vector<pid_t>> daemons;

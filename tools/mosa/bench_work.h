@@ -25,7 +25,7 @@ uint64_t ContentKey(std::string_view content, uint64_t seed);
 void FillContent(uint64_t key, uint64_t begin, std::span<std::byte> bytes);
 
 struct Mismatch {
-  uint64_t offset = 0;  // Of the first word that is wrong, from the content's beginning.
+  uint64_t offset = 0;  // The first word that is wrong, from the content's beginning.
   uint64_t expected = 0;
   uint64_t found = 0;  // Words; of what the bytes end in, as many bytes as there are.
 };
@@ -45,7 +45,7 @@ struct WorkStep {
   std::string content;
   uint64_t begin = 0;
   uint64_t bytes = 0;
-  bool to_end = true;  // Of a read: the file ends there.
+  bool to_end = true;  // For a read: the file ends there.
   std::string path;
 };
 

@@ -18,9 +18,9 @@ using predict::OperationRates;
 
 constexpr int kFioMajorMin = 3;  // Whose JSON has the names that are read here.
 constexpr int64_t kRampMs = 300;
-constexpr double kRoundingMax = 0.1;  // Of a share, to a whole per cent.
+constexpr double kRoundingMax = 0.1;  // Rounding a share to a whole per cent.
 constexpr Duration kSpareTime = Seconds(30);
-constexpr uint64_t kBytesPerSecondMin = 1'000'000;  // Of the slowest store, when files are laid.
+constexpr uint64_t kBytesPerSecondMin = 1'000'000;  // The slowest store's, when files are laid.
 
 // "fio-3.33": 3; 0 if it says something else.
 int MajorOf(const std::string& version) {
@@ -46,7 +46,7 @@ double ReadPercentOf(const CapacityLoad& load) {
   return read_percent;
 }
 
-// Of the reads, or of the writes: what each part has. Whole per cents that are 100 together.
+// Shares of the reads, or of the writes, that each part has. Whole per cents that add up to 100.
 std::vector<FioShare> SharesOf(const CapacityLoad& load, bool reads) {
   double all = 0;
   const auto weight = [reads](const CapacityPart& part) {
@@ -198,7 +198,7 @@ Status CapacityMeasure::LayFiles() {
                              "--rw=write", "--bs=1M", "--fallocate=none", "--end_fsync=1"})
       arguments.push_back(word);
     arguments.push_back(fmt::format("--size={}", clients_.file_bytes));
-    // Those of the host before it.
+    // The files of the host before it.
     for (size_t client = 0; client < clients(); ++client) {
       if ((client + 1) % hosts != host) continue;
       arguments.push_back(fmt::format("--name={}", client));

@@ -25,11 +25,11 @@ struct CapacityClients {
   int64_t sample_ms = 2000;  // That are counted.
   bool direct = true;        // O_DIRECT: past the page cache of the client's host.
   bool stored = true;        // O_DSYNC: a write is done when the store has it.
-  uint64_t seed = 1;         // Of the places.
+  uint64_t seed = 1;         // Chooses the places.
 };
 
-// Of all hosts together, in turn on these: what each client does. InvalidArgument if shares of
-// clients are no whole clients, shares of operations are none that fio can do, or an operation is
+// What each client does; clients go to the hosts in turn. InvalidArgument if shares of
+// clients are not whole clients, fio cannot do the shares of operations, or an operation is
 // larger than the files.
 Result<std::vector<predict::CapacityLoad>> ClientLoads(const predict::CapacityLoad& load,
                                                        uint32_t clients, uint64_t file_bytes);

@@ -26,7 +26,7 @@ constexpr uint32_t kJobsMax = 256;
 constexpr int64_t kFileBytesMax = int64_t{1} << 40;
 constexpr int64_t kDirectBytes = 4096;       // Stores take O_DIRECT of whole pages.
 constexpr int64_t kFileUnitBytes = 1 << 20;  // In which files are laid.
-constexpr double kReadPercentOffMax = 5;     // Of a sample; more is noted.
+constexpr double kReadPercentOffMax = 5;     // For a sample; more is noted.
 
 struct Options {
   ClusterChoice cluster;
@@ -215,7 +215,7 @@ class CapacityRun {
   }
 
  private:
-  // Of clients of several sizes the ratio is the store's.
+  // With clients of several sizes, the ratio is the store's.
   void NoteRatio(const CapacityLoad& load, const predict::OperationRates& rates) {
     if (load.is_mix() && load.share_of == predict::ShareOf::kClients) return;
     double asked = 0;

@@ -33,7 +33,7 @@ Status Run(const Options& options, const CommandLine& line) {
   if (cluster::InterruptGuard::Interrupted() != 0)
     return AbortedError(fmt::format("interrupted: cluster '{}' is as it was", options.choice.name));
   if (!options.dry_run) {
-    // Whoever interrupts the undoing would be left with half a cluster.
+    // An interrupted undoing would leave half a cluster.
     MOSA_RETURN_IF_ERROR(cluster::DownByName(directory, options.choice.name));
   }
   if (line.json) {

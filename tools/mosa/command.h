@@ -18,7 +18,7 @@ namespace mosa::cli {
 
 struct CommandLine {
   bool json = false;
-  int exit_code = 0;  // Of an action that succeeds.
+  int exit_code = 0;  // For an action that succeeds.
   std::function<Status()> action;
 };
 

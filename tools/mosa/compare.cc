@@ -149,7 +149,7 @@ Result<int> RunOurselves(std::vector<std::string> words) {
 
 struct MadeRuns {
   std::vector<std::string> records;
-  int exit_code = 0;  // Of the first run that failed.
+  int exit_code = 0;  // From the first run that failed.
 };
 
 // Runs that fail are compared as far as they came; after one that made no record there is no other.

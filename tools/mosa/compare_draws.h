@@ -17,7 +17,7 @@ struct DrawnRuns {
   predict::Prediction prediction;       // With figures as measured.
   std::vector<predict::SeenRun> draws;  // That end well.
   uint32_t failed = 0;
-  std::string failure;  // Of the first that failed.
+  std::string failure;  // The first failure.
 };
 
 // On all cores; the answer does not depend on how many there are. `hosts` as of SeenOf().

@@ -15,12 +15,12 @@ struct RunsToMake {
   PredictionWords words;
   std::vector<std::string> command;  // "run", the workflow, and what else `mosa run` is told.
   uint32_t repeats = 3;
-  std::string directory;  // Of prediction.json and run-1.json and so on; made if it is not there.
+  std::string directory;  // For prediction.json, run-1.json and so on; made if it is not there.
 };
 
 struct MadeComparison {
   Compared compared;
-  int exit_code = 0;  // Of the first run that failed.
+  int exit_code = 0;  // From the first run that failed.
 };
 
 // AlreadyExists if the directory has such files. Each run is a process of this program.

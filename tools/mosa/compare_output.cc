@@ -189,7 +189,7 @@ json ToJson(const predict::Anomaly& anomaly, const predict::Comparison& comparis
           {"open_first", anomaly.open_first}};
 }
 
-// Of single tasks those that are off most.
+// Shows all cells, but of single tasks only those that are off most.
 std::vector<const ComparedCell*> CellsShown(const predict::Comparison& comparison) {
   std::vector<const ComparedCell*> shown, tasks;
   for (const ComparedCell& cell : comparison.cells) {

@@ -34,7 +34,7 @@ Duration FromSeconds(double seconds) {
   return Nanoseconds(std::llround(std::clamp(seconds, 0.0, kSecondsMax) * 1e9));
 }
 
-// Of what is so of several tasks or files: how many, and one of them.
+// Counts tasks or files of which something is so, and names one of them.
 class Several {
  public:
   void Add(const std::string& example) {
@@ -72,7 +72,7 @@ bool SizesArePossible(const json& files) {
   });
 }
 
-// Of a row of a daemon's requests.
+// Checks one row of a daemon's requests.
 bool TimesArePossible(const json& row) {
   constexpr uint64_t kCountMax = uint64_t{1} << 50;
   const auto is_time = [](double value, double per_second) {
@@ -83,7 +83,7 @@ bool TimesArePossible(const json& row) {
          is_time(row.value("p90_us", 0.0), 1e6);
 }
 
-// Of a row that has its whole histogram.
+// Finds modes in a row that has its whole histogram.
 std::optional<predict::Modes> ModesIn(const json& row) {
   if (!row.contains("buckets")) return std::nullopt;
   const Result<DurationCounts> times = TimesFromJson(row);
@@ -188,7 +188,7 @@ class Reader {
     return elsewhere;
   }
 
-  // Of the time between the run's begin and end, if the cluster was asked.
+  // Requests between the run's begin and end, if the cluster was asked.
   void ReadRequests() {
     const auto residence = file_.root.find("residence");
     if (residence == file_.root.end() || !residence->contains("daemons")) return;
@@ -364,7 +364,7 @@ std::string CloseCutText(const std::string& text) {
   return text.substr(0, whole) + "]}";
 }
 
-// Of a record that is cut among its tasks. `mosa run` writes names in their order, so that what
+// Reads a record that is cut among its tasks. `mosa run` writes names in their order, so that what
 // comes after them is missing.
 json ReadCutText(const std::string& text) {
   json root = Parse(CloseCutText(text));

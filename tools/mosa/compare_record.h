@@ -38,7 +38,7 @@ enum class CutFiles : uint8_t { kRefuse, kReadAsFarAsTheyGo };
 // InvalidArgument if it is no whole record: what is wrong with it.
 Result<RunFile> ReadRunFile(const std::string& path, CutFiles cut);
 
-// What of a run can be compared, and why the rest cannot.
+// The part of a run that can be compared, and why the rest cannot.
 struct MeasuredRun {
   predict::SeenRun seen;
   std::vector<std::string> notes;  // Sentences.

@@ -197,15 +197,15 @@ constexpr double kAsNear = 1e-9;
 struct Rightness {
   const char* name = "";
   size_t nearest = 0;     // Times that none of the others is as near: of two alike neither is.
-  double error_mean = 0;  // Of what was measured.
+  double error_mean = 0;  // Relative to what was measured.
 };
 struct Verdict {
   size_t phases = 0;  // Inputs and outputs, or stages where these are not told apart.
-  size_t ties = 0;    // Of these, where two are as near as each other, and nearest.
+  size_t ties = 0;    // Phases where two are as near as each other, and nearest.
   std::vector<Rightness> ways;
 };
 
-// Of one phase or stage: by coarse and fine model and, if it was asked, the simulator.
+// For one phase or stage: by coarse and fine model and, if it was asked, the simulator.
 void Judge(const std::vector<double>& foretold, double measured, Verdict& verdict) {
   std::vector<double> errors;
   for (const double seconds : foretold) errors.push_back(std::abs(seconds / measured - 1));

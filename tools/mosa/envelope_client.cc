@@ -26,7 +26,7 @@ using predict::EnvelopeOperation;
 constexpr size_t kBlockBytes = 1 << 20;  // As programs read and write.
 // All clients are told a moment that is near: further away is somebody else's clock.
 constexpr Duration kWaitMax = Seconds(20);
-// Whoever has a file open, or has looked at it, may be told of others' writes so late: longer than
+// A process that has a file open, or has looked at it, may see others' writes so late: longer than
 // stores keep attributes by default.
 constexpr Duration kSeenLateMax = Seconds(5);
 constexpr Duration kLookAgain = Milliseconds(50);

@@ -25,12 +25,12 @@ namespace mosa::cli {
 struct ClientSample {
   predict::EnvelopeOperation operation = predict::EnvelopeOperation::kCreate;
   uint64_t size_bytes = 0;
-  uint64_t operations = 0;  // Of this client.
+  uint64_t operations = 0;  // By this client.
   uint32_t client = 0;      // Whose files they are.
   std::string directory;
-  uint64_t seed = 0;  // Of the files' bytes.
+  uint64_t seed = 0;  // For the files' bytes.
 
-  std::string name(uint64_t index) const;  // Of a file, in the directory.
+  std::string name(uint64_t index) const;  // A file's name, in the directory.
 };
 nlohmann::json ToJson(const ClientSample& sample);
 ClientSample ClientSampleOf(const nlohmann::json& words);  // Throws as nlohmann::json does.
@@ -57,8 +57,8 @@ class EnvelopeClient {
   Result<ClientSpan> Go(const ClientSample& sample, Time begin);
   // Compares all that was read by Go().
   Status CheckRead(const ClientSample& sample);
-  // Of `sample.client`, who has created or written them: whether the files are as they must be.
-  // Of `sample.client`, who has created or written them: whether the files are as they must be.
+  // Checks for `sample.client`, which has created or written them, whether the files are as they
+  // must be.
   // Some stores tell other hosts late of names and sizes, as GlusterFS and NFS do: for so long
   // files that are missing or too short are looked at again; wrong bytes are wrong at once. How
   // late the latest was at most, counted from the call.
@@ -70,7 +70,7 @@ class EnvelopeClient {
     return bytes_.get() + index * sample.size_bytes;
   }
 
-  std::unique_ptr<std::byte[]> bytes_;  // Of all operations, one after the other.
+  std::unique_ptr<std::byte[]> bytes_;  // All operations' bytes, one after the other.
 };
 
 // What a process on a host is told to do: "prepare", "ready", "go", "check", "check-stored".

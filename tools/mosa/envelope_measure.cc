@@ -17,11 +17,11 @@ constexpr int kClockReadings = 8;
 // Until all have heard when to begin: as long as it turns out to take.
 constexpr Duration kNoticeMin = Milliseconds(10);
 constexpr Duration kNoticeMax = Milliseconds(250);
-// Who begins later than this, and this share of the sample, makes it another one.
+// A client that begins later than this, and this share of the sample, makes it another one.
 constexpr Duration kLateMax = Milliseconds(5);
 constexpr double kLateShareMax = 0.05;
 constexpr int kTrials = 3;
-constexpr uint64_t kTicksMin = 5;  // Of each processor: fewer are no share of anything.
+constexpr uint64_t kTicksMin = 5;  // Per processor: fewer are no share of anything.
 // Faster links are not limited, as far as anybody knows.
 constexpr uint64_t kLinkKnownMax = 1'999'999'999;
 
@@ -91,7 +91,7 @@ IdentifyWorkers::Question EnvelopeMeasure::QuestionOf(const std::string& step, c
   return {worker, std::move(words)};
 }
 
-// Of all clients at the same time; what is prepared or looked at for a client the next one does.
+// Runs a step on all clients at once; each client's preparing and checking is left to the next one.
 Result<std::vector<json>> EnvelopeMeasure::Step(const std::string& step, const Parts& parts,
                                                 Duration at_most) {
   const bool by_next = step == "prepare" || step == "check-stored";

@@ -3,8 +3,8 @@
 //
 // A sample has a directory and files of its own. Files that are read, or that writers find empty,
 // are made by the next process, which is on another host if there are two, and are dropped from its
-// pages: who reads them has never seen them. What creating and writing left is looked at by that
-// other process, too.
+// pages: the process that reads them has never seen them. What creating and writing left is looked
+// at by that other process, too.
 #ifndef MOSA_TOOLS_MOSA_ENVELOPE_MEASURE_H_
 #define MOSA_TOOLS_MOSA_ENVELOPE_MEASURE_H_
 
@@ -33,16 +33,16 @@ constexpr size_t WorkersFor(uint32_t clients, size_t hosts) {
 struct EnvelopeSample {
   double seconds = 0;    // From the first client's beginning to the last one's end.
   bool together = true;  // Whether they began at one moment, as far as that matters.
-  // Of the time of the processors of clients' hosts: how much of it they worked, at whatever.
-  // Nothing: it was too short to say.
+  // The share of their time that the processors of clients' hosts worked, on anything. Nothing: it
+  // was too short to say.
   std::optional<double> busy_share;
-  // Of what one link of a client's host can move in one direction, the most that any did. Nothing:
-  // a limit or a counter is not known.
+  // The largest share of what a link of a client's host can move in one direction that any moved.
+  // Nothing: a limit or a counter is not known.
   std::optional<double> link_share;
   Duration seen_late;  // Until another host saw what was created or written.
 };
 
-// Of clients' processors, by the ticks of each. Nothing: one has too few of them for a share.
+// Share of time that clients' processors were busy, by their ticks. Nothing: one has too few ticks.
 class BusyShare {
  public:
   void Add(const ProcessorTicks& ticks, uint64_t processors);
@@ -77,7 +77,7 @@ class EnvelopeMeasure {
   // One sample: each client's part, but for the directory, which is its host's.
   struct Parts {
     size_t system = 0;
-    std::string name;  // Of the directory below ours.
+    std::string name;  // The directory's, below ours.
     std::vector<ClientSample> clients;
   };
 

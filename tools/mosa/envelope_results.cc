@@ -21,10 +21,10 @@ using predict::EnvelopeCell;
 using predict::Estimate;
 
 constexpr uintmax_t kResultBytesMax = 64 << 20;
-// Of a sample; its rates are such as ReadEnvelopes() takes.
+// Limits for a sample, such that ReadEnvelopes() takes its rates.
 constexpr double kSecondsMin = 1e-9;
 constexpr double kSecondsMax = 1e9;
-// Of a resource: who uses so much of it has it used up, as far as samples of part of a second can
+// A resource this much in use is used up, as far as samples of part of a second can
 // tell.
 constexpr double kUsedUpMin = 0.85;
 
@@ -74,7 +74,7 @@ std::string PercentText(const std::optional<double>& share) {
   return share ? fmt::format("{:.0f} %", 100 * *share) : "-";
 }
 
-// Of those samples that have it.
+// The median of the samples that have it.
 std::optional<double> MedianShare(const std::vector<KeptSample>& samples,
                                   std::optional<double> KeptSample::*share) {
   std::vector<double> shares;

@@ -152,8 +152,8 @@ std::vector<std::string> NamesOf(const std::vector<MeasuredStore>& systems) {
 
 // ---- what is there
 
-// Of a machine's memory, by its boot id, at most: what clients on it keep and, of a store in
-// memory, its share of the files. Hosts may be one machine.
+// How much of a machine's memory (by boot id) is used at most: what clients on it keep and, if the
+// store is in memory, its share of the files. Hosts may be one machine.
 uint64_t MemoryTaken(const std::string& machine, const EnvelopeGrid& grid,
                      const std::vector<json>& facts) {
   const auto is_here = [&](const json& host) { return host.at("boot_id") == machine; };

@@ -77,9 +77,9 @@ double HostsOf(const Exploration& exploration, size_t point) {
 
 struct Measure {
   const char* name;
-  std::function<double(size_t)> value;  // Of a point that ends well.
+  std::function<double(size_t)> value;  // For a point that ends well.
   std::function<NumberInterval(size_t)> interval;
-  std::function<double(size_t)> at_least;  // Of one that was pruned; 0: nothing is known.
+  std::function<double(size_t)> at_least;  // A lower bound if it was pruned; 0: nothing is known.
 };
 
 Measure Seconds(const Exploration& exploration) {
@@ -215,7 +215,7 @@ std::vector<Axis> AxesOf(const Exploration& exploration) {
 // What is best of all points that have a value of each of two dimensions.
 struct Cell {
   std::optional<size_t> best;                                 // Simulated, and ends well.
-  double at_least = std::numeric_limits<double>::infinity();  // Of those pruned.
+  double at_least = std::numeric_limits<double>::infinity();  // The least bound of those pruned.
   bool some_fail = false;
 };
 
@@ -364,7 +364,7 @@ class Curves {
 };
 
 // How much slower the worst value of a dimension is than the best, all others being as is fastest.
-// Of what was pruned its bound counts: it is slower still.
+// A pruned point counts by its bound: it is slower still.
 double InfluenceOf(const Exploration& exploration, const Axis& axis) {
   std::vector<double> fastest(axis.values.size(), std::numeric_limits<double>::infinity());
   for (size_t i = 0; i < exploration.explored.size(); ++i) {

@@ -27,7 +27,7 @@ struct Exploration {
   double seconds = 0;
 };
 
-// Of "hosts=4,storage=0,...", what differs between points.
+// The settings that differ between points, as in "hosts=4,storage=0,...".
 std::string VariedText(const Exploration& exploration, size_t point);
 // What a point has of a dimension.
 std::string ValueOf(const predict::Point& point, std::string_view dimension);

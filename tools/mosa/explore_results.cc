@@ -31,7 +31,7 @@ std::string Dump(const json& value) {
   return value.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
 }
 
-// Of all else in the line. A number is printed so that it reads back as the same.
+// A sum over all else in the line. A number is printed so that it reads back as the same.
 std::string SumOf(const json& line) { return fmt::format("{:016x}", Hash64(Dump(line))); }
 
 json ToJson(uint64_t key, const std::string& configuration, const predict::Outcome& outcome) {

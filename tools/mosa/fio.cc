@@ -101,7 +101,7 @@ Result<std::string> RunFio(const std::vector<std::string>& arguments, int until_
   if (WIFSIGNALED(status))
     return UnavailableError(fmt::format("fio was ended by signal {} ({})", WTERMSIG(status),
                                         strsignal(WTERMSIG(status))));
-  // Of a fio that is there but cannot begin, its loader says why.
+  // If fio is there but cannot begin, its loader says why.
   if (WEXITSTATUS(status) == kNotFound && printed.empty())
     return NotFoundError("there is no fio in PATH: install it (package 'fio')");
   if (WEXITSTATUS(status) != 0) return Failed(printed);

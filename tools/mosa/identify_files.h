@@ -24,7 +24,7 @@ struct SampleFiles {
   std::string path(uint32_t index) const;
 };
 
-// How a sample's file is opened to be written, besides that it is new. `keep_open`: who writes it
+// How a sample's file is opened to be written, besides that it is new. `keep_open`: the writer
 // only readies it, and holds it until it was read.
 int WriteModeOf(const predict::Probe& probe, bool keep_open);
 

@@ -22,7 +22,7 @@ using predict::Probe;
 using predict::ProbeKind;
 using predict::Where;
 
-constexpr double kSampleSeconds = 0.03;  // Of small operations, one after the other.
+constexpr double kSampleSeconds = 0.03;  // For small operations, one after the other.
 // Probes of fewer bytes say nothing of how long bytes take.
 constexpr uint64_t kTellingBytes = 256 << 10;
 // A directory that nobody makes a second time: while it is there, so is the place.
@@ -263,7 +263,7 @@ Result<double> Measure::SampleProbe(const Probe& probe, size_t index) {
   Status readied;
   if (NeedsFiles(probe.kind)) readied = ask("write", writer).status();
   const Result<json> answer = readied.ok() ? ask("operate", 0) : Result<json>(readied);
-  // Those of a sample that failed too: they would take the room of others.
+  // Also those of a failed sample: they would take the room of others.
   const Status removed = ask("remove", writer).status();
   if (!answer.ok()) return answer.status();
   MOSA_RETURN_IF_ERROR(removed);

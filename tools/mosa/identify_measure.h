@@ -34,7 +34,7 @@ struct MeasureOptions {
   size_t hosts_in_all = 1;     // That share the store's room, and hold its files.
   bool one_machine = false;    // All of those are this machine's.
   std::string scratch;         // A directory here.
-  Time until;                  // Of the monotonic clock: nothing begins that would end later.
+  Time until;                  // On the monotonic clock: nothing begins that would end later.
 };
 
 class Measure {
@@ -91,7 +91,7 @@ class Measure {
   static constexpr Duration kStartMax = Seconds(15);
   // At least; what moves bytes has longer, as it is expected to take.
   static constexpr Duration kAnswerMax = Seconds(10);
-  static constexpr Duration kClearMax = Seconds(5);  // Of each host, also after a signal.
+  static constexpr Duration kClearMax = Seconds(5);  // Per host, also after a signal.
 
   const MeasureOptions options_;
   const SystemClock clock_;
@@ -100,7 +100,7 @@ class Measure {
   std::vector<uint16_t> ports_;         // By host; 0: it does not listen.
   std::vector<std::string> addresses_;  // Where it does.
   std::string token_;
-  std::string name_;  // Of our directory below each host's.
+  std::string name_;  // Our directory's, below each host's.
   std::string others_node_;
   predict::ProbeScope scope_;
   predict::Configuration deployment_;  // What is known of it, of files without hints.
@@ -108,12 +108,12 @@ class Measure {
   bool one_machine_ = false;
   std::vector<Item> items_;
   std::vector<bool> made_;                             // By item: its directory.
-  std::map<predict::Where, double> seconds_per_byte_;  // Of whole samples, with what readies them.
+  std::map<predict::Where, double> seconds_per_byte_;  // For whole samples, with what readies them.
   size_t runs_ = 0;                                    // Begun so far.
-  std::vector<double> seconds_;                        // By item: of its last sample.
+  std::vector<double> seconds_;                        // By item: its last sample's.
   std::map<std::pair<size_t, size_t>, uint64_t> stream_bytes_;
   double link_rate_ = 0;             // Bytes per second from the first host to the second.
-  uint64_t burst_stream_bytes_ = 0;  // Of the stream after a pause.
+  uint64_t burst_stream_bytes_ = 0;  // The stream after a pause.
   std::optional<predict::Schedule> schedule_;
   std::vector<std::string> notes_;
 };

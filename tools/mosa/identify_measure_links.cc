@@ -16,10 +16,10 @@ namespace {
 
 using nlohmann::json;
 
-constexpr double kStreamSeconds = 0.25;  // Of a stream between hosts.
+constexpr double kStreamSeconds = 0.25;  // For a stream between hosts.
 constexpr uint64_t kStreamBytesMin = 4 << 20;
 constexpr double kBurstSeconds =
-    0.1;  // Of a stream that begins with a burst, and of the pause before.
+    0.1;  // Length of a stream that begins with a burst, and of the pause before.
 constexpr uint64_t kBurstStreamBytesMin = 1 << 20;
 constexpr double kBurstShareMin = 0.05;       // Less of that stream is none.
 constexpr Duration kStreamMax = Seconds(40);  // A megabit a second carries those.
@@ -62,7 +62,7 @@ Result<double> Measure::Stream(const std::vector<std::pair<size_t, size_t>>& way
     words["do"] = "stream";
     const uint64_t each = bytes / ways.size() / connections;
     words["bytes"] = each;
-    // Of several at once some end before others have warmed up.
+    // With several at once, some end before others have warmed up.
     words["warm_bytes"] = ways.size() * connections == 1 ? each / 4 : 0;
     words["connections"] = connections;
     questions.push_back({source, std::move(words)});
@@ -129,8 +129,8 @@ Result<double> Measure::PingWhereStreamsMeet() {
   return answers.front().at("value").get<double>();
 }
 
-// Of the logarithms of what each of two streams on every way gets while all are under way, the
-// standard deviation.
+// The standard deviation of the logarithms of what each of two streams on every way gets while all
+// are under way.
 Result<double> Measure::Unevenness(const std::vector<size_t>& sources,
                                    const std::vector<size_t>& targets) {
   // None of them ends within the time that counts: all of the link would not carry more.
@@ -241,7 +241,7 @@ void Measure::FillNetwork(Measurements& found) const {
       if (!item.what.starts_with("stream from")) continue;
       pairs += measured.mean;
       pairs_squared += measured.mean * measured.mean;
-      // Of one sample by itself the other pairs' say more.
+      // With one sample by itself, the other pairs' say more.
       if (measured.count > 1) half = std::max(half, measured.RelativeHalf());
       ++pair_count;
     }
@@ -266,7 +266,7 @@ void Measure::FillNetwork(Measurements& found) const {
   known.host.out_bytes_per_second = known.host.in_bytes_per_second =
       static_cast<uint64_t>(best > 1.1 * mean ? best : mean);
   known.network.spread = std::min(1.0, std::sqrt(variance / (mean * mean) + half * half / 4));
-  // Of a stream that began with it: what the rate alone would not have carried in its time.
+  // The burst: what the rate alone would not have carried of a stream that began with it.
   const double share = after_pause.count > 1 ? 1 - mean / after_pause.mean : 0;
   if (share > kBurstShareMin && share > after_pause.RelativeHalf() + half)
     known.network.burst_bytes =

@@ -33,7 +33,7 @@ constexpr uint64_t kPing = 0;  // Instead of a number of bytes.
 // What a sender says first, after the token.
 struct Header {
   uint64_t bytes = kPing;
-  uint64_t warm_bytes = 0;  // Of these, what is not counted.
+  uint64_t warm_bytes = 0;  // The part of these that is not counted.
   int64_t counted_ns = 0;   // How long the others are; 0: to the end.
 };
 

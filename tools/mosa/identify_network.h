@@ -1,8 +1,8 @@
 // A sender and a receiver of our own, for what the network between hosts carries, not through any
 // store: streams of bytes, and single bytes back and forth.
 //
-// A receiver listens while it exists, on one address, and talks only to who knows its token: of
-// those who have not said it yet there are few at a time, and for a second each.
+// A receiver listens while it exists, on one address, and talks only to senders that know its
+// token: of those that have not said it yet there are few at a time, and for a second each.
 #ifndef MOSA_TOOLS_MOSA_IDENTIFY_NETWORK_H_
 #define MOSA_TOOLS_MOSA_IDENTIFY_NETWORK_H_
 
@@ -48,7 +48,7 @@ class StreamReceiver {
   const uint16_t port_;
   const std::string token_;
   std::atomic<bool> ending_ = false;
-  std::list<Serving> serving_;  // Of the accepting thread; then of the destructor.
+  std::list<Serving> serving_;  // The accepting thread's; then the destructor's.
   std::thread accepting_;
 };
 

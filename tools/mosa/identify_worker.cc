@@ -75,7 +75,7 @@ MountFacts FactsOf(const std::string& mount_point) {
 struct FileSystem {
   std::string type;      // "tmpfs", "nfs4", "fuse.mosa".
   std::string source;    // "10.0.0.1:/export".
-  std::string options;   // Of the mount, and of the file system.
+  std::string options;   // The mount's, and the file system's.
   uint64_t born_us = 0;  // The directory itself, since 1970; 0: it does not say.
 };
 FileSystem FileSystemOf(const std::string& directory) {

@@ -66,7 +66,7 @@ class IdentifyWorkers {
 
   const SystemClock clock_;
   std::vector<Worker> workers_;
-  uint64_t number_ = 0;  // Of the last questions; an answer has its question's.
+  uint64_t number_ = 0;  // The last questions'; an answer has its question's.
 };
 
 // What such a process says first, before which there may be what a login shell has to say.

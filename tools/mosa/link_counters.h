@@ -36,7 +36,7 @@ inline LinkCounters ParseLinkCounters(std::istream& text) {
   return links;
 }
 
-// Of the network namespace of this process. Empty if the kernel does not say.
+// Reads the network namespace of this process. Empty if the kernel does not say.
 inline LinkCounters ReadLinkCounters() {
   std::ifstream file("/proc/self/net/dev");
   return ParseLinkCounters(file);

@@ -58,7 +58,7 @@ predict::SeenRun Live::Add(const ClusterResidence& during) {
   seen.name = TimeOfDay();
   seen.hosts = hosts_;
   for (const DaemonResidence& daemon : during.daemons) {
-    // Of who is new or silent there is no interval.
+    // There is no interval for a daemon that is new or silent.
     if (!daemon.failure.empty() || daemon.since_start) continue;
     for (const ResidenceRow& row : daemon.snapshot.rows)
       predict::Add(predict::SeenOf(row.times),

@@ -18,7 +18,7 @@ namespace mosa::cli {
 
 class Live {
  public:
-  // Of the hosts with a mount now. InvalidArgument if the words name no workload, or other hosts.
+  // Predicts for hosts with a mount now. InvalidArgument if no workload, or other hosts, are named.
   static Result<Live> Predict(const PredictionWords& words, const ClusterResidence& now);
 
   // The next interval: a difference as of Since(), with names of peers. Its requests, under the
@@ -42,7 +42,7 @@ class Live {
 // "15:04:05".
 std::string TimeOfDay();
 
-// What has passed between the answers, by the clocks of those who gave them: the most of any.
+// What has passed between the answers, by the daemons' own clocks: the most of any.
 Duration LengthOf(const ClusterResidence& during);
 
 }  // namespace mosa::cli

@@ -103,8 +103,8 @@ class LinkDraws {
   size_t draws_ = 0;
 };
 
-// Of predictions whose figures are off as much as was measured, on clusters that put files
-// elsewhere, each off as much as the model is where no task computes.
+// Adds predictions with figures off as much as was measured, on clusters that put files elsewhere,
+// each off as much as the model is where no task computes.
 Status AddIntervals(const Inputs& inputs, const predict::Configuration& configuration,
                     uint32_t repeats, Forecast& forecast) {
   if (repeats == 0) return OkStatus();
@@ -117,7 +117,7 @@ Status AddIntervals(const Inputs& inputs, const predict::Configuration& configur
   std::vector<double> joules;
   LinkDraws links;
   size_t done = 0;
-  size_t first_failed = repeats;  // The least of those that failed.
+  size_t first_failed = repeats;  // The least index that failed.
   MOSA_RETURN_IF_ERROR(InParallel(repeats, 0, [&](size_t i) -> Status {
     const auto seed = static_cast<uint64_t>(i + 1);
     predict::Configuration elsewhere = configuration;

@@ -19,11 +19,11 @@ using predict::StageProfile;
 
 constexpr uintmax_t kBytesMax = 64 << 20;
 
-// Of all tasks of a stage together.
+// Sums over all tasks of a stage.
 struct StageUse {
   std::vector<std::vector<predict::OpenSpan>> reads, writes;  // By task.
   double read_bytes = 0;
-  double own_bytes = 0;  // Of `read_bytes`.
+  double own_bytes = 0;  // The part of `read_bytes` from the own host.
 };
 
 std::vector<predict::OpenSpan> OpenSpansOf(const std::vector<predict::TaskSpan>& spans) {

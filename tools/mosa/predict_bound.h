@@ -24,12 +24,12 @@ struct Bound {
 // `system` chooses one of an envelope's stores; empty: it has one.
 Result<Bound> ReadBound(const std::string& path, const std::string& system);
 
-// Of one stage, what is furthest above the bound of its input or of its output.
+// What is furthest above the bound of one stage's input or output.
 struct AboveBound {
   std::string stage;
   predict::Excess excess;
   uint32_t tasks_max = 0;  // That had files open at once.
-  double own_share = 0;    // Of the bytes read: from the task's own host, or its pages.
+  double own_share = 0;    // Share of the bytes read: from the task's own host, or its pages.
 };
 struct NotCompared {
   std::string stage;

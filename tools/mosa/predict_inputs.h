@@ -16,7 +16,7 @@
 
 namespace mosa::cli {
 
-// Whoever reads the file sees the old one or the new.
+// Readers of the file see the old one or the new.
 Status WriteWhole(const std::string& path, const std::string& text);
 
 Result<predict::Platform> ReadPlatformFile(const std::string& path);

@@ -14,7 +14,7 @@
 
 namespace mosa::cli {
 
-// Of draws that end well; nothing: there are too few.
+// From draws that end well; nothing: there are too few.
 struct TimeForecast {
   std::optional<predict::Interval<Duration>> interval;
   std::optional<Duration> mean;
@@ -46,7 +46,7 @@ nlohmann::json ToJson(const predict::Workflow& workflow,
 ClusterResidence ResidenceOf(const predict::Prediction& prediction);
 // In the Trace Event Format (JSON object form) of Chrome and Perfetto: a process per host, a thread
 // per slot, both with names, a slice per task, and in it one for each of launch, read, compute and
-// write. Of a task that does these by turns, as a traced one, they are sums, one after the other.
+// write. For a task that does these by turns, as a traced one, they are sums, one after the other.
 nlohmann::json TraceOf(const predict::Workflow& workflow, const predict::Prediction& prediction);
 
 }  // namespace mosa::cli

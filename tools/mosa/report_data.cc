@@ -25,7 +25,7 @@ using nlohmann::json;
 constexpr double kClocksApartSecondsMax = 10;
 // With more that are silent it may be minutes.
 constexpr size_t kSilentMax = 16;
-// Of classes of requests that are anomalies no more are told.
+// At most this many anomalous request classes are told.
 constexpr size_t kRequestNotesMax = 3;
 // Fewer requests have no mean worth naming a host for.
 constexpr uint64_t kRequestsMin = 5;
@@ -102,7 +102,7 @@ std::string VerdictSentence(const ReportInputs& inputs, const Ended& end, const 
 
 // ---- what daemons say
 
-// They were asked at the same time, each by its own clock; who is silent keeps others waiting.
+// They were asked at the same time, each by its own clock; a silent one keeps others waiting.
 void NoteClocks(const ClusterResidence& residence, std::vector<std::string>& notes) {
   std::vector<Time> times;
   for (const DaemonResidence& daemon : residence.daemons)

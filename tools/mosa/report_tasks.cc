@@ -127,7 +127,7 @@ class Reporter {
   }
 
  private:
-  // Of more tasks than there is room for the longest; those of no known time come last.
+  // If there are more tasks than room, the longest; those of no known time come last.
   std::vector<bool> Shown(const json& tasks) const {
     std::vector<bool> shown(tasks.size(), tasks.size() <= kTasksShownMax);
     if (tasks.size() <= kTasksShownMax) return shown;
@@ -142,7 +142,7 @@ class Reporter {
     return shown;
   }
 
-  // Of the last attempt, if this run made it.
+  // The last attempt, if this run made it.
   std::optional<Span> SpanOfRun(const json& task) const {
     return IsKept(task) ? std::nullopt : SpanOf(LastAttempt(task), file_.start_s);
   }

@@ -115,7 +115,7 @@ class PathBuilder {
     PathPart& own = path_.parts[place];
     own.own = Uncovered(begin_ns, end_ns, covered);
     own.own_is = OwnOf(*one.file, *one.request, !covered.empty());
-    // What of it lies within the path: that counts.
+    // Only the part that lies within the path counts.
     const int64_t from_ns = std::max(begin_ns, begin_ns_);
     const int64_t to_ns = std::min(end_ns, begin_ns_ + path_.parts[0].took.ns);
     if (from_ns < to_ns && !is_linked_)

@@ -36,7 +36,7 @@ struct PathPart {
 
 struct RequestPath {
   uint64_t trace = 0;
-  Time begin;  // Of day, where it began.
+  Time begin;  // Time of day, where it began.
   std::vector<PathPart> parts;
   // Whose its time was; what went on at once counts for each.
   std::map<std::string, Duration> shares;
@@ -47,7 +47,7 @@ class RequestPaths {
  public:
   explicit RequestPaths(std::vector<RequestLogFile> files);
 
-  // Requests that nobody asked for who is logged, of this class (empty: any of a mount), on this
+  // Requests that nobody logged asked for, of this class (empty: any of a mount), on this
   // host (empty: any), the longest first.
   struct Root {
     const RequestLogFile* file;

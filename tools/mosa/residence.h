@@ -17,13 +17,13 @@ namespace mosa::cli {
 
 struct DaemonResidence {
   std::string component;  // "manager", "storage" or "mount".
-  std::string host;       // As its storage node is named; of the manager, and without one, "-".
-  std::string id;         // Of the node or client; empty of the manager.
+  std::string host;       // Named as its storage node; "-" for the manager, and without one.
+  std::string id;         // The node's or client's; empty for the manager.
   std::string failure;    // Why there is no snapshot: one sentence. Empty: there is one.
   // All since the daemon's start, though a difference was asked for: it, or the process that it is
   // now, was not there before.
   bool since_start = false;
-  Duration between;  // Of a difference: the time between its answers, by its clock. Else 0.
+  Duration between;  // For a difference: the time between its answers, by its clock. Else 0.
   ResidenceSnapshot snapshot;
 };
 
@@ -37,15 +37,15 @@ struct ClusterResidence {
   std::vector<DaemonResidence> daemons;  // The manager, then nodes, then mounts.
 };
 
-// Asks every daemon that the manager knows, several at once; who does not answer within seconds is
-// there with the reason. Fails only if the manager does not answer. Peers are as daemons know them:
-// addresses of those who ask storage nodes, which NamePeers replaces where people read them. An
+// Asks every daemon that the manager knows, several at once; one that is silent for seconds
+// is there with the reason. Fails only if the manager does not answer. Peers are as daemons know
+// them: addresses of storage nodes' callers, which NamePeers replaces where people read them. An
 // order in `query` to their logs of requests goes to all.
 Result<ClusterResidence> TakeResidence(sai::AdminClient& manager, const ResidenceQuery& query = {});
 
 // What came between the two, where that is known: rows that the earlier one may lack by truncation
-// are left out. Who was there before and is not any more, or did not answer before, has that as its
-// failure. With the names of the later one.
+// are left out. A daemon that was there before and is gone, or did not answer before, has that as
+// its failure. With the names of the later one.
 ClusterResidence Since(const ClusterResidence& later, const ClusterResidence& earlier);
 
 // Peers that have a name by it.
@@ -58,7 +58,7 @@ nlohmann::json ToJson(const ClusterResidence& residence);
 // InvalidArgument if it is not what ToJson makes.
 Result<ClusterResidence> ResidenceFromJson(const nlohmann::json& json);
 
-// Of one row of a daemon's requests. InvalidArgument if it is not as ToJson makes it.
+// Reads one row of a daemon's requests. InvalidArgument if it is not as ToJson makes it.
 Result<DurationCounts> TimesFromJson(const nlohmann::json& row);
 
 // What a run's record has of the time between the two answers: at most the 2,000 largest rows, with

@@ -148,7 +148,7 @@ TEST(Residence, OnlyTheLargestRowsAreKept) {
   for (const DaemonResidence& daemon : two.daemons) left += daemon.snapshot.rows.size();
   EXPECT_EQ(left, 2U);
   EXPECT_EQ(two.daemons[2].snapshot.rows[0].name, "a");
-  // Those of equal time come first, and are not kept for that.
+  // A row of equal time comes first, and is not kept for that.
   all.daemons[0].snapshot.rows[0] = RowOf("open", "", {Milliseconds(4)});
   two = all;
   EXPECT_EQ(KeepLargest(two, 2), 3U);

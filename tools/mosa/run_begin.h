@@ -12,8 +12,8 @@
 namespace mosa::cli {
 
 // Makes the directory that tasks run in, finds all that no task writes (`record.outside`; NotFound
-// names what is not there and who reads it), and settles which outputs get which hints: the mount
-// is asked whether it takes them. `mount` is that of the record's first host.
+// names what is not there and which task reads it), and settles which outputs get which hints: the
+// mount is asked whether it takes them. `mount` is that of the record's first host.
 Status BeginRun(const predict::Workflow& workflow, HostMount& mount, RunRecord& record);
 
 // Takes into `record` what the earlier run of the record at `path` finished and need not run again:

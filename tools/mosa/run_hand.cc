@@ -41,7 +41,7 @@ bool Receive(int channel, std::string& received) {
 }
 
 [[noreturn]] void Serve(int channel, pid_t owner, const Hand::Work& work) {
-  // Whoever waits for the runner's output to end, or for its lock, does not wait for its hands.
+  // A program that waits for the runner's output to end, or its lock, does not wait for its hands.
   setsid();
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != owner) _exit(0);

@@ -40,7 +40,7 @@ struct RunHost {
 
 struct FoundHosts {
   std::vector<RunHost> hosts;
-  // Names of those whose mounts do not answer, or which no command reaches: left out.
+  // Hosts whose mounts do not answer, or which no command reaches: left out.
   std::vector<std::string> silent;
 };
 

@@ -111,7 +111,7 @@ class Keeper {
     while (!status_ && clock_.Monotonic() < limit) WaitForWord(limit - clock_.Monotonic());
   }
 
-  // Whoever loses its parent becomes a child of ours.
+  // A process that loses its parent becomes a child of ours.
   void EndDescendants() {
     const Time limit = clock_.Monotonic() + kKillMax;
     const std::string path = fmt::format("/proc/self/task/{}/children", getpid());
@@ -140,7 +140,7 @@ class Keeper {
   const pid_t task_;
   Kept kept_;
   bool remote_ = false;
-  std::optional<int> status_;  // Of the task's first process, once it has ended.
+  std::optional<int> status_;  // The task's first process', once it has ended.
 };
 
 void Ignore(int) {}

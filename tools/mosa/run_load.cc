@@ -14,7 +14,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr char kNoHost[] = "-";  // Of daemons without a name.
+constexpr char kNoHost[] = "-";  // For daemons without a name.
 
 struct Machine {
   std::set<std::string> hosts;
@@ -43,7 +43,7 @@ std::optional<uint64_t> AmountOf(const DaemonResidence& daemon, const char* name
   return std::nullopt;
 }
 
-// Of the whole time.
+// Whether it covers the whole time.
 bool IsKnown(const DaemonResidence& daemon) {
   return daemon.failure.empty() && !daemon.since_start &&
          AmountOf(daemon, "machine_id").value_or(0) != 0 && AmountOf(daemon, "processor_ns");

@@ -16,11 +16,11 @@ namespace mosa::cli {
 // What the runner's own machine and process had used at a moment.
 struct RunnerLoad {
   ProcessorUse use;
-  Time taken;  // Of the monotonic clock.
+  Time taken;  // On the monotonic clock.
 };
 RunnerLoad TakeRunnerLoad();
 
-// Of each machine of the run, in processor seconds: `busy_s` of all work on it, `stolen_s` of what
+// For each machine of the run, in processor seconds: `busy_s` of all work on it, `stolen_s` of what
 // its own host took, `daemons_s` of Mosa's daemons, `tasks_s` of this run's tasks, and `others_s`:
 // what is left if that and the runner's own are taken off, and what was stolen. `hosts` are those
 // of its tasks, its storage nodes and its mounts; `runner` and `manager` say whether these are
@@ -30,7 +30,7 @@ RunnerLoad TakeRunnerLoad();
 // `others_s` is missing where some of the own work is not known: a daemon did not answer or was
 // started again, tasks were started by a command (--exec), of which only the command's own seconds
 // are known, or the kernel took back what it had counted. Where such a daemon or such tasks are not
-// known to be on one machine, it is missing of all. Null if there is no machine at all.
+// known to be on one machine, it is missing for all. Null if there is no machine at all.
 nlohmann::json MachinesOfRun(const RunRecord& record, const RunnerLoad& before,
                              const RunnerLoad& after, const ClusterResidence* during);
 

@@ -1,4 +1,4 @@
-// Of the Engine: what became of a task's attempt, and what follows.
+// Engine: what became of a task's attempt, and what follows.
 #include <fmt/format.h>
 #include <unistd.h>
 

@@ -43,9 +43,9 @@ class TaskProcesses {
 
   struct Ended {
     pid_t pid = 0;
-    int exit_code = 0;  // Of the signal that ended it: 128 + signal, as shells do.
+    int exit_code = 0;  // If a signal ended it: 128 + signal, as in shells.
     int signal = 0;
-    Duration processor;  // Of it and all that it started and that ended here, user and system.
+    Duration processor;  // User and system time of it and of all children that ended here.
   };
   // Waits at most that long for one or more to end; less if a signal comes.
   std::vector<Ended> Wait(Duration at_most);

@@ -106,7 +106,7 @@ json ToJson(const RunRecord& record, const Workflow& workflow, size_t index) {
                  {"attempts", json::array()}};
   for (const Attempt& attempt : own.attempts) object["attempts"].push_back(ToJson(attempt));
   if (!own.attempts.empty()) {
-    // Of the last attempt, where one would look for it.
+    // From the last attempt, where one would look for it.
     for (const char* name :
          {"host", "start", "end", "exit_code", "input_bytes_local", "input_bytes_remote"})
       object[name] = object["attempts"].back()[name];
@@ -165,7 +165,7 @@ void ReadTasks(const json& root, const Workflow& workflow, RunRecord& record,
   }
 }
 
-// Of whoever makes the run, and of the machine that it is on.
+// Versions of the mosa that makes the run, and of its machine.
 json VersionsToJson() {
   json object = {{"mosa", Version()}};
   struct utsname machine {};

@@ -30,7 +30,7 @@ struct Attempt {
   std::string failure;                // One sentence; empty if it succeeded.
   std::optional<Duration> processor;  // Its own seconds; not known of one that is elsewhere.
   std::string placed;                 // Why on this host.
-  // Of its inputs, as they lay when it started.
+  // Its input bytes, as they lay when it started.
   uint64_t local_bytes = 0;
   uint64_t remote_bytes = 0;
   std::string output_path;
@@ -41,7 +41,7 @@ struct TaskRecord {
   predict::TaskState state = predict::TaskState::kWaiting;
   bool kept = false;  // Done by an earlier run.
   std::vector<Attempt> attempts;
-  std::map<predict::PathIndex, FileFacts> inputs;   // Of the last attempt.
+  std::map<predict::PathIndex, FileFacts> inputs;   // For the last attempt.
   std::map<predict::PathIndex, FileFacts> outputs;  // If it is done.
 };
 
@@ -55,9 +55,9 @@ struct RunRecord {
   std::vector<RunHost> hosts;
   std::vector<std::string> hosts_lost;
   std::vector<TaskRecord> tasks;                         // As the workflow's.
-  std::map<predict::PathIndex, predict::HintMap> hints;  // Of outputs that have any.
+  std::map<predict::PathIndex, predict::HintMap> hints;  // Outputs that have any.
   std::set<predict::PathIndex> inheriting;          // Outputs whose directory carries their hints.
-  std::map<predict::PathIndex, FileFacts> outside;  // Of what no task writes, at the start.
+  std::map<predict::PathIndex, FileFacts> outside;  // Files that no task writes, at the start.
   nlohmann::json machines;                          // As MachinesOfRun() says; null: not known.
   nlohmann::json residence;  // How long requests stayed in the daemons meanwhile; null: not asked.
 };

@@ -123,8 +123,8 @@ void Summarize(const StageReport& report, double seconds) {
   NamePassedOver(report);
 }
 
-// Of a run that has ended so. Of several failures the code is of one that the user has to know of
-// before he tries again.
+// The status of a run that has ended so. With several failures the code is of one that the user
+// has to know of before he tries again.
 Status StatusOf(const Status& run, const StageReport& report) {
   const size_t count = report.failures.size();
   if (count == 0) return run;

@@ -46,7 +46,7 @@ mode_t ModeFor(const struct stat& file, const struct stat& source) {
 }
 
 struct Times {
-  timespec times[2];  // Of access, of change.
+  timespec times[2];  // For access and change.
   explicit Times(const struct stat& source) : times{source.st_ctim, source.st_mtim} {}
 };
 
@@ -315,7 +315,7 @@ Status TakeOver(int fd, const std::string& path, const struct stat& source) {
 Status SyncDirectories(const std::vector<std::string>& directories) {
   for (const std::string& path : directories) {
     const UniqueFd fd(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    // Who may make a directory in one need not be allowed to read it.
+    // A user who may make a directory in one need not be allowed to read it.
     if (!fd && errno == EACCES) continue;
     if (!fd) return Cannot("open", path);
     // Some file systems have nothing to sync of a directory.

@@ -40,8 +40,8 @@ CopyJob CopyJobFrom(const nlohmann::json& json);
 struct CopyResult {
   uint64_t size_bytes = 0;
   bool skipped = false;            // It was there already.
-  std::optional<uint32_t> crc32c;  // Of all bytes, holes as zeros; absent if they were not read.
-  uint64_t inode = 0;              // Of the file that was found under the source's name.
+  std::optional<uint32_t> crc32c;  // All bytes, holes as zeros; absent if they were not read.
+  uint64_t inode = 0;              // The file that was found under the source's name.
 };
 
 // The source is a regular file or a symbolic link. What is there already is left as it is if it is

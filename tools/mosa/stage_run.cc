@@ -203,7 +203,7 @@ std::vector<size_t> Staging::ChooseHosts() const {
 
 CopyJob Staging::Prepare(size_t job, size_t host) {
   const StageFile& file = tree_.files()[job];
-  // Of a process that was lost with it.
+  // Left by a process that was lost with it.
   if (const auto earlier = temporaries_.find(job); earlier != temporaries_.end())
     unlink(earlier->second.c_str());
   const std::string temporary = fmt::format("{}/{}{}", fs::path(file.target).parent_path().string(),
@@ -317,7 +317,7 @@ Status Staging::Run() {
   const std::vector<size_t> host_of_file = ChooseHosts();
   std::vector<size_t> counts(hosts_.size(), 0);
   for (const size_t host : host_of_file) counts[host] = std::min(request_.jobs, counts[host] + 1);
-  // Who copies files in writes them as the task that it is of.
+  // Files are copied in under the task that this process belongs to.
   const char* const task = request_.out ? nullptr : getenv("MOSA_TASK");
   const StageWorkers::Options options{
       .task = task != nullptr && *task != '\0' ? task : std::string(kStageTask), .probe = probe_};

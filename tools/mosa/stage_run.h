@@ -20,7 +20,7 @@ struct StageRequest {
   std::vector<std::string> sources;
   bool unstaged = false;    // Instead of sources: what is to be kept and is unstaged.
   std::string target;       // Without symbolic links as far as it exists.
-  std::string mount_point;  // Of the store, as seen from here.
+  std::string mount_point;  // The store's, as seen from here.
   std::vector<HintValue> hints;
   bool compare = false;
   size_t jobs = 2;       // Processes on each host.
@@ -30,7 +30,7 @@ struct StageRequest {
 struct StageReport {
   uint64_t files = 0;
   uint64_t bytes = 0;
-  uint64_t skipped = 0;  // Of the files, what was there already.
+  uint64_t skipped = 0;  // How many files were there already.
   uint64_t marked = 0;   // The manager remembers them as staged.
   struct Host {
     uint64_t files = 0, bytes = 0;  // Copied.

@@ -363,7 +363,7 @@ TEST_F(StageFiles, ATargetThatWasThereStaysAsItIs) {
   };
   const auto [mode, directories] = stage(root_ + "/out");
   EXPECT_EQ(mode, 0751U);
-  // Nothing is synced that got no new entry: who copies need not be allowed to read it.
+  // Nothing is synced that got no new entry: the copying user need not be allowed to read it.
   EXPECT_THAT(directories, ElementsAre(root_ + "/out", Out("sub")));
   const auto [fresh_mode, fresh_directories] = stage(Out("fresh"));
   EXPECT_EQ(fresh_mode, 0700U);

@@ -80,7 +80,7 @@ class StageTree {
     bool is_new = false;
   };
   std::map<std::string, Made> made_;  // By target.
-  std::set<std::string> targets_;     // Of files_.
+  std::set<std::string> targets_;     // The targets of files_.
   std::vector<std::string> passed_over_;
   std::set<std::string> directories_;
   std::vector<StageFailure> failures_;

@@ -191,7 +191,7 @@ std::string StoreWorkers::ClearOne(size_t store, Time until) {
 std::string StoreWorkers::Clear() {
   if (!workers_) return "";
   const Time until = clock_.Monotonic() + kClearAllMax;
-  // Who is still at a sample would make files in what is being removed.
+  // A worker still at a sample would make files in what is being removed.
   std::vector<IdentifyWorkers::Question> questions;
   for (size_t i = 0; i < workers_->count(); ++i) questions.push_back({i, {{"do", "clock"}}});
   const bool whole = workers_->Ask(questions, kClearMax, OnSignal::kGoOn).ok();
@@ -200,7 +200,7 @@ std::string StoreWorkers::Clear() {
     if (made_[store] == Made::kNo) continue;
     std::string own = ClearOne(store, until);
     if (!own.empty() && !whole) {
-      // Somebody who is gone may have been the only one who could.
+      // A worker that is gone may have been the only one that could.
       auto fresh = IdentifyWorkers::Start({stores_[store].hosts.front()}, kClearMax);
       if (fresh.ok()) {
         workers_.emplace(*std::move(fresh));

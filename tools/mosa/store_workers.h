@@ -19,7 +19,7 @@
 
 namespace mosa::cli {
 
-// Of several the hosts are the same, but for where it is mounted.
+// Several stores have the same hosts; only where each is mounted differs.
 struct MeasuredStore {
   std::string name;
   std::vector<RunHost> hosts;
@@ -30,11 +30,11 @@ Result<MeasuredStore> FindStore(HostsRequest request, const std::string& name,
                                 const std::string& path);
 // With what must be equal for two measurements to be of one store; `facts` of each host.
 nlohmann::json ToJson(const MeasuredStore& store, const std::vector<nlohmann::json>& facts);
-// Of hosts that did something else when a measurement began: that is in all figures.
+// Names hosts that did something else when a measurement began: that is in all figures.
 std::vector<std::string> NotesOfLoad(const MeasuredStore& store,
                                      const std::vector<nlohmann::json>& facts);
-// Of a directory on stores, for a measurement that is kept in `out`: whoever goes on with that
-// finds what the one before had to leave, and nobody else has this name.
+// Names a directory on stores, for a measurement that is kept in `out`: whoever continues it finds
+// what the one before had to leave, and nobody else has this name.
 std::string DirectoryNameOf(const std::string& prefix, const std::string& out);
 
 // A measurement's outcome with what Clear() says.
@@ -46,7 +46,7 @@ Status Ended(const Status& status, const std::string& left);
 Status MeasureInto(const std::string& out, const std::function<Status()>& measuring,
                    const std::function<std::string()>& clear);
 
-// Who measures, for what he says to people.
+// The caller that measures, for its messages to people.
 struct Measurement {
   std::string command;  // "mosa envelope run".
   std::string out;
@@ -66,7 +66,7 @@ class StoreWorkers {
 
   // Starts so many, in turn on the hosts. Unavailable names a host where it cannot.
   Status Start(size_t workers);
-  // Of each host: the "facts" of identify_worker.cc.
+  // For each host: the "facts" of identify_worker.cc.
   Result<std::vector<nlohmann::json>> Facts(size_t store);
   // Makes the directory, also if another measurement left it. FailedPrecondition names the host
   // that does not see what the first one writes.
@@ -81,13 +81,13 @@ class StoreWorkers {
   // Precondition: Start().
   IdentifyWorkers* operator->() { return &*workers_; }
 
-  static constexpr Duration kAnswerMax = Seconds(20);  // Of what moves no bytes.
+  static constexpr Duration kAnswerMax = Seconds(20);  // For steps that move no bytes.
 
  private:
   std::string ClearOne(size_t store, Time until);
 
   static constexpr Duration kStartMax = Seconds(20);
-  static constexpr Duration kClearMax = Seconds(10);  // Of each host, also after a signal.
+  static constexpr Duration kClearMax = Seconds(10);  // Per host, also after a signal.
   static constexpr Duration kClearAllMax = Seconds(30);
 
   const std::vector<MeasuredStore> stores_;

@@ -50,7 +50,7 @@ class Svg {
   std::string elements_;
 };
 
-// Of things that are told apart by colour, in their order.
+// Colours for things that are told apart by them, in their order.
 std::string_view SvgColor(size_t index);
 // "950", "1.2k", "34M".
 std::string ShortNumber(double number);

@@ -224,7 +224,7 @@ Status Run(const Options& options, const CommandLine& line) {
   const bool redraws = !options.once && isatty(STDOUT_FILENO) == 1;
   const Keys keys(redraws);
   const SystemClock clock;
-  // Who is silent makes the answer late, not what others say.
+  // A silent daemon makes the answer late, not what others say.
   Time asked = clock.Monotonic();
   MOSA_ASSIGN_OR_RETURN(ClusterResidence before, TakeResidence(*manager));
   while (!WaitUntil(asked + interval, keys)) {

@@ -31,14 +31,14 @@ struct TopHost {
   double node_requests = 0;    // and that the storage node was.
   double served_bytes = 0;     // By the storage node to other hosts,
   double taken_bytes = 0;      // and of them.
-  uint64_t used_bytes = 0;     // Of it, now,
+  uint64_t used_bytes = 0;     // Used on the node now,
   uint64_t limit_bytes = 0;    // and the most that there may be.
 };
 
 struct TopClass {
   std::string component;
   std::string name;
-  DurationCounts times;               // Of all hosts.
+  DurationCounts times;               // All hosts together.
   std::optional<double> predicted_s;  // The mean, if it is asked what is predicted.
   double per_second = 0;
 };
@@ -47,7 +47,7 @@ struct TopView {
   double seconds = 0;              // Between the questions.
   std::vector<TopHost> hosts;      // By name, as people count.
   std::vector<TopClass> classes;   // Most time in all first.
-  std::vector<std::string> notes;  // Of whom nothing, or not all, is known, and why.
+  std::vector<std::string> notes;  // Hosts about which not all is known, and why.
 };
 
 // `since` is a difference as of Since(). A daemon that has just begun is a note: what it did is not

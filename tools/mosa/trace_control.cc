@@ -217,7 +217,7 @@ class HeldSignals {
     const int signal = sigwaitinfo(&held_, nullptr);
     return signal < 0 ? 0 : signal;
   }
-  // Of a child, before it becomes a program.
+  // For a child, before it becomes a program.
   void Restore() const { sigprocmask(SIG_SETMASK, &before_, nullptr); }
 
  private:

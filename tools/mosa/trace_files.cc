@@ -22,7 +22,7 @@ struct Options {
   std::vector<std::string> files;
   std::string record;
   std::string output;
-  std::string version = "1.5";  // Of WfFormat.
+  std::string version = "1.5";  // The WfFormat version.
 };
 
 double ToSeconds(Duration duration) { return static_cast<double>(duration.ns) / 1e9; }

@@ -24,8 +24,8 @@ struct RunWorkload {
   predict::Workload workload;
   Status incomplete;  // As Incomplete().
 };
-// Of traces, or a record, or both; `record` may be empty. InvalidArgument: neither, or one that is
-// none; FailedPrecondition: no task has used a file.
+// Built from traces, or a record, or both; `record` may be empty. InvalidArgument: neither, or not
+// valid; FailedPrecondition: no task has used a file.
 Result<RunWorkload> WorkloadOfRun(const std::vector<std::string>& traces, const std::string& record,
                                   const std::string& name);
 

@@ -97,7 +97,7 @@ class Watch {
   }
 
  private:
-  // Of the intervals in which anybody answered.
+  // Over the intervals in which anybody answered.
   double MeanLengthSeconds() const {
     double sum_s = 0;
     double count = 0;
@@ -110,7 +110,7 @@ class Watch {
 
   Live live_;
   std::vector<predict::SeenRun> intervals_;
-  std::vector<Duration> lengths_;  // Of intervals_.
+  std::vector<Duration> lengths_;  // Lengths of intervals_.
 };
 
 // One line for each finding, and one if there is none.

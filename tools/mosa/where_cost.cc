@@ -11,7 +11,7 @@
 namespace mosa::cli {
 namespace {
 
-// Of all sets of one command, so that a mistake does not take all memory.
+// Limit over all sets of one command, so that a mistake does not take all memory.
 constexpr size_t kPathsMax = 1'000'000;
 
 struct Set {
@@ -74,7 +74,7 @@ Result<std::unique_ptr<sai::AdminClient>> Resolve(const CostOptions& options,
   const auto by_mount = ByMount(paths);
   std::vector<std::optional<std::string>> found(paths.size());
   std::unique_ptr<sai::AdminClient> manager;
-  std::set<std::string> mounts;  // Of its cluster.
+  std::set<std::string> mounts;  // In its cluster.
   Status unreachable;
   for (const auto& [mount_point, files] : by_mount) {
     if (!manager) {

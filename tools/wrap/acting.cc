@@ -26,7 +26,7 @@ namespace {
 
 constexpr uint64_t kKeepingBits = uint64_t{1} << CAP_FSETID;
 
-// Of this thread. glibc has no name for the two calls.
+// This thread's capabilities. glibc has no name for the two calls.
 struct Capabilities {
   __user_cap_header_struct head{_LINUX_CAPABILITY_VERSION_3, 0};
   std::array<__user_cap_data_struct, _LINUX_CAPABILITY_U32S_3> sets{};

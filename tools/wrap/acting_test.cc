@@ -70,7 +70,7 @@ class ActingForTest : public ::testing::Test {
     EXPECT_EQ(chmod(path.c_str(), mode), 0);
     return path;
   }
-  // Makes a set-group-id program there. Whether the bit has stayed, as it does for who is in the
+  // Makes a set-group-id program there. Whether the bit has stayed, as it does for a member of the
   // directory's group.
   static bool KeepsSetGroupId(const std::string& directory) {
     const std::string path = directory + "/f";

@@ -106,13 +106,13 @@ void StatFilesystem(fuse_req_t request, fuse_ino_t number) {
   }
 }
 
-// Who may use an attribute the kernel asks for all but system ones, which it leaves to their file
-// system; that one would ask whether we may. The kernel itself guards POSIX access lists.
+// For callers that may use an attribute, the kernel asks for all but system ones, which it leaves
+// to their file system; it would ask whether we may. The kernel itself guards POSIX access lists.
 bool IsServed(std::string_view name) {
   return !name.starts_with("system.") || name.starts_with("system.posix_acl_");
 }
 
-// Of `names`, each ended by a NUL, those that are served and that the caller may know of.
+// The `names`, each ended by a NUL, that are served and that the caller may know of.
 std::string VisibleNames(std::string_view names, uid_t caller) {
   std::string visible;
   while (!names.empty()) {

@@ -17,7 +17,7 @@
 namespace mosa::wrap {
 namespace {
 
-// Of pwritev2: where the descriptor is, which moves on.
+// For pwritev2: where the descriptor is, which moves on.
 constexpr off_t kAtPosition = -1;
 
 // How the file below is opened. The kernel follows no link here, writes its pages where they lie
@@ -39,7 +39,7 @@ std::optional<sai::Tracer::OpenRecord> RecordOfOpen(fuse_req_t request, TraceKin
 }
 
 // The kernel gets an open file of `inode`; the record of its open says so. The reply comes after:
-// who has that may close the file, and the inode be forgotten.
+// a program that has that may close the file, and the inode be forgotten.
 void KeepOpen(Wrap& wrap, UniqueFd descriptor, const Inode& inode, fuse_file_info& info,
               std::optional<sai::Tracer::OpenRecord>& record) {
   auto file = std::make_unique<WrappedFile>();

@@ -73,7 +73,7 @@ class InodeTable {
 
   InodeTable() = default;
   void LogExhausted() const;
-  // Of what `descriptor` (O_PATH) stands for.
+  // Adds what `descriptor` (O_PATH) stands for.
   int Add(UniqueFd descriptor, Found& found);
 
   Inode root_;

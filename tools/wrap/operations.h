@@ -23,7 +23,7 @@ namespace mosa::wrap {
 struct Wrap {
   InodeTable& inodes;
   sai::Tracer& tracer;
-  std::atomic<uint64_t> last_handle = 0;  // Of the trace.
+  std::atomic<uint64_t> last_handle = 0;  // In the trace.
 
   // An inode's number is its address.
   Inode& InodeOf(fuse_ino_t number) {

@@ -27,7 +27,7 @@ struct WrapOutcome {
   uint64_t dropped = 0;
   uint64_t bytes = 0;
   std::string end;    // kTraceStopped, or why the trace ended before the mount.
-  int exit_code = 0;  // Of the command, as a shell says it.
+  int exit_code = 0;  // The command's, as a shell says it.
 };
 
 // Mounts, calls `on_ready` once all that happens is traced, and serves until the command ends.
