@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "common/base/rng.h"
+#include "common/base/units.h"
 #include "tests/support/local_mount.h"
 
 namespace mosa::sai {
@@ -20,8 +21,6 @@ namespace mosa::sai {
 using testing::LocalManager;
 using testing::LocalMount;
 using testing::LocalNodes;
-
-inline constexpr uint64_t kMiB = 1 << 20;
 
 template <typename T>
 ::testing::AssertionResult Ok(const Outcome<T>& outcome) {

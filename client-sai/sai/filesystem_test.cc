@@ -435,8 +435,6 @@ TEST(Writing, MemoryThatIsLentIsReturnedOnceItsBytesAreStored) {
   EXPECT_TRUE(content.substr(8 * kMiB + 4096) == Pattern(9 * kMiB, 1).substr(8 * kMiB + 4096));
 }
 
-constexpr uint64_t kGiB = 1 << 30;
-
 // A file of node a, open for writing; its kind says whether the kernel writes it.
 Outcome<OpenResult> OpenLocalFile(Cluster& cluster, const std::string& name) {
   if (!cluster.a().Find("/d").ok()) {

@@ -12,8 +12,6 @@
 namespace mosa::sai {
 namespace {
 
-constexpr uint64_t kGiB = 1 << 30;
-
 std::vector<NodeId> NodesOf(Cluster& cluster, const std::string& path) {
   return cluster.manager().StatusOf(path)->layout.Nodes();
 }

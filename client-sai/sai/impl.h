@@ -33,6 +33,9 @@ namespace mosa::sai {
 using InodePtr = std::shared_ptr<Inode>;
 using AccessPtr = std::shared_ptr<const DataAccess>;
 
+// Who finds that another client has frozen the file looks again after this time.
+inline constexpr Duration kFrozenDelay = Milliseconds(10);
+
 Failure Fail(StatusCode code, ErrorReason reason, std::string message);
 Failure FromStatus(const Status& status);
 

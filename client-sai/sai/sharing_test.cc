@@ -18,8 +18,6 @@
 namespace mosa::sai {
 namespace {
 
-constexpr uint64_t kGiB = 1 << 30;
-
 TEST(Commits, WhatTheKernelWritesDuringACommitIsTheNextOnes) {
   Cluster cluster(8 * kGiB, 256 * kMiB, true);
   ASSERT_TRUE(Ok(cluster.a().MakeDirectory("/d")));

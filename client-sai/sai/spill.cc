@@ -12,9 +12,7 @@
 namespace mosa::sai {
 namespace {
 
-// Another client has frozen the file.
-constexpr Duration kFrozenDelay = Milliseconds(10);
-// Nobody waits longer for it.
+// Nobody waits longer for a file that another client has frozen.
 constexpr Duration kFrozenWaitMax = Seconds(15);
 // A store that is refused so often, by ever new rights, is one that never will be taken.
 constexpr int kStoresMax = 50;

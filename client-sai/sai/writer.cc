@@ -22,8 +22,6 @@ constexpr uint64_t kPieceBytesMax = uint64_t{4} << 20;
 // back within a second.
 constexpr Duration kNoSpaceDelays[] = {Milliseconds(50), Milliseconds(150), Milliseconds(400)};
 
-// Another client has frozen the file.
-constexpr Duration kFrozenDelay = Milliseconds(10);
 // A good deal less than kFreezeMax: no store of an inline move comes after its freeze.
 constexpr Duration kInlineMoveMax = Seconds(10);
 // A spill that changes nothing, for so long, is one that never will.

@@ -13,6 +13,9 @@
 
 namespace mosa {
 
+inline constexpr uint64_t kMiB = uint64_t{1} << 20;
+inline constexpr uint64_t kGiB = uint64_t{1} << 30;
+
 // "4096", "4096B", "64K", "64KiB", "1M", "2G", "1T".
 Result<int64_t> ParseBytes(std::string_view text);
 

@@ -11,7 +11,7 @@ namespace {
 
 constexpr uint64_t kUnit = kSegmentUnit;
 
-Layout LayoutOf(uint64_t chunk_units, std::vector<Segment> segments) {
+Layout LayoutOfUnits(uint64_t chunk_units, std::vector<Segment> segments) {
   Layout layout;
   layout.chunk_bytes = chunk_units * kUnit;
   layout.segments = std::move(segments);
@@ -36,7 +36,7 @@ TEST(Layout, KnowsWhoHoldsEveryByte) {
       {{{0, 2, {a, b, b, a}}, {kUnit, 1, {c, b}}}, {b}},
   };
   for (const Row& row : rows) {
-    const Layout layout = LayoutOf(1, row.segments);
+    const Layout layout = LayoutOfUnits(1, row.segments);
     std::vector<NodeId> holders;
     for (const NodeId node : {a, b, c}) {
       if (layout.HoldsAll(node)) holders.push_back(node);
@@ -46,7 +46,7 @@ TEST(Layout, KnowsWhoHoldsEveryByte) {
 }
 
 TEST(Layout, WhatFollowsAFullNodeOnItsFormerNodesIsOneSegmentWithIt) {
-  Layout layout = LayoutOf(4, {{0, 1, {NodeId{1}}}});
+  Layout layout = LayoutOfUnits(4, {{0, 1, {NodeId{1}}}});
   layout.Relocate(2 * kUnit, 3 * kUnit, {0, 1, {NodeId{2}}});
   EXPECT_EQ(layout.segments,
             (std::vector<Segment>{
@@ -68,7 +68,7 @@ TEST(Layout, ARelocatedRangeIsOnItsNewNodesAndEveryOtherPageWhereItWas) {
       return result;
     };
     const auto width = static_cast<uint32_t>(1 + rng.Below(3));
-    Layout layout = LayoutOf(1 + rng.Below(3), {{0, width, nodes(width * 2)}});
+    Layout layout = LayoutOfUnits(1 + rng.Below(3), {{0, width, nodes(width * 2)}});
     for (int step = 0; step < 8; ++step) {
       const Layout before = layout;
       const uint64_t begin = rng.Below(40);

@@ -24,6 +24,10 @@ struct ByteRange {
 
 inline constexpr uint64_t kPageBytes = 4096;
 
+constexpr uint64_t RoundUpToPage(uint64_t bytes) {
+  return (bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
+}
+
 // The whole pages that `range` touches.
 ByteRange WidenToPages(ByteRange range);
 

@@ -6,11 +6,10 @@
 #include <string>
 
 #include "common/base/rng.h"
+#include "common/base/units.h"
 
 namespace mosa {
 namespace {
-
-constexpr uint64_t kMiB = 1 << 20;
 
 Layout LayoutOf(uint64_t chunk_bytes, std::vector<Segment> segments) {
   Layout layout;

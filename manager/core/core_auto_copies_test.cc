@@ -8,12 +8,11 @@
 #include <variant>
 #include <vector>
 
+#include "common/base/units.h"
 #include "manager/core/core_fixture.h"
 
 namespace mosa::manager {
 namespace {
-
-constexpr uint64_t kMiB = 1 << 20;
 
 class CoreAutoCopies : public CoreFixture {
  protected:

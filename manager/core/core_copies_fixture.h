@@ -10,11 +10,10 @@
 #include <utility>
 #include <vector>
 
+#include "common/base/units.h"
 #include "manager/core/core_fixture.h"
 
 namespace mosa::manager {
-
-inline constexpr uint64_t kMiB = 1 << 20;
 
 class CoreCopies : public CoreFixture {
  protected:

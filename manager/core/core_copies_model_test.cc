@@ -14,12 +14,12 @@
 #include <vector>
 
 #include "common/base/rng.h"
+#include "common/base/units.h"
 #include "manager/core/core_fixture.h"
 
 namespace mosa::manager {
 namespace {
 
-constexpr uint64_t kMiB = 1 << 20;
 constexpr uint32_t kNodes = 5;
 
 // What it has not is zeroes to readers. Orders and reports are heard in their order, but late.

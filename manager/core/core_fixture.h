@@ -21,6 +21,9 @@ namespace mosa::manager {
 inline constexpr ClientId kAnna{101};
 inline constexpr ClientId kBen{102};
 inline constexpr ClientId kCarl{103};
+// Users.
+inline constexpr uint32_t kAlice = 1000;
+inline constexpr uint32_t kBob = 1001;
 
 class CoreFixture : public ::testing::Test {
  protected:

@@ -3,14 +3,13 @@
 
 #include <algorithm>
 
+#include "common/base/units.h"
 #include "manager/core/core_fixture.h"
 #include "manager/core/hint_rules.h"
 #include "manager/core/records.h"
 
 namespace mosa::manager {
 namespace {
-
-constexpr uint64_t kMiB = 1 << 20;
 
 class CoreHintLimits : public CoreFixture {
  protected:

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "common/base/units.h"
 #include "manager/core/core_fixture.h"
 
 namespace mosa::manager {
@@ -406,7 +407,6 @@ TEST_F(CoreLeases, AReconnectAnswersOutstandingRecalls) {
 }
 
 TEST_F(CoreLeases, AReconnectedClientIsAskedForItsGrantsAgain) {
-  constexpr uint64_t kMiB = 1 << 20;
   const NodeId n1 = AddNode("n1", 4 * kMiB);
   while (Ok<GrantReply>(kAnna, GrantRequest{n1, 4 * kMiB, 0, 0}).granted_bytes > 0) continue;
   Send(kBen, {GrantRequest{n1, kMiB, 0, 0}});

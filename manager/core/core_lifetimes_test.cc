@@ -3,12 +3,11 @@
 
 #include <algorithm>
 
+#include "common/base/units.h"
 #include "manager/core/core_fixture.h"
 
 namespace mosa::manager {
 namespace {
-
-constexpr uint64_t kMiB = 1 << 20;
 
 class CoreLifetimes : public CoreFixture {
  protected:

@@ -8,9 +8,6 @@
 namespace mosa::manager {
 namespace {
 
-constexpr uint32_t kUser = 1000;
-constexpr uint32_t kOther = 1001;
-
 class CoreLimits : public CoreFixture {
  protected:
   void Begin(const QuotaOptions& quotas) {
@@ -49,24 +46,24 @@ class CoreLimits : public CoreFixture {
 
 TEST_F(CoreLimits, MakingOneNameTooManyIsRefusedAndRemovingMakesRoom) {
   Begin({.all = {.names = 4, .inline_bytes = kNoLimit, .attribute_bytes = kNoLimit}});
-  for (int i = 0; i < 3; ++i) MakeFile(kUser, fmt::format("f{}", i));
-  EXPECT_EQ(Refused(kAnna, MakeBy(kUser, "f3")), ErrorReason::kNoSpace);
+  for (int i = 0; i < 3; ++i) MakeFile(kAlice, fmt::format("f{}", i));
+  EXPECT_EQ(Refused(kAnna, MakeBy(kAlice, "f3")), ErrorReason::kNoSpace);
   EXPECT_EQ(Refused(kAnna, MakeBy(0, "d", FileType::kDirectory)), ErrorReason::kNoSpace);
-  EXPECT_EQ(Refused(kAnna, MakeBy(kUser, "s", FileType::kSymlink)), ErrorReason::kNoSpace);
+  EXPECT_EQ(Refused(kAnna, MakeBy(kAlice, "s", FileType::kSymlink)), ErrorReason::kNoSpace);
   const auto status = Ok<StatFilesystemReply>(kAnna, StatFilesystemRequest{});
   EXPECT_EQ(status.files, 4U);
   EXPECT_EQ(status.files_free, 0U);
   Ok<RemoveReply>(kAnna, RemoveRequest{kRootFile, "f0"});
-  MakeFile(kUser, "f3");
+  MakeFile(kAlice, "f3");
 }
 
 TEST_F(CoreLimits, AUserAtHisLimitIsToldSoAndOthersGoOn) {
   Begin({.per_user = {.names = 2, .inline_bytes = kNoLimit, .attribute_bytes = kNoLimit}});
-  MakeFile(kUser, "a");
-  const FileId file = MakeFile(kUser, "b");
-  EXPECT_EQ(Refused(kAnna, MakeBy(kUser, "c")), ErrorReason::kQuota);
+  MakeFile(kAlice, "a");
+  const FileId file = MakeFile(kAlice, "b");
+  EXPECT_EQ(Refused(kAnna, MakeBy(kAlice, "c")), ErrorReason::kQuota);
   EXPECT_EQ(Refused(kAnna, LinkRequest{file, kRootFile, "c"}), ErrorReason::kQuota);
-  MakeFile(kOther, "c");
+  MakeFile(kBob, "c");
   MakeFile(0, "d");
   MakeFile(0, "e");
   MakeFile(0, "f");
@@ -74,7 +71,7 @@ TEST_F(CoreLimits, AUserAtHisLimitIsToldSoAndOthersGoOn) {
 
 TEST_F(CoreLimits, ALinkIsANameOfItsFilesOwner) {
   Begin({});
-  const FileId file = MakeFile(kUser, "a");
+  const FileId file = MakeFile(kAlice, "a");
   Ok<EntryReply>(kAnna, LinkRequest{file, kRootFile, "b"});
   EXPECT_EQ(Used("names of user 1000"), 2U);
   Ok<RemoveReply>(kAnna, RemoveRequest{kRootFile, "a"});
@@ -83,11 +80,11 @@ TEST_F(CoreLimits, ALinkIsANameOfItsFilesOwner) {
 
 TEST_F(CoreLimits, AFileGivenAwayCountsForItsNewOwner) {
   Begin({});
-  const FileId file = MakeFile(kUser, "a");
+  const FileId file = MakeFile(kAlice, "a");
   Ok<AttributesReply>(kAnna, InlineCommit(file, 100));
   Ok<EmptyReply>(kAnna, SetOf(file, "user.a", 50));
   SetAttributesRequest chown{.file = file};
-  chown.uid = kOther;
+  chown.uid = kBob;
   Ok<AttributesReply>(kAnna, chown);
   EXPECT_EQ(Used("names of user 1000"), 0U);
   EXPECT_EQ(Used("names of user 1001"), 1U);
@@ -98,9 +95,9 @@ TEST_F(CoreLimits, AFileGivenAwayCountsForItsNewOwner) {
 TEST_F(CoreLimits, AFileThatDoesNotFitInlineIsToBeGivenObjects) {
   Begin({.all = {.names = kNoLimit, .inline_bytes = 16'000, .attribute_bytes = kNoLimit}});
   AddNode("n1");
-  const FileId first = MakeFile(kUser, "a");
+  const FileId first = MakeFile(kAlice, "a");
   Ok<AttributesReply>(kAnna, InlineCommit(first, 15'000));
-  const FileId second = MakeFile(kUser, "b");
+  const FileId second = MakeFile(kAlice, "b");
   const Reply reply = Call1(kAnna, InlineCommit(second, 15'000));
   const auto* failure = std::get_if<Failure>(&reply);
   ASSERT_NE(failure, nullptr);
@@ -112,13 +109,13 @@ TEST_F(CoreLimits, AFileThatDoesNotFitInlineIsToBeGivenObjects) {
   Ok<BindReply>(kAnna, BindRequest{second, 15'000});
   Ok<AttributesReply>(kAnna, InlineCommit(first, 14'000));
   Ok<AttributesReply>(kAnna, InlineCommit(first, 0));
-  const FileId third = MakeFile(kUser, "c");
+  const FileId third = MakeFile(kAlice, "c");
   Ok<AttributesReply>(kAnna, InlineCommit(third, 15'000));
 }
 
 TEST_F(CoreLimits, AttributesOfOneFileHaveALimitTogether) {
   Begin({});
-  const FileId file = MakeFile(kUser, "a");
+  const FileId file = MakeFile(kAlice, "a");
   Ok<EmptyReply>(kAnna, SetOf(file, "user.long", 65'536));
   EXPECT_EQ(Refused(kAnna, SetOf(file, "user.b", 65'536)), ErrorReason::kNoSpace);
   Ok<EmptyReply>(kAnna, SetOf(file, "user.b", 1'000));
@@ -130,9 +127,9 @@ TEST_F(CoreLimits, AttributesOfOneFileHaveALimitTogether) {
 TEST_F(CoreLimits, AttributesOfAllFilesHaveALimitOfAUserAndInAll) {
   Begin({.all = {.names = kNoLimit, .inline_bytes = kNoLimit, .attribute_bytes = 115'000},
          .per_user = {.names = kNoLimit, .inline_bytes = kNoLimit, .attribute_bytes = 60'000}});
-  const FileId a = MakeFile(kUser, "a");
-  const FileId b = MakeFile(kUser, "b");
-  const FileId c = MakeFile(kOther, "c");
+  const FileId a = MakeFile(kAlice, "a");
+  const FileId b = MakeFile(kAlice, "b");
+  const FileId c = MakeFile(kBob, "c");
   Ok<EmptyReply>(kAnna, SetOf(a, "user.a", 50'000));
   EXPECT_EQ(Refused(kAnna, SetOf(b, "user.a", 50'000)), ErrorReason::kQuota);
   EXPECT_EQ(Refused(kAnna, SetOf(c, "user.a", 65'536)), ErrorReason::kNoSpace);
@@ -144,7 +141,7 @@ TEST_F(CoreLimits, AttributesOfAllFilesHaveALimitOfAUserAndInAll) {
 TEST_F(CoreLimits, AFullDataDirectoryRefusesWhatGrowsAndDoesWhatFrees) {
   Begin({});
   AddNode("n1");
-  const FileId file = MakeFile(kUser, "a");
+  const FileId file = MakeFile(kAlice, "a");
   Ok<AttributesReply>(kAnna, InlineCommit(file, 1'000));
   Ok<EmptyReply>(kAnna, SetOf(file, "user.a", 100));
   Step(SetStorePressure{90, 80, "the data directory is full"});
@@ -164,13 +161,14 @@ TEST_F(CoreLimits, AFullDataDirectoryRefusesWhatGrowsAndDoesWhatFrees) {
   Start(kBen);
   Ok<RemoveReply>(kAnna, RemoveRequest{kRootFile, "b"});
   Step(SetStorePressure{10, 80, ""});
-  MakeFile(kUser, "b");
+  MakeFile(kAlice, "b");
 }
 
 TEST_F(CoreLimits, ObjectsThatWereWrittenAreCommittedWhateverIsFull) {
   Begin({});
   const NodeId node = AddNode("n1");
-  const FileId file = Ok<MakeReply>(kAnna, MakeBy(kUser, "a", FileType::kRegular, true)).entry.file;
+  const FileId file =
+      Ok<MakeReply>(kAnna, MakeBy(kAlice, "a", FileType::kRegular, true)).entry.file;
   Ok<BindReply>(kAnna, BindRequest{file, 1 << 20});
   Step(SetStorePressure{90, 80, "the data directory is full"});
   CommitRequest commit{.file = file, .size_bytes = 1 << 20};
@@ -185,12 +183,12 @@ TEST_F(CoreLimits, NearALimitNoMountMakesNamesByItself) {
   bool delegated = false;
   for (int i = 0; i < 30; ++i) {
     MakeRequest make = MakeOf(kAnna, directory, fmt::format("f{}", i));
-    make.uid = kUser;
+    make.uid = kAlice;
     delegated = Ok<MakeReply>(kAnna, make).delegated;
   }
   EXPECT_TRUE(delegated);
   MakeRequest make = MakeOf(kAnna, directory, "near");
-  make.uid = kUser;
+  make.uid = kAlice;
   EXPECT_FALSE(Ok<MakeReply>(kAnna, make).delegated);
   ASSERT_EQ(recalls_[kAnna].size(), 1U);
   EXPECT_EQ(recalls_[kAnna][0].file, directory);
@@ -210,7 +208,7 @@ TEST_F(CoreLimits, AFullDataDirectoryTakesDelegationsBack) {
 TEST_F(CoreLimits, RepliesThatAClientNeverConfirmsAreKeptUpToALimit) {
   options_.client_reply_log_bytes_max = 64 << 10;
   Begin({});
-  for (int i = 0; i < 1'000; ++i) MakeFile(kUser, fmt::format("f{}", i));
+  for (int i = 0; i < 1'000; ++i) MakeFile(kAlice, fmt::format("f{}", i));
   EXPECT_GT(Used("bytes of replies kept"), 32U << 10);
   EXPECT_LE(Used("bytes of replies kept"), 64U << 10);
   size_t kept = 0;
@@ -276,13 +274,13 @@ TEST_F(CoreLimits, TextsOfTasksAreLeftOutWhenTheyHaveNoRoom) {
   options_.text_bytes_max = 2'000;
   Begin({});
   for (int i = 0; i < 100; ++i) {
-    MakeRequest make = MakeBy(i % 2 == 0 ? kUser : kOther, fmt::format("f{}", i));
+    MakeRequest make = MakeBy(i % 2 == 0 ? kAlice : kBob, fmt::format("f{}", i));
     make.task = fmt::format("task {} {}", i, std::string(100, 't'));
     Ok<MakeReply>(kAnna, make);
   }
   EXPECT_GE(Used("texts"), 2'000U);
   EXPECT_LT(Used("texts"), 3'000U);
-  MakeRequest hinted = MakeBy(kUser, "h");
+  MakeRequest hinted = MakeBy(kAlice, "h");
   hinted.hints = {{"replicas", "2"}};
   EXPECT_EQ(Refused(kAnna, hinted), ErrorReason::kNoSpace);
   for (int i = 0; i < 100; ++i)
@@ -300,23 +298,23 @@ TEST_F(CoreLimits, TheTextsOfOneUserLeaveRoomForThoseOfOthers) {
     return make;
   };
   for (int i = 0; i < 100; ++i) {
-    MakeRequest make = MakeBy(kUser, fmt::format("f{}", i));
+    MakeRequest make = MakeBy(kAlice, fmt::format("f{}", i));
     make.task = fmt::format("task {} {}", i, std::string(100, 't'));
     Ok<MakeReply>(kAnna, make);
   }
   EXPECT_LT(Used("texts"), 3'500U);
-  EXPECT_EQ(Refused(kAnna, hinted(kUser, "h", "2")), ErrorReason::kQuota);
-  const FileId file = Ok<MakeReply>(kAnna, hinted(kOther, "h", "2")).entry.file;
+  EXPECT_EQ(Refused(kAnna, hinted(kAlice, "h", "2")), ErrorReason::kQuota);
+  const FileId file = Ok<MakeReply>(kAnna, hinted(kBob, "h", "2")).entry.file;
   Restart();
   Start(kAnna);
-  EXPECT_EQ(Refused(kAnna, hinted(kUser, "i", "3")), ErrorReason::kQuota);
-  Ok<MakeReply>(kAnna, hinted(kOther, "i", "3"));
+  EXPECT_EQ(Refused(kAnna, hinted(kAlice, "i", "3")), ErrorReason::kQuota);
+  Ok<MakeReply>(kAnna, hinted(kBob, "i", "3"));
   Ok<MakeReply>(kAnna, hinted(0, "j", "4"));
   Ok<EmptyReply>(kAnna, SetXattrRequest{file, "user.mosa.replicas", "5", false, false});
   for (int i = 0; i < 100; ++i)
     Ok<RemoveReply>(kAnna, RemoveRequest{kRootFile, fmt::format("f{}", i)});
   Advance(Seconds(1));
-  Ok<MakeReply>(kAnna, hinted(kUser, "k", "3"));
+  Ok<MakeReply>(kAnna, hinted(kAlice, "k", "3"));
 }
 
 TEST_F(CoreLimits, TheNodeThatIsNearestToALimitOfItsConnectionsIsShown) {
@@ -357,7 +355,7 @@ class CoreLimitsModel : public CoreLimits, public ::testing::WithParamInterface<
   }
 
   std::string AnyName() { return fmt::format("n{}", Below(12)); }
-  uint32_t AnyUser() { return Below(3) == 0 ? 0 : kUser + Below(2); }
+  uint32_t AnyUser() { return Below(3) == 0 ? 0 : kAlice + Below(2); }
   uint32_t Below(uint32_t limit) { return static_cast<uint32_t>(random_() % limit); }
   FileId AnyFile() {
     const auto listed = Call1(kAnna, ListDirectoryRequest{.directory = kRootFile});

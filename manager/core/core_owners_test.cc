@@ -7,9 +7,6 @@
 namespace mosa::manager {
 namespace {
 
-constexpr uint32_t kAlice = 1000;
-constexpr uint32_t kBob = 1001;
-
 class CoreOwners : public CoreFixture {
  protected:
   CoreOwners() {

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "common/base/units.h"
 #include "manager/core/core_fixture.h"
 #include "manager/core/recovery.h"
 
@@ -207,7 +208,6 @@ TEST_F(CoreRecovery, AnObjectThatWasCutIsLost) {
 // A mount cuts the objects of a file first, and then tells the manager.
 TEST_F(CoreRecovery, AnObjectThatWasCutIsNotLostAfterItsFileIsCutAsWell) {
   AddNode("n1");
-  constexpr uint64_t kMiB = 1 << 20;
   const FileId f = MakeBound(kAnna, kRootFile, "f", 8 * kMiB);
   const FileId other = MakeBound(kAnna, kRootFile, "other", 8 * kMiB);
   now_ = now_ + Seconds(60);

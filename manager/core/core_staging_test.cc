@@ -1,12 +1,11 @@
 // Files that are copied out of the store: which are, and what makes them need it again.
 #include <gtest/gtest.h>
 
+#include "common/base/units.h"
 #include "manager/core/core_fixture.h"
 
 namespace mosa::manager {
 namespace {
-
-constexpr uint64_t kMiB = 1 << 20;
 
 class CoreStaging : public CoreFixture {
  protected:

@@ -1,12 +1,11 @@
 // What is waited for and how it ends, and what the manager believes for how long.
 #include <gtest/gtest.h>
 
+#include "common/base/units.h"
 #include "manager/core/core_fixture.h"
 
 namespace mosa::manager {
 namespace {
-
-constexpr uint64_t kMiB = 1 << 20;
 
 class CoreWaits : public CoreFixture {
  protected:

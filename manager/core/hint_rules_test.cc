@@ -17,7 +17,7 @@ struct GlobRow {
   std::vector<std::string> matches, misses;
 };
 
-void Check(const GlobRow& row) {
+void CheckGlob(const GlobRow& row) {
   SCOPED_TRACE(row.glob);
   const auto glob = Glob::Parse(row.glob);
   ASSERT_TRUE(glob.ok()) << glob.status();
@@ -47,7 +47,7 @@ TEST(Glob, MatchesPathsNameByName) {
       {"/*a*b*c", {"/abc", "/xaxbxc", "/aabbcc"}, {"/acb", "/abcd"}},
       {"/a**b", {"/ab", "/axb"}, {"/a/b"}},
   };
-  for (const GlobRow& row : rows) Check(row);
+  for (const GlobRow& row : rows) CheckGlob(row);
 }
 
 TEST(Glob, KnowsInWhichDirectoriesItMayMatch) {

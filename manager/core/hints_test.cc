@@ -7,12 +7,12 @@
 namespace mosa::manager {
 namespace {
 
-struct Row {
+struct HintRow {
   std::string attribute, value;
   std::string canonical;  // Empty: refused.
 };
 
-void Check(const Row& row) {
+void CheckHint(const HintRow& row) {
   SCOPED_TRACE(row.attribute + "=" + row.value);
   const AttributeName name = ClassifyAttribute(row.attribute);
   ASSERT_EQ(name.kind, AttributeKind::kHint);
@@ -30,7 +30,7 @@ void Check(const Row& row) {
 }
 
 TEST(Hints, HaveTheValuesOfTheSpecificationAndNoOthers) {
-  const Row rows[] = {
+  const HintRow rows[] = {
       {"user.mosa.pattern", "pipeline", "pipeline"},
       {"user.mosa.pattern", "pipeline:1", ""},
       {"user.mosa.pattern", "reduce", "reduce"},
@@ -96,7 +96,7 @@ TEST(Hints, HaveTheValuesOfTheSpecificationAndNoOthers) {
       {"user.BlockSize", "65536", "65536"},
       {"user.BlockSize", "0", ""},
   };
-  for (const Row& row : rows) Check(row);
+  for (const HintRow& row : rows) CheckHint(row);
 }
 
 TEST(Hints, AreToldFromOtherAttributesByName) {

@@ -12,7 +12,7 @@ namespace {
 
 using Outcome = LockTable::Outcome;
 constexpr FileId kFile{10};
-constexpr FileId kOther{11};
+constexpr FileId kOtherFile{11};
 constexpr ClientId kA{1};
 constexpr ClientId kB{2};
 constexpr ClientId kC{3};
@@ -82,12 +82,12 @@ TEST_F(LockTableTest, ACancelledWaiterIsNotGranted) {
 
 TEST_F(LockTableTest, AWaitThatCouldNeverEndIsRefused) {
   Set(kFile, kA, Range(LockType::kExclusive, 0, 0));
-  Set(kOther, kB, Range(LockType::kExclusive, 0, 0));
-  Set(kOther, kC, Range(LockType::kExclusive, 1, 1));
+  Set(kOtherFile, kB, Range(LockType::kExclusive, 0, 0));
+  Set(kOtherFile, kC, Range(LockType::kExclusive, 1, 1));
   EXPECT_EQ(Wait(kFile, kC, Range(LockType::kShared, 0, 0), 1), Outcome::kWaiting);
-  EXPECT_EQ(Wait(kOther, kA, Range(LockType::kShared, 0, 0), 2), Outcome::kWaiting);
+  EXPECT_EQ(Wait(kOtherFile, kA, Range(LockType::kShared, 0, 0), 2), Outcome::kWaiting);
   EXPECT_EQ(Wait(kFile, kB, Range(LockType::kShared, 0, 0), 3), Outcome::kDeadlock);
-  EXPECT_EQ(Wait(kOther, kB, Range(LockType::kShared, 1, 1), 4), Outcome::kDeadlock);
+  EXPECT_EQ(Wait(kOtherFile, kB, Range(LockType::kShared, 1, 1), 4), Outcome::kDeadlock);
 }
 
 TEST_F(LockTableTest, TwoUpgradesOfFlockDoNotWaitForEachOther) {

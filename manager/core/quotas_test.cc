@@ -7,7 +7,7 @@ namespace {
 
 constexpr uint32_t kRoot = 0;
 constexpr uint32_t kUser = 1000;
-constexpr uint32_t kOther = 1001;
+constexpr uint32_t kOtherUser = 1001;
 
 Quotas Small() {
   return Quotas({.all = {.names = 160, .inline_bytes = 1600, .attribute_bytes = 1600},
@@ -23,7 +23,7 @@ TEST(Quotas, AUserIsRefusedAtHisOwnLimitAndOthersAreNot) {
   Charge charged;
   quotas.Recharge(charged, {.uid = kUser, .names = 32});
   EXPECT_EQ(ReasonOf(quotas.Check(kUser, {.names = 1})), ErrorReason::kQuota);
-  EXPECT_EQ(ReasonOf(quotas.Check(kOther, {.names = 1})), ErrorReason::kNone);
+  EXPECT_EQ(ReasonOf(quotas.Check(kOtherUser, {.names = 1})), ErrorReason::kNone);
   EXPECT_EQ(ReasonOf(quotas.Check(kRoot, {.names = 100})), ErrorReason::kNone);
   EXPECT_EQ(ReasonOf(quotas.Check(kUser, {.inline_bytes = 320})), ErrorReason::kNone);
 }
@@ -32,8 +32,8 @@ TEST(Quotas, EverybodyIsRefusedAtTheLimitOfTheStoreRootToo) {
   Quotas quotas = Small();
   Charge charged;
   quotas.Recharge(charged, {.uid = kRoot, .names = 159});
-  EXPECT_EQ(ReasonOf(quotas.Check(kOther, {.names = 1})), ErrorReason::kNone);
-  EXPECT_EQ(ReasonOf(quotas.Check(kOther, {.names = 2})), ErrorReason::kNoSpace);
+  EXPECT_EQ(ReasonOf(quotas.Check(kOtherUser, {.names = 1})), ErrorReason::kNone);
+  EXPECT_EQ(ReasonOf(quotas.Check(kOtherUser, {.names = 2})), ErrorReason::kNoSpace);
   EXPECT_EQ(ReasonOf(quotas.Check(kRoot, {.names = 2})), ErrorReason::kNoSpace);
 }
 
@@ -52,9 +52,10 @@ TEST(Quotas, AChangeOfOwnerMovesTheCharge) {
   Quotas quotas = Small();
   Charge charged;
   quotas.Recharge(charged, {.uid = kUser, .names = 2, .inline_bytes = 10, .attribute_bytes = 5});
-  quotas.Recharge(charged, {.uid = kOther, .names = 2, .inline_bytes = 10, .attribute_bytes = 5});
+  quotas.Recharge(charged,
+                  {.uid = kOtherUser, .names = 2, .inline_bytes = 10, .attribute_bytes = 5});
   EXPECT_EQ(quotas.Of(kUser), Amounts{});
-  EXPECT_EQ(quotas.Of(kOther), (Amounts{2, 10, 5}));
+  EXPECT_EQ(quotas.Of(kOtherUser), (Amounts{2, 10, 5}));
   EXPECT_EQ(quotas.all(), (Amounts{2, 10, 5}));
   quotas.Recharge(charged, {});
   EXPECT_EQ(quotas.all(), Amounts{});
@@ -80,7 +81,7 @@ TEST(Quotas, NearALimitIsItsLastSixteenth) {
   EXPECT_FALSE(quotas.IsNearLimit(kUser));
   quotas.Recharge(charged, {.uid = kUser, .names = 30});
   EXPECT_TRUE(quotas.IsNearLimit(kUser));
-  EXPECT_FALSE(quotas.IsNearLimit(kOther));
+  EXPECT_FALSE(quotas.IsNearLimit(kOtherUser));
   EXPECT_FALSE(quotas.IsNearLimit(kRoot));
 }
 

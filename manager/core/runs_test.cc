@@ -8,9 +8,6 @@
 namespace mosa::manager {
 namespace {
 
-constexpr uint32_t kAlice = 1000;
-constexpr uint32_t kBob = 1001;
-
 TEST(Runs, TasksOfAUserAreBoundAcrossHisRunsAndOthersStillCount) {
   Runs runs({.runs_max = 10, .runs_per_user_max = 10, .tasks_max = 5, .tasks_per_user_max = 3});
   for (const char* run : {"a1", "a2"}) {

@@ -11,9 +11,6 @@ namespace {
 
 constexpr size_t kSegmentsMax = 1024;
 constexpr size_t kReasonBytesMax = 1000;
-constexpr size_t kTaskBytesMax = 1024;
-// A node with less room than a page's block has none.
-constexpr uint64_t kRoomBytesMin = 4096;
 
 }  // namespace
 

@@ -21,7 +21,6 @@ constexpr Duration kNextSlice = Milliseconds(1);
 constexpr Duration kCountEvery = Seconds(1);
 constexpr Duration kMissingRetry = Seconds(60);
 constexpr Duration kDropArrivesWithin = Seconds(10);
-constexpr uint64_t kRoomBytesMin = 4096;
 
 // Copies without a node go, and those behind them move up, so that the rows are as few as can be.
 void CloseUp(std::vector<CopyCell>& cells, size_t width) {

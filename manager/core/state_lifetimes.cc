@@ -12,7 +12,6 @@ namespace mosa::manager {
 namespace {
 
 constexpr size_t kRunBytesMax = 200;
-constexpr size_t kTaskBytesMax = 1024;
 // One step must not take as long as a lease.
 constexpr size_t kReclaimedAtOnce = 10'000;
 // Number 0 is no reader: its record says that the file is due. Readers without a task's name are

@@ -13,7 +13,6 @@ namespace {
 constexpr uint32_t kListEntriesMax = 4096;
 constexpr uint32_t kListEntriesDefault = 1024;
 constexpr size_t kSymlinkBytesMax = 4095;
-constexpr size_t kTaskBytesMax = 1024;
 constexpr uint32_t kSetGid = 02000;
 constexpr Duration kOrphanLinger = Milliseconds(250);
 

@@ -6,20 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "manager/placement/placement_fixture.h"
+
 namespace mosa::manager {
 namespace {
-
-// Nodes 1, 2, ... named a, b, ... with this much free; a negative number: takes nothing new.
-ClusterView View(const std::vector<int64_t>& free_bytes) {
-  ClusterView view;
-  for (size_t i = 0; i < free_bytes.size(); ++i)
-    view.nodes.push_back(
-        {.node = NodeId(static_cast<uint32_t>(i + 1)),
-         .name = std::string(1, static_cast<char>('a' + i)),
-         .free_bytes = free_bytes[i] < 0 ? 0 : static_cast<uint64_t>(free_bytes[i]),
-         .accepts = free_bytes[i] >= 0});
-  return view;
-}
 
 std::vector<NodeId> Ids(const std::vector<uint32_t>& numbers) {
   std::vector<NodeId> ids;
@@ -27,7 +17,7 @@ std::vector<NodeId> Ids(const std::vector<uint32_t>& numbers) {
   return ids;
 }
 
-struct Row {
+struct CopiesRow {
   const char* what;
   std::vector<int64_t> free_bytes;
   uint32_t width;
@@ -41,7 +31,7 @@ struct Row {
   std::vector<uint32_t> writers = {};
 };
 
-void Check(const Row& row) {
+void CheckCopies(const CopiesRow& row) {
   SCOPED_TRACE(row.what);
   CopiesRequest request{.seed = 5, .holders = {0, row.width, Ids(row.holders)}};
   request.copies = row.copies;
@@ -59,7 +49,7 @@ void Check(const Row& row) {
 }
 
 TEST(Copies, GoWhereTheFileHasNoPartAndThereIsMostRoom) {
-  const Row rows[] = {
+  const CopiesRow rows[] = {
       {"one is enough", {1 << 20, 1 << 20}, 1, {1}, 1, {1}, 1},
       {"most room wins", {1 << 20, 1 << 20, 1 << 22}, 1, {1}, 2, {1, 3}, 2},
       {"a broadcast takes all", {1 << 20, 1 << 21, 1 << 22}, 1, {1}, 3, {1, 3, 2}, 3},
@@ -84,11 +74,11 @@ TEST(Copies, GoWhereTheFileHasNoPartAndThereIsMostRoom) {
       {"found full", {1 << 20, 1 << 22, 1 << 20}, 1, {1}, 2, {1, 3}, 2, "", {}, {2}},
       {"who leaves does not count", {-1, 1 << 20, 1 << 20}, 1, {1, 2}, 2, {1, 2, 3}, 2, "", {1}},
   };
-  for (const Row& row : rows) Check(row);
+  for (const CopiesRow& row : rows) CheckCopies(row);
 }
 
 TEST(Copies, OfAStripeStayWithinItWhereTheyCan) {
-  const Row rows[] = {
+  const CopiesRow rows[] = {
       {"the next node's",
        {1 << 20, 1 << 20, 1 << 20, 1 << 30},
        3,
@@ -130,7 +120,7 @@ TEST(Copies, OfAStripeStayWithinItWhereTheyCan) {
        {},
        {2}},
   };
-  for (const Row& row : rows) Check(row);
+  for (const CopiesRow& row : rows) CheckCopies(row);
 }
 
 TEST(Copies, AutoWithoutAForecastIsTheRootOfTheNodesAndAtLeastTwo) {

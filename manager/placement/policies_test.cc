@@ -6,22 +6,13 @@
 #include <string>
 #include <vector>
 
+#include "manager/placement/placement_fixture.h"
 #include "manager/placement/policy.h"
 
 namespace mosa::manager {
 namespace {
 
-// Nodes 1, 2, ... named a, b, ... with this much free; a negative number: takes nothing new.
-ClusterView View(const std::vector<int64_t>& free_bytes) {
-  ClusterView view;
-  for (size_t i = 0; i < free_bytes.size(); ++i)
-    view.nodes.push_back(
-        {NodeId(static_cast<uint32_t>(i + 1)), std::string(1, static_cast<char>('a' + i)),
-         free_bytes[i] < 0 ? 0 : static_cast<uint64_t>(free_bytes[i]), free_bytes[i] >= 0});
-  return view;
-}
-
-struct Row {
+struct PolicyRow {
   std::string policy;
   std::vector<int64_t> free_bytes;
   PlacementRequest request;
@@ -29,7 +20,7 @@ struct Row {
   std::string reason;           // The plan's, or the refusal's.
 };
 
-void Check(const Row& row) {
+void CheckPolicy(const PolicyRow& row) {
   SCOPED_TRACE(row.reason);
   const auto plan = Place(row.policy, View(row.free_bytes), row.request);
   if (row.nodes.empty()) {
@@ -57,7 +48,7 @@ PlacementRequest Request(uint64_t seed, uint64_t needed, uint32_t width = 0, uin
 }
 
 TEST(Stripe, GoesRoundFromTheNodeOfTheSeedOverNodesWithRoom) {
-  const Row rows[] = {
+  const PolicyRow rows[] = {
       {"stripe",
        {9, 9, 9},
        Request(0, 5),
@@ -97,11 +88,11 @@ TEST(Stripe, GoesRoundFromTheNodeOfTheSeedOverNodesWithRoom) {
        "needed; remove files or add nodes"},
       {"stripe", {}, Request(0, 5), {}, "no storage node is registered: start one"},
   };
-  for (const Row& row : rows) Check(row);
+  for (const PolicyRow& row : rows) CheckPolicy(row);
 }
 
 TEST(Local, TakesTheWritersNodeAndStripesWhenItCannot) {
-  const Row rows[] = {
+  const PolicyRow rows[] = {
       {"local", {9, 9}, Request(0, 5, 0, 2), {2}, "local: b is the writer's node"},
       {"local",
        {9, 4},
@@ -123,7 +114,7 @@ TEST(Local, TakesTheWritersNodeAndStripesWhenItCannot) {
        "remove files or add "
        "nodes"},
   };
-  for (const Row& row : rows) Check(row);
+  for (const PolicyRow& row : rows) CheckPolicy(row);
 }
 
 PlacementRequest Strict(PlacementRequest request) {
@@ -136,7 +127,7 @@ PlacementRequest Anchored(PlacementRequest request, uint32_t anchor) {
 }
 
 TEST(Strict, RefusesInOneSentenceWhatWouldGoElsewhere) {
-  const Row rows[] = {
+  const PolicyRow rows[] = {
       {"local",
        {9, 4},
        Strict(Request(0, 5, 0, 2)),
@@ -176,11 +167,11 @@ TEST(Strict, RefusesInOneSentenceWhatWouldGoElsewhere) {
        {1, 2},
        "scatter: runs of 2 chunks in turn over 2 of 2 nodes, from a by the file's seed"},
   };
-  for (const Row& row : rows) Check(row);
+  for (const PolicyRow& row : rows) CheckPolicy(row);
 }
 
 TEST(Node, TakesTheOneThatIsNamedAndTheDefaultWhenItCannot) {
-  const Row rows[] = {
+  const PolicyRow rows[] = {
       {"node:b", {9, 9, 9}, Request(0, 5, 0, 1), {2}, "node: b is the node that was named"},
       {"node:b",
        {9, 4, 9},
@@ -206,15 +197,15 @@ TEST(Node, TakesTheOneThatIsNamedAndTheDefaultWhenItCannot) {
        "no storage node has room for what comes at byte 7340032: a has 0 B free of 5 B needed; "
        "remove files or add nodes"},
   };
-  for (const Row& row : rows) Check(row);
+  for (const PolicyRow& row : rows) CheckPolicy(row);
   PlacementRequest request = Request(0, 5, 0, 2);
   request.fallback = "local";
-  Check(
+  CheckPolicy(
       {"node:x", {9, 9}, request, {2}, "node: there is no node x; local: b is the writer's node"});
 }
 
 TEST(Scatter, GoesRoundAsStripeDoes) {
-  Check(
+  CheckPolicy(
       {"scatter:4",
        {9, 9, 4},
        Request(1, 5),
@@ -224,7 +215,7 @@ TEST(Scatter, GoesRoundAsStripeDoes) {
 }
 
 TEST(Collocate, StaysWithTheAnchorAndMovesOnWhenItCannot) {
-  const Row rows[] = {
+  const PolicyRow rows[] = {
       {"collocate:g",
        {9, 9},
        Anchored(Request(7, 5), 2),
@@ -263,7 +254,7 @@ TEST(Collocate, StaysWithTheAnchorAndMovesOnWhenItCannot) {
        "has "
        "4 B free of 5 B needed; remove files or add nodes"},
   };
-  for (const Row& row : rows) Check(row);
+  for (const PolicyRow& row : rows) CheckPolicy(row);
 }
 
 TEST(Collocate, TellsWhichAnchorToRemember) {
@@ -295,16 +286,16 @@ TEST(Collocate, SpreadsGroupsOverNodesOfLikeRoom) {
 }
 
 TEST(Registry, TreatsWhatItDoesNotKnowAsStripeAndSaysSo) {
-  Check({"near:g",
-         {9},
-         Request(0, 5),
-         {1},
-         "there is no policy 'near:g': stripe: 1 of 1 nodes, from a by the file's seed"});
-  Check({"",
-         {9},
-         Request(0, 5),
-         {1},
-         "there is no policy '': stripe: 1 of 1 nodes, from a by the file's seed"});
+  CheckPolicy({"near:g",
+               {9},
+               Request(0, 5),
+               {1},
+               "there is no policy 'near:g': stripe: 1 of 1 nodes, from a by the file's seed"});
+  CheckPolicy({"",
+               {9},
+               Request(0, 5),
+               {1},
+               "there is no policy '': stripe: 1 of 1 nodes, from a by the file's seed"});
 }
 
 TEST(FileSeed, StartsDifferentFilesAtDifferentNodesAndTheSameFileAtTheSame) {

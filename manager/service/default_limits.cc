@@ -6,12 +6,12 @@
 #include <algorithm>
 #include <fstream>
 
+#include "common/base/units.h"
 #include "manager/core/runs.h"
 
 namespace mosa::manager {
 namespace {
 
-constexpr uint64_t kMiB = uint64_t{1} << 20;
 constexpr uint64_t kNamesMin = 10'000;
 // The program, RocksDB, the cache of small files, and what requests, replies and messages under way
 // may take together.

@@ -2,11 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include "common/base/units.h"
+
 namespace mosa::manager {
 namespace {
-
-constexpr uint64_t kMiB = uint64_t{1} << 20;
-constexpr uint64_t kGiB = uint64_t{1} << 30;
 
 TEST(DefaultLimits, ASmallDirectoryBoundsWhatLiesInIt) {
   const QuotaOptions quotas = LimitsFor({64 * kGiB, kGiB, 75}, {}).quotas;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "client-sai/api/admin_client.h"
+#include "common/base/units.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "manager/core/core_fixture.h"
@@ -21,8 +22,6 @@ namespace mosa::manager {
 namespace {
 
 using ::testing::HasSubstr;
-
-constexpr uint64_t kMiB = 1 << 20;
 
 // ---- what is looked up for a question
 

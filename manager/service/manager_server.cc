@@ -43,7 +43,7 @@ constexpr std::string_view kClusterSeedKey = "~cluster_seed";
 constexpr std::string_view kCapabilityKeyKey = "~capability_key";
 
 // What belongs to the cluster rather than to one run of the manager.
-struct Identity {
+struct StoredIdentity {
   std::string cluster_name;
   uint64_t cluster_seed = 0;
   std::string cluster_key;  // The capability key is made of it.
@@ -57,19 +57,20 @@ Result<std::optional<std::string>> Find(MetadataStore& store, std::string_view k
 }
 
 // Reads the identity out of the store, or makes one. `fresh` says which.
-Result<Identity> LoadIdentity(MetadataStore& store, const ServerOptions& options, bool& fresh) {
+Result<StoredIdentity> LoadIdentity(MetadataStore& store, const ServerOptions& options,
+                                    bool& fresh) {
   MOSA_ASSIGN_OR_RETURN(const auto name, Find(store, kClusterNameKey));
   MOSA_ASSIGN_OR_RETURN(const auto seed, Find(store, kClusterSeedKey));
   MOSA_ASSIGN_OR_RETURN(const auto key, Find(store, kCapabilityKeyKey));
   fresh = !name && !seed && !key;
   if (fresh) {
     // The seed is as random as the key, and tells nothing of it.
-    const Identity identity{.cluster_name = options.core.cluster_name,
-                            .cluster_seed = Hash64(NewCapabilityKey()),
-                            .cluster_key = NewCapabilityKey()};
+    const StoredIdentity identity{.cluster_name = options.core.cluster_name,
+                                  .cluster_seed = Hash64(NewCapabilityKey()),
+                                  .cluster_key = NewCapabilityKey()};
     return identity;
   }
-  Identity identity;
+  StoredIdentity identity;
   const char* const seed_end = seed ? seed->data() + seed->size() : nullptr;
   if (!name || !seed || !key || key->size() != kCapabilityKeyBytes ||
       std::from_chars(seed->data(), seed_end, identity.cluster_seed).ptr != seed_end) {
@@ -89,7 +90,7 @@ Result<Identity> LoadIdentity(MetadataStore& store, const ServerOptions& options
   return identity;
 }
 
-Status SaveIdentity(MetadataStore& store, const Identity& identity) {
+Status SaveIdentity(MetadataStore& store, const StoredIdentity& identity) {
   KvBatch batch;
   batch.Put(std::string(kClusterNameKey), identity.cluster_name);
   batch.Put(std::string(kClusterSeedKey), fmt::format("{}", identity.cluster_seed));
@@ -97,7 +98,8 @@ Status SaveIdentity(MetadataStore& store, const Identity& identity) {
   return store.Commit(batch);
 }
 
-std::string CapabilityKeyOf(const Identity& identity, const std::optional<ClusterSecret>& secret) {
+std::string CapabilityKeyOf(const StoredIdentity& identity,
+                            const std::optional<ClusterSecret>& secret) {
   return CapabilityKeyFor(identity.cluster_key,
                           secret ? FactsOf(*secret).trusted : std::vector<std::string>());
 }
@@ -275,7 +277,7 @@ Result<std::unique_ptr<ManagerServer>> ManagerServer::Start(const ServerOptions&
                                                       .buffer_bytes = room.buffer_bytes,
                                                       .log_bytes = room.log_bytes}));
   bool fresh = false;
-  MOSA_ASSIGN_OR_RETURN(const Identity identity, LoadIdentity(*parts->store, options, fresh));
+  MOSA_ASSIGN_OR_RETURN(const StoredIdentity identity, LoadIdentity(*parts->store, options, fresh));
   ManagerOptions core_options = options.core;
   core_options.cluster_seed = identity.cluster_seed;
   core_options.first_file_id = FirstAfterRecovery(SystemClock().Now());

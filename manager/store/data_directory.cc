@@ -18,8 +18,6 @@
 namespace mosa::manager {
 namespace {
 
-constexpr uint64_t kMiB = uint64_t{1} << 20;
-constexpr uint64_t kGiB = uint64_t{1} << 30;
 // Names that nobody else gives to files: the one is removed, the other made, before it is known
 // what the directory holds.
 constexpr const char* kReserveName = "mosa-reserve";

@@ -7,10 +7,10 @@
 #include <filesystem>
 #include <fstream>
 
+#include "common/base/units.h"
+
 namespace mosa::manager {
 namespace {
-
-constexpr uint64_t kMiB = uint64_t{1} << 20;
 
 TEST(PlanRoom, TheReserveHoldsTheLogsAndLeavesMostOfTheDirectory) {
   for (const uint64_t capacity : {96 * kMiB, 1024 * kMiB, uint64_t{1} << 40}) {

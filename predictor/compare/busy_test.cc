@@ -8,13 +8,12 @@
 #include <cmath>
 #include <functional>
 
+#include "predictor/compare/compare_fixture.h"
 #include "predictor/compare/comparison.h"
-#include "predictor/run/prediction_fixture.h"
 
 namespace mosa::predict {
 namespace {
 
-const std::vector<std::string> kHosts = {"h1", "h2", "h3", "h4"};
 constexpr uint32_t kTasks = 32;
 constexpr double kTask_s = 1.2;  // A second of it computes.
 
@@ -45,7 +44,7 @@ SeenRun Made(const std::string& name, const std::function<double(uint32_t)>& tim
   return run;
 }
 
-std::vector<SeenRun> Draws() {
+std::vector<SeenRun> UndisturbedDraws() {
   std::vector<SeenRun> draws;
   for (int k = 0; k < 40; ++k)
     draws.push_back(Made("", [k](uint32_t i) { return 1 + 0.03 * std::sin(k) + 0.002 * (i % 3); }));
@@ -72,7 +71,7 @@ Comparison CompareCase(const Case& given) {
       if (given.own > 0) task.processor = Nearly(0.03 + given.own);
     }
   }
-  return Compare(Computing(), Draws(), runs, {.slots = 1});
+  return Compare(Computing(), UndisturbedDraws(), runs, {.slots = 1});
 }
 
 Verdict VerdictOn(const Comparison& comparison, Level level, const std::string& name) {
@@ -80,7 +79,7 @@ Verdict VerdictOn(const Comparison& comparison, Level level, const std::string& 
     if (cell.cell.level == level && (name.empty() || cell.cell.name == name)) return cell.verdict;
   return Verdict::kNotMeasured;
 }
-std::string Said(const Comparison& comparison) {
+std::string SaidOfBusy(const Comparison& comparison) {
   std::string said = comparison.machine_busy + "\n";
   for (const Anomaly& anomaly : comparison.anomalies)
     said += anomaly.sentence + " " + anomaly.cause + " Open first: " + anomaly.open_first + "\n";
@@ -89,7 +88,7 @@ std::string Said(const Comparison& comparison) {
 
 TEST(BusyMachine, IsNoAnomaly) {
   const Comparison busy = CompareCase({.machines = {{kHosts, 0.3, 0.9}}});
-  EXPECT_TRUE(busy.anomalies.empty()) << Said(busy);
+  EXPECT_TRUE(busy.anomalies.empty()) << SaidOfBusy(busy);
   EXPECT_EQ(VerdictOn(busy, Level::kWorkflow, ""), Verdict::kMachineBusy);
   EXPECT_EQ(VerdictOn(busy, Level::kTasks, ""), Verdict::kMachineBusy);
   EXPECT_EQ(busy.machine_busy.find("machine busy: the processors of h1, h2, h3 and h4 were 30 % "
@@ -133,7 +132,8 @@ TEST(BusyMachine, AloneExcusesAndNoFurtherThanItExplains) {
     SCOPED_TRACE(row.name);
     const Comparison comparison = CompareCase(row.given);
     ASSERT_FALSE(comparison.anomalies.empty());
-    EXPECT_EQ(VerdictOn(comparison, Level::kWorkflow, ""), Verdict::kAnomaly) << Said(comparison);
+    EXPECT_EQ(VerdictOn(comparison, Level::kWorkflow, ""), Verdict::kAnomaly)
+        << SaidOfBusy(comparison);
     const Anomaly& first = comparison.anomalies.front();
     EXPECT_NE(first.cause.find(row.cause), std::string::npos) << first.cause;
     EXPECT_NE(first.open_first.find(row.open_first), std::string::npos) << first.open_first;
@@ -143,15 +143,15 @@ TEST(BusyMachine, AloneExcusesAndNoFurtherThanItExplains) {
 TEST(BusyMachine, HidesNoHostThatIsSlowBesideOthers) {
   const Comparison same =
       CompareCase({.times = 1.3, .machines = {{kHosts, 0.3, std::nullopt}}, .times_on_h2 = 2.2});
-  EXPECT_EQ(VerdictOn(same, Level::kHost, "h2"), Verdict::kAnomaly) << Said(same);
-  EXPECT_EQ(VerdictOn(same, Level::kTasks, ""), Verdict::kMachineBusy) << Said(same);
+  EXPECT_EQ(VerdictOn(same, Level::kHost, "h2"), Verdict::kAnomaly) << SaidOfBusy(same);
+  EXPECT_EQ(VerdictOn(same, Level::kTasks, ""), Verdict::kMachineBusy) << SaidOfBusy(same);
   // A host with a machine of its own, which is busy.
   const Comparison own = CompareCase(
       {.times = 1,
        .machines = {{{"h1", "h3", "h4"}, 0.02, std::nullopt}, {{"h2"}, 0.4, std::nullopt}},
        .times_on_h2 = 1.6});
-  EXPECT_EQ(VerdictOn(own, Level::kHost, "h2"), Verdict::kMachineBusy) << Said(own);
-  EXPECT_TRUE(own.anomalies.empty()) << Said(own);
+  EXPECT_EQ(VerdictOn(own, Level::kHost, "h2"), Verdict::kMachineBusy) << SaidOfBusy(own);
+  EXPECT_TRUE(own.anomalies.empty()) << SaidOfBusy(own);
   EXPECT_EQ(own.machine_busy.find("machine busy: the processors of h2 were 40 %"), 0U);
 }
 
@@ -159,16 +159,16 @@ TEST(BusyMachine, OneRunAmongSoundOnesIsToldAlone) {
   std::vector<SeenRun> runs;
   for (int k = 1; k <= 3; ++k)
     runs.push_back(Made(fmt::format("r{}", k), [k](uint32_t) { return k == 2 ? 30 : 1; }));
-  const Comparison comparison = Compare(Computing(), Draws(), runs, {.slots = 1});
-  EXPECT_TRUE(comparison.anomalies.empty()) << Said(comparison);
+  const Comparison comparison = Compare(Computing(), UndisturbedDraws(), runs, {.slots = 1});
+  EXPECT_TRUE(comparison.anomalies.empty()) << SaidOfBusy(comparison);
   ASSERT_EQ(comparison.odd_runs.size(), 1U);
   EXPECT_EQ(comparison.odd_runs[0].run, "r2");
   EXPECT_EQ(comparison.odd_runs[0].sentence.find("r2 alone was off: "), 0U);
   runs[1].machines = {{kHosts, 0.9, std::nullopt}};  // Seven times as long is excused, no more.
-  EXPECT_EQ(Compare(Computing(), Draws(), runs, {.slots = 1}).odd_runs.size(), 1U);
+  EXPECT_EQ(Compare(Computing(), UndisturbedDraws(), runs, {.slots = 1}).odd_runs.size(), 1U);
   runs[1] = Made("r2", [](uint32_t) { return 6; });
   runs[1].machines = {{kHosts, 0.9, std::nullopt}};
-  EXPECT_TRUE(Compare(Computing(), Draws(), runs, {.slots = 1}).odd_runs.empty());
+  EXPECT_TRUE(Compare(Computing(), UndisturbedDraws(), runs, {.slots = 1}).odd_runs.empty());
 }
 
 // What is excused is what others took where the tasks ran.
@@ -179,9 +179,9 @@ TEST(BusyMachine, ElsewhereExcusesNoTask) {
   for (const std::vector<SeenMachine>& machines :
        {std::vector{runner}, std::vector{runner, idle}, std::vector{idle, storage}}) {
     const Comparison slow = CompareCase({.machines = machines});
-    EXPECT_EQ(VerdictOn(slow, Level::kWorkflow, ""), Verdict::kAnomaly) << Said(slow);
-    EXPECT_EQ(VerdictOn(slow, Level::kTasks, ""), Verdict::kAnomaly) << Said(slow);
-    EXPECT_EQ(VerdictOn(slow, Level::kTask, "work_1"), Verdict::kAnomaly) << Said(slow);
+    EXPECT_EQ(VerdictOn(slow, Level::kWorkflow, ""), Verdict::kAnomaly) << SaidOfBusy(slow);
+    EXPECT_EQ(VerdictOn(slow, Level::kTasks, ""), Verdict::kAnomaly) << SaidOfBusy(slow);
+    EXPECT_EQ(VerdictOn(slow, Level::kTask, "work_1"), Verdict::kAnomaly) << SaidOfBusy(slow);
   }
   EXPECT_NE(CompareCase({.machines = {runner}}).machine_busy.find("the machine of 'mosa run'"),
             std::string::npos);
@@ -194,7 +194,7 @@ TEST(BusyMachine, ElsewhereExcusesNoTask) {
 
 TEST(BusyMachine, StolenTimeCountsThoughNobodyWaits) {
   const Comparison stolen = CompareCase({.machines = {{kHosts, 0.01, 0.02, 0.4}}});
-  EXPECT_TRUE(stolen.anomalies.empty()) << Said(stolen);
+  EXPECT_TRUE(stolen.anomalies.empty()) << SaidOfBusy(stolen);
   EXPECT_EQ(VerdictOn(stolen, Level::kWorkflow, ""), Verdict::kMachineBusy);
   EXPECT_NE(stolen.machine_busy.find("41 % busy"), std::string::npos) << stolen.machine_busy;
 }
@@ -207,8 +207,9 @@ TEST(BusyMachine, WhatIsTakenOffIsNotKnownExactly) {
     runs.push_back(Made(fmt::format("r{}", runs.size() + 1), [each](uint32_t) { return each; }));
     runs.back().machines = {{kHosts, runs.size() <= 2 ? 0.3 : 0.09, std::nullopt}};
   }
-  const Comparison comparison = Compare(Computing(), Draws(), runs, {.slots = 1});
-  EXPECT_NE(VerdictOn(comparison, Level::kWorkflow, ""), Verdict::kAnomaly) << Said(comparison);
+  const Comparison comparison = Compare(Computing(), UndisturbedDraws(), runs, {.slots = 1});
+  EXPECT_NE(VerdictOn(comparison, Level::kWorkflow, ""), Verdict::kAnomaly)
+      << SaidOfBusy(comparison);
 }
 
 // ---- with requests
@@ -234,7 +235,7 @@ void AddRequests(double node_times, double own_times, double seed, SeenRun& run)
 Comparison CompareRequestsOfH2(double node_times, double own_times,
                                const std::vector<SeenMachine>& machines, double task_times = 1.25,
                                double gap_s = 0) {
-  std::vector<SeenRun> draws = Draws(), runs;
+  std::vector<SeenRun> draws = UndisturbedDraws(), runs;
   for (size_t k = 0; k < draws.size(); ++k) AddRequests(1, 1, static_cast<double>(k), draws[k]);
   for (int k = 1; k <= 6; ++k) {
     runs.push_back(Made(
@@ -247,19 +248,19 @@ Comparison CompareRequestsOfH2(double node_times, double own_times,
 
 TEST(BusyMachine, HidesNoNodeThatIsSlowBesideOthersOnIt) {
   const Comparison same = CompareRequestsOfH2(2, 1, {{kHosts, 0.3, std::nullopt}});
-  ASSERT_EQ(VerdictOn(same, Level::kWorkflow, ""), Verdict::kAnomaly) << Said(same);
+  ASSERT_EQ(VerdictOn(same, Level::kWorkflow, ""), Verdict::kAnomaly) << SaidOfBusy(same);
   for (const Anomaly& anomaly : same.anomalies) EXPECT_EQ(anomaly.since, "r1");
   EXPECT_TRUE(same.odd_runs.empty());
   // A machine of its own, which is busy: others may have made that.
   const Comparison apart = CompareRequestsOfH2(
       2, 1, {{{"h1", "h3", "h4"}, 0.02, std::nullopt}, {{"h2"}, 0.4, std::nullopt}});
-  EXPECT_EQ(VerdictOn(apart, Level::kWorkflow, ""), Verdict::kMachineBusy) << Said(apart);
+  EXPECT_EQ(VerdictOn(apart, Level::kWorkflow, ""), Verdict::kMachineBusy) << SaidOfBusy(apart);
 }
 
 TEST(BusyMachine, HidesNoOwnWorkBeyondWhatItExplains) {
   const Comparison far = CompareRequestsOfH2(2, 6, {{kHosts, 0.3, std::nullopt}});
-  EXPECT_EQ(VerdictOn(far, Level::kWorkflow, ""), Verdict::kAnomaly) << Said(far);
-  EXPECT_NE(Said(far).find("its own work says so"), std::string::npos) << Said(far);
+  EXPECT_EQ(VerdictOn(far, Level::kWorkflow, ""), Verdict::kAnomaly) << SaidOfBusy(far);
+  EXPECT_NE(SaidOfBusy(far).find("its own work says so"), std::string::npos) << SaidOfBusy(far);
 }
 
 // Off, by what it is an anomaly only if a part says so too; and a part that is off alone is none.
@@ -336,7 +337,7 @@ TEST(WholeRun, TellsThePartOfTheHostThatAStageBlames) {
       const CellName& cell = comparison.cells[anomaly.cell].cell;
       return cell.level == Level::kTasks && cell.name == "end";
     });
-    ASSERT_NE(found, comparison.anomalies.end()) << Said(comparison);
+    ASSERT_NE(found, comparison.anomalies.end()) << SaidOfBusy(comparison);
     const Part part = is_computing ? Part::kProcessor : Part::kLink;
     EXPECT_EQ(found->blamed.front().suspect, (Suspect{part, "h2"})) << found->cause;
     EXPECT_EQ(found->cause.find("over the whole run, ") != std::string::npos, !is_computing)

@@ -19,7 +19,7 @@ double Off(const SeenRun& run, Duration time, Duration computing) {
 double PlaceOf(double seconds) { return std::log(seconds + kSmallSeconds); }
 
 // What a stage's tasks took in all, or those of it on one host.
-struct Sum {
+struct TaskSum {
   size_t tasks = 0;
   double seconds = 0;
   double typical_s = 0;
@@ -32,13 +32,13 @@ struct Sum {
 };
 
 struct StageSums {
-  Sum all;               // Tasks that ran; `tasks` as below.
+  TaskSum all;               // Tasks that ran; `tasks` as below.
   size_t tasks = 0;      // The stage's, whether they ran or not.
   double typical_s = 0;  // For these.
   Duration begin, end;
   double waits_s = 0;
   size_t chain = 0;  // The most tasks of which each is a predecessor of the next.
-  std::map<uint32_t, Sum> on_host;
+  std::map<uint32_t, TaskSum> on_host;
 };
 
 // How often one task of the stage follows another: in a chain or on the same slot, where those that

@@ -6,15 +6,13 @@
 #include <algorithm>
 #include <functional>
 
+#include "predictor/compare/compare_fixture.h"
 #include "predictor/model/cost.h"
-#include "predictor/run/prediction_fixture.h"
 
 namespace mosa::predict {
 namespace {
 
 constexpr uint32_t kDraws = 40;
-constexpr const char* kDeployment = "hosts=4,slots=1,manager=apart,system=dss";
-const std::vector<std::string> kHosts = {"h1", "h2", "h3", "h4"};
 
 // Tasks that use the parts of a cluster in different proportions.
 Workflow Mixed(double computing = 1) {
@@ -43,13 +41,6 @@ Workflow Mixed(double computing = 1) {
     maker.Task("sum_" + std::to_string(i), parts[i], {"sum." + std::to_string(i)}, compute(400));
   }
   return maker.Build();
-}
-
-Platform Known() {
-  Platform platform = BusyPlatform();
-  platform.network.spread = 0.03;
-  platform.model.spread = 0.05;
-  return platform;
 }
 
 SeenRun Simulated(const Workflow& workflow, const Platform& platform, uint64_t seed,

@@ -11,7 +11,7 @@ namespace {
 
 constexpr size_t kGapBuckets = 13;  // Three times, at eight buckets for twice.
 constexpr uint64_t kAllMin = 20, kOfAKindMin = 5;
-constexpr double kShareMin = 0.01;
+constexpr double kModeShareMin = 0.01;
 constexpr double kInGapMax = 0.1;
 
 double MedianOf(const DurationCounts& times, size_t begin, size_t end) {
@@ -27,7 +27,7 @@ std::optional<Modes> ModesOf(const DurationCounts& times) {
   const uint64_t all = times.Count();
   if (all < kAllMin) return std::nullopt;
   const auto enough =
-      std::max(kOfAKindMin, static_cast<uint64_t>(kShareMin * static_cast<double>(all)));
+      std::max(kOfAKindMin, static_cast<uint64_t>(kModeShareMin * static_cast<double>(all)));
   struct Gap {
     size_t begin = 0;
     uint64_t slow = 0, fewer = 0;

@@ -10,11 +10,11 @@ namespace mosa::predict {
 namespace {
 
 constexpr uint64_t kCount = 100;
-constexpr double kMean_s = 0.02;
+constexpr double kEach_s = 0.02;
 constexpr size_t kRuns = 3;
 
 // What so many hosts ask of each other, and their nodes' own work; all take as long as predicted.
-struct Requests {
+struct RequestsAmong {
   std::vector<std::string> hosts;
   std::vector<RequestCell> cells;
   std::vector<SeenRun> runs;
@@ -22,7 +22,7 @@ struct Requests {
   std::map<std::string, TaskTimes> tasks;
   std::vector<Blame> blamed;
 
-  explicit Requests(size_t count) {
+  explicit RequestsAmong(size_t count) {
     for (size_t i = 1; i <= count; ++i) hosts.push_back(fmt::format("h{}", i));
     runs.resize(kRuns);
     for (size_t run = 0; run < kRuns; ++run) asked_runs.push_back(run);
@@ -40,13 +40,13 @@ struct Requests {
   void Add(const RequestClass& which) {
     RequestCell& cell = cells.emplace_back();
     cell.which = which;
-    cell.predicted = {kCount, kMean_s, kMean_s, kMean_s};
+    cell.predicted = {kCount, kEach_s, kEach_s, kEach_s};
     for (size_t run = 0; run < kRuns; ++run) {
       // No two are quite alike.
       const double mean_s =
-          kMean_s * (1 + 0.02 * std::sin(static_cast<double>(cells.size() + run)));
+          kEach_s * (1 + 0.02 * std::sin(static_cast<double>(cells.size() + run)));
       runs[run].requests[which] = {kCount, mean_s * kCount, mean_s, mean_s};
-      cell.tested.push_back({run, kCount, (mean_s - kMean_s) * kCount});
+      cell.tested.push_back({run, kCount, (mean_s - kEach_s) * kCount});
     }
   }
   // The requests that `is_its` picks take so many times as long; those that matter are anomalies.
@@ -58,7 +58,7 @@ struct Requests {
       for (RequestsInRun& in_run : cell.tested) {
         SeenRequests& seen = runs[in_run.run].requests[cell.which];
         seen.seconds *= times;
-        in_run.more_s = seen.seconds - kMean_s * kCount;
+        in_run.more_s = seen.seconds - kEach_s * kCount;
         cell.more_s = in_run.more_s;
         cell.measured.mean_s = MeanOf(seen);
       }
@@ -80,7 +80,7 @@ bool OwnOf(const RequestClass& which, const std::string& host) {
 }
 
 TEST(OwnTimes, NobodyIsSlow) {
-  for (const size_t hosts : {2, 3, 4, 8}) EXPECT_FALSE(Requests(hosts).Find()) << hosts;
+  for (const size_t hosts : {2, 3, 4, 8}) EXPECT_FALSE(RequestsAmong(hosts).Find()) << hosts;
 }
 
 TEST(OwnTimes, TellAHostFromItsLinkAndItsNode) {
@@ -94,7 +94,7 @@ TEST(OwnTimes, TellAHostFromItsLinkAndItsNode) {
               {true, true, Part::kHost, true, "all that runs there"}};
   for (const auto& row : rows) {
     SCOPED_TRACE(row.evidence);
-    Requests requests(4);
+    RequestsAmong requests(4);
     requests.Slow(3, [&row](const RequestClass& which) {
       return AskedOf(which, "h2") || (row.asking && AskedBy(which, "h2")) ||
              (row.own && OwnOf(which, "h2"));
@@ -126,7 +126,7 @@ TEST(OwnTimes, BothWaysAreSurerThanOneIfTheyAreAlike) {
                       {0.1, 0.1, 0.5, false}};
   for (const Row& row : rows) {
     SCOPED_TRACE(&row - rows);
-    Requests requests(4);
+    RequestsAmong requests(4);
     size_t number = 0;
     for (const RequestCell& cell : requests.cells) {
       const bool is_asked = AskedOf(cell.which, "h2"), is_asking = AskedBy(cell.which, "h2");
@@ -150,7 +150,7 @@ TEST(OwnTimes, SaysWhichSideOfALinkIsSlow) {
   } rows[] = {{true, false, "(in-cast)"}, {false, true, "what it sends is slow"}, {true, true, ""}};
   for (const auto& row : rows) {
     SCOPED_TRACE(row.side);
-    Requests requests(4);
+    RequestsAmong requests(4);
     requests.Slow(4, [&row](const RequestClass& which) {
       const bool is_write = which.name == "node.write";
       if (!is_write && which.name != "node.read") return false;
@@ -170,7 +170,7 @@ TEST(OwnTimes, SaysWhichSideOfALinkIsSlow) {
 // Two hosts have no others to be beside; of three there is one pair.
 TEST(OwnTimes, WantOtherHosts) {
   for (const size_t hosts : {2, 3, 4}) {
-    Requests requests(hosts);
+    RequestsAmong requests(hosts);
     requests.Slow(
         3, [](const RequestClass& which) { return AskedOf(which, "h2") || AskedBy(which, "h2"); });
     EXPECT_EQ(requests.Find().has_value(), hosts > 2) << hosts;
@@ -179,7 +179,7 @@ TEST(OwnTimes, WantOtherHosts) {
 
 // A link that is not told from all else there gives way to a host that explains half.
 TEST(OwnTimes, AHostStandsBeforeALinkThatIsNotTold) {
-  Requests requests(4);
+  RequestsAmong requests(4);
   requests.Slow(
       3, [](const RequestClass& which) { return AskedOf(which, "h2") || AskedBy(which, "h2"); });
   for (SeenRun& run : requests.runs)
@@ -196,7 +196,7 @@ TEST(OwnTimes, AHostStandsBeforeALinkThatIsNotTold) {
 
 TEST(OwnTimes, OwnWorkMustBeWaitedForAndExplain) {
   const auto slow = [](bool is_waited_for, double explained) {
-    Requests requests(4);
+    RequestsAmong requests(4);
     requests.Slow(6, [is_waited_for](const RequestClass& which) {
       return which.component == "manager" || (is_waited_for && which.name == "manager.open");
     });
@@ -215,7 +215,7 @@ TEST(OwnTimes, OwnWorkMustBeWaitedForAndExplain) {
 // A few requests suffice; what its own host's mount does there is not asked.
 TEST(OwnTimes, ANodeFarSlowerThanItsHostIsNamed) {
   const auto slow = [](double times, double host_factor) {
-    Requests requests(4);
+    RequestsAmong requests(4);
     requests.Slow(times, [](const RequestClass& which) { return OwnOf(which, "h2"); });
     for (RequestCell& cell : requests.cells) {
       if (cell.which.name != "node.write" || !AskedOf(cell.which, "h2")) continue;
@@ -248,7 +248,7 @@ TEST(OwnTimes, ConnectionsThatDoNotLastTell) {
                       {.waited = 1}};       // Nobody has waited.
   for (const Row& row : rows) {
     SCOPED_TRACE(&row - rows);
-    Requests requests(4);
+    RequestsAmong requests(4);
     // Somewhat longer for h2 and by h2: what is longer beside others tells nothing.
     requests.Slow(row.waited, [](const RequestClass& which) {
       return which.component == "mount" && which.name.starts_with("node.");
@@ -301,7 +301,7 @@ TEST(OwnTimes, LinkThatLosesPackets) {
                       {.waited = 1}};  // Nobody has waited.
   for (const Row& row : rows) {
     SCOPED_TRACE(&row - rows);
-    Requests requests(row.hosts);
+    RequestsAmong requests(row.hosts);
     const auto is_with_h2 = [](const RequestClass& which) {
       return AskedOf(which, "h2") || AskedBy(which, "h2");
     };
@@ -320,7 +320,7 @@ TEST(OwnTimes, LinkThatLosesPackets) {
           // What a mount asks of its own host's node is no share of anything.
           if (host == peer)
             requests.runs[run].requests[{"mount", "node.open_local", host, peer}] = {
-                kCount * 9, kMean_s, kMean_s, kMean_s};
+                kCount * 9, kEach_s, kEach_s, kEach_s};
           const RequestClass which = {"mount", "node.resent", host, peer};
           const uint64_t count = run < row.runs && is_with_h2(which) ? row.with_h2 : row.others;
           if (host != peer)
@@ -344,7 +344,7 @@ TEST(OwnTimes, LinkThatLosesPackets) {
 // Requests that wait many at once are late many at once: tasks are not as late as all together.
 TEST(OwnTimes, OwnWorkIsDividedByHowManyWaitAtOnce) {
   const auto found = [](double moving_s) {
-    Requests requests(4);
+    RequestsAmong requests(4);
     requests.Slow(1.9, [](const RequestClass& which) {
       return OwnOf(which, "h2") || (which.name == "node.write" && AskedOf(which, "h2"));
     });
@@ -359,10 +359,10 @@ TEST(OwnTimes, OwnWorkIsDividedByHowManyWaitAtOnce) {
 }
 
 TEST(OwnTimes, HostsAreAsOthersOnlyIfThatIsSure) {
-  const auto as_others = [](const Requests& requests) {
+  const auto as_others = [](const RequestsAmong& requests) {
     return HostsAsOthers({requests.cells, requests.runs, requests.asked_runs});
   };
-  Requests requests(4);
+  RequestsAmong requests(4);
   EXPECT_EQ(as_others(requests), (std::set<std::string>{"h1", "h2", "h3", "h4"}));
   for (SeenRun& run : requests.runs) {  // What h3 asks is longer by half, and what is asked of it
     double sign = 1;                    // half as long again or shorter: on the whole as others'.
@@ -374,7 +374,7 @@ TEST(OwnTimes, HostsAreAsOthersOnlyIfThatIsSure) {
   const auto some = as_others(requests);
   EXPECT_FALSE(some.contains("h2"));
   EXPECT_FALSE(some.contains("h3"));
-  EXPECT_TRUE(as_others(Requests(2)).empty());
+  EXPECT_TRUE(as_others(RequestsAmong(2)).empty());
 }
 
 TEST(PutLast, KeepsWhatIsNoSuspectBehind) {

@@ -19,7 +19,7 @@ constexpr double kPredictedColdShareMax = 0.25;
 // too. The kernel reads ahead, and drops pages that it reads again: on clusters a tenth or more.
 constexpr double kAllMax = 1.5;
 // Share of what tasks took longer.
-constexpr double kShareMin = 0.25;
+constexpr double kMovingAgainShareMin = 0.25;
 
 // Bytes on other nodes of what tasks read on a host, for the first time there and again, and what
 // its mount moved from other nodes; of so many runs.
@@ -92,7 +92,7 @@ std::optional<OwnTime> FindColdPages(const ColdPagesQuestion& question) {
   const double moving_s = reading.more() * (reading.again_of_stage / reading.again) /
                           static_cast<double>(question.link_bytes_per_second);
   if (of_host == question.tasks.end() ||
-      std::min(moving_s, of_host->second.more_s) < kShareMin * more_s)
+      std::min(moving_s, of_host->second.more_s) < kMovingAgainShareMin * more_s)
     return std::nullopt;
   for (const SeenRun& draw : question.draws)
     AddReading(question.workflow, question.stage, draw, predicted);

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "predictor/compare/compare_fixture.h"
 #include "predictor/compare/comparison.h"
-#include "predictor/run/prediction_fixture.h"
 
 namespace mosa::predict {
 namespace {
@@ -19,7 +19,6 @@ constexpr const char* kColdAtH2 = "hosts=4,slots=1,manager=apart,system=dss,h2.c
 constexpr const char* kSlowLinkOfH2 = "hosts=4,slots=1,manager=apart,system=dss,h2.link=30M";
 constexpr const char* kColdAndSlow =
     "hosts=4,slots=1,manager=apart,system=dss,h2.cache=0,h2.link=30M";
-const std::vector<std::string> kHosts = {"h1", "h2", "h3", "h4"};
 
 // Each host reads the base several times.
 Workflow Shared() {
@@ -34,7 +33,7 @@ Workflow Shared() {
   return maker.Build();
 }
 
-SeenRun Simulated(const Workflow& workflow, const std::string& deployment, uint64_t seed) {
+SeenRun SimulatedFromBase(const Workflow& workflow, const std::string& deployment, uint64_t seed) {
   Platform platform = BusyPlatform();
   platform.network.spread = 0.03;
   auto configuration = ParseConfiguration(deployment);
@@ -54,9 +53,9 @@ class ReadAgainTest : public testing::Test {
                          void (*change)(SeenRun&) = nullptr) const {
     std::vector<SeenRun> draws, runs;
     for (uint64_t seed = 1; seed <= 20; ++seed)
-      draws.push_back(Simulated(workflow_, predicted, seed));
+      draws.push_back(SimulatedFromBase(workflow_, predicted, seed));
     for (uint64_t seed = 101; seed <= 103; ++seed) {
-      runs.push_back(Simulated(workflow_, measured, seed));
+      runs.push_back(SimulatedFromBase(workflow_, measured, seed));
       if (change != nullptr) change(runs.back());
     }
     return Compare(workflow_, draws, runs, {.slots = 1, .link_bytes_per_second = 100'000'000});

@@ -13,15 +13,15 @@ const RequestClass kOthers = {"storage", "write.object", "h2", ""};
 constexpr double kMean_s = 0.02;
 constexpr double kSeconds = 20;
 
-SeenRequests Requests(double mean_s, uint64_t count = 100) {
+SeenRequests RequestsOf(double mean_s, uint64_t count = 100) {
   return {count, mean_s * static_cast<double>(count), mean_s, mean_s, std::nullopt};
 }
 
-std::vector<SeenRun> Draws() {
+std::vector<SeenRun> SteadyDraws() {
   std::vector<SeenRun> draws(20);
   for (size_t k = 0; k < draws.size(); ++k)
     for (const RequestClass& which : {kWrites, kOthers})
-      draws[k].requests[which] = Requests(kMean_s * (1 + 0.01 * std::sin(k)));
+      draws[k].requests[which] = RequestsOf(kMean_s * (1 + 0.01 * std::sin(k)));
   return draws;
 }
 
@@ -29,13 +29,13 @@ SeenRun Seen(size_t number, double times, uint64_t count = 100) {
   SeenRun run;
   run.name = fmt::format("i{}", number);
   const double wave = 1 + 0.03 * std::sin(static_cast<double>(number));
-  run.requests[kWrites] = Requests(kMean_s * times * wave, count);
-  run.requests[kOthers] = Requests(kMean_s * wave, count);
+  run.requests[kWrites] = RequestsOf(kMean_s * times * wave, count);
+  run.requests[kOthers] = RequestsOf(kMean_s * wave, count);
   return run;
 }
 
 TEST(Refreshed, TellsADriftOnceAndJudgesByIt) {
-  Refreshed refreshed(Draws());
+  Refreshed refreshed(SteadyDraws());
   const auto predicted = [&refreshed](double of_h1, double of_h2) {
     RequestTimes seen;
     seen[kWrites].count = static_cast<uint64_t>(of_h1);
@@ -72,7 +72,7 @@ TEST(Refreshed, TellsADriftOnceAndJudgesByIt) {
 }
 
 TEST(Refreshed, TellsItOnceMoreWhenItHasGoneAnotherQuarter) {
-  Refreshed refreshed(Draws());
+  Refreshed refreshed(SteadyDraws());
   std::vector<double> told;
   for (size_t number = 1; number <= 90; ++number)
     for (const Drift& drift : refreshed.Add(Seen(number, number <= 30   ? 1.5
@@ -86,7 +86,7 @@ TEST(Refreshed, TellsItOnceMoreWhenItHasGoneAnotherQuarter) {
 }
 
 TEST(Refreshed, AClassThatRestedBeginsAnew) {
-  Refreshed refreshed(Draws());
+  Refreshed refreshed(SteadyDraws());
   size_t number = 0;
   for (; number < 20; ++number) refreshed.Add(Seen(number, 2), kSeconds);
   EXPECT_EQ(refreshed.drifting().size(), 1U);
@@ -97,10 +97,10 @@ TEST(Refreshed, AClassThatRestedBeginsAnew) {
 
 // A draw whose times are off by a factor has it still.
 TEST(Refreshed, KeepsTheFactorOfADraw) {
-  std::vector<SeenRun> draws = Draws();
+  std::vector<SeenRun> draws = SteadyDraws();
   for (SeenRun& draw : draws) {
     draw.factor = 1.25;
-    for (auto& [which, seen] : draw.requests) seen = Requests(MeanOf(seen) / draw.factor);
+    for (auto& [which, seen] : draw.requests) seen = RequestsOf(MeanOf(seen) / draw.factor);
   }
   Refreshed refreshed(draws);
   for (size_t number = 1; number <= 20; ++number) refreshed.Add(Seen(number, 2), kSeconds);
@@ -108,7 +108,7 @@ TEST(Refreshed, KeepsTheFactorOfADraw) {
 }
 
 TEST(Refreshed, WhatIsJudgedDoesNotExcuseItself) {
-  Refreshed refreshed(Draws());
+  Refreshed refreshed(SteadyDraws());
   for (size_t number = 1; number <= 20; ++number) refreshed.Add(Seen(number, 1), kSeconds);
   for (size_t number = 21; number <= 23; ++number)
     EXPECT_TRUE(refreshed.Add(Seen(number, 3), kSeconds).empty());
@@ -128,7 +128,7 @@ TEST(Refreshed, TellsNeitherWhatIsSmallNorWhatIsUnsure) {
                       {"twice", 2, 2, 100, 1}};
   for (const Row& row : rows) {
     SCOPED_TRACE(row.name);
-    Refreshed refreshed(Draws());
+    Refreshed refreshed(SteadyDraws());
     size_t drifts = 0;
     for (size_t number = 1; number <= 40; ++number)
       drifts +=
@@ -140,7 +140,7 @@ TEST(Refreshed, TellsNeitherWhatIsSmallNorWhatIsUnsure) {
 }
 
 TEST(Refreshed, WhatComesBackAndGoesAgainIsToldAgain) {
-  Refreshed refreshed(Draws());
+  Refreshed refreshed(SteadyDraws());
   size_t drifts = 0;
   for (size_t number = 0; number < 160; ++number)
     drifts += refreshed.Add(Seen(number, number / 40 % 2 == 0 ? 1 : 2), kSeconds).size();

@@ -9,16 +9,15 @@
 #include <string>
 #include <vector>
 
+#include "predictor/compare/compare_fixture.h"
 #include "predictor/compare/comparison.h"
 #include "predictor/compare/sentence.h"
 #include "predictor/model/cost.h"
-#include "predictor/run/prediction_fixture.h"
 
 namespace mosa::predict {
 namespace {
 
-constexpr const char* kDeployment = "hosts=4,slots=1,manager=apart,system=dss";
-const std::vector<std::string> kHosts = {"one", "two", "three", "four"};
+const std::vector<std::string> kNamedHosts = {"one", "two", "three", "four"};
 
 // 31 tasks that compute and move bytes by turns.
 Workflow Stages() {
@@ -36,28 +35,22 @@ Workflow Stages() {
   return maker.Build();
 }
 
-SeenRun Seen(const Workflow& workflow, const Platform& platform, const std::string& deployment,
-             uint64_t placement_seed) {
+SeenRun SeenWithResidence(const Workflow& workflow, const Platform& platform,
+                          const std::string& deployment, uint64_t placement_seed) {
   auto configuration = ParseConfiguration(deployment);
   EXPECT_TRUE(configuration.ok()) << configuration.status();
   configuration->seed = placement_seed;
   const auto prediction =
       Predict(workflow, platform, *configuration, {.with_layouts = true, .with_residence = true});
   EXPECT_TRUE(prediction.ok()) << prediction.status();
-  return SeenOf(workflow, *prediction, platform, *configuration, kHosts);
-}
-
-Platform Known() {
-  Platform platform = BusyPlatform();
-  platform.network.spread = 0.03;
-  platform.model.spread = 0.05;
-  return platform;
+  return SeenOf(workflow, *prediction, platform, *configuration, kNamedHosts);
 }
 
 // As a cluster whose figures are `seed`'s draw would have it; `repeat` counts its runs.
 SeenRun DrawnRun(const Workflow& workflow, uint64_t seed, const std::string& more = "",
                  uint64_t repeat = 0) {
-  SeenRun run = Seen(workflow, Perturbed(Known(), seed), kDeployment + more, seed + 1000 * repeat);
+  SeenRun run = SeenWithResidence(workflow, Perturbed(Known(), seed), kDeployment + more,
+                                  seed + 1000 * repeat);
   run.factor = ModelFactor(Known(), seed);
   run.name = fmt::format("run-{}", repeat + 1);
   return run;
@@ -70,7 +63,7 @@ std::vector<RequestCell> Off(const Comparison& comparison) {
   return off;
 }
 
-std::string Said(const Comparison& comparison) {
+std::string SaidOfRequests(const Comparison& comparison) {
   std::string said;
   for (const RequestCell& cell : Off(comparison))
     said += cell.sentence + " Open first: " + cell.open_first + "\n";
@@ -122,7 +115,7 @@ TEST_F(RequestCellsTest, AClusterThatIsAsPredictedRaisesNoAlarm) {
     ASSERT_FALSE(comparison.requests.empty());
     if (Off(comparison).empty()) continue;
     ++alarms;
-    said += Said(comparison);
+    said += SaidOfRequests(comparison);
   }
   EXPECT_LE(alarms, 1U) << said;
 }
@@ -130,7 +123,7 @@ TEST_F(RequestCellsTest, AClusterThatIsAsPredictedRaisesNoAlarm) {
 TEST_F(RequestCellsTest, ASlowLinkShowsInWhatCrossesItAndIsBlamed) {
   const Comparison comparison = CompareWith(Runs(77, ",h2.link=12M"));
   const std::vector<RequestCell> off = Off(comparison);
-  ASSERT_FALSE(off.empty()) << Said(comparison);
+  ASSERT_FALSE(off.empty()) << SaidOfRequests(comparison);
   for (const RequestCell& cell : off) {
     EXPECT_TRUE(cell.which.host == "two" || cell.which.peer == "two") << cell.sentence;
     EXPECT_GT(cell.measured.mean_s, 2 * cell.predicted.mean_s) << cell.sentence;
@@ -139,12 +132,13 @@ TEST_F(RequestCellsTest, ASlowLinkShowsInWhatCrossesItAndIsBlamed) {
   const bool at_mount = std::any_of(off.begin(), off.end(), [](const RequestCell& cell) {
     return cell.which.component == "mount" && cell.which.name.starts_with("node.");
   });
-  EXPECT_TRUE(at_mount) << Said(comparison);
+  EXPECT_TRUE(at_mount) << SaidOfRequests(comparison);
   EXPECT_NE(off.front().sentence.find("predicted"), std::string::npos);
   EXPECT_NE(off.front().open_first.find("two: 'ip -s link'"), std::string::npos)
-      << Said(comparison);
+      << SaidOfRequests(comparison);
   ASSERT_FALSE(comparison.blamed.empty());
-  EXPECT_EQ(comparison.blamed.front().suspect, (Suspect{Part::kLink, "two"})) << Said(comparison);
+  EXPECT_EQ(comparison.blamed.front().suspect, (Suspect{Part::kLink, "two"}))
+      << SaidOfRequests(comparison);
 }
 
 // One task of 31 reads most and computes most.
@@ -175,7 +169,7 @@ TEST(RequestEvidenceTest, TellsASlowLinkFromSlowComputing) {
   const CompareOptions options = {.slots = 1, .link_bytes_per_second = 100'000'000};
   const Comparison with = Compare(workflow, draws, runs, options);
   ASSERT_FALSE(with.blamed.empty());
-  EXPECT_EQ(with.blamed.front().suspect, (Suspect{Part::kLink, "two"})) << Said(with);
+  EXPECT_EQ(with.blamed.front().suspect, (Suspect{Part::kLink, "two"})) << SaidOfRequests(with);
   EXPECT_TRUE(Explains(with.blamed));
   for (SeenRun& run : runs) run.requests.clear();
   const Comparison without = Compare(workflow, draws, runs, options);
@@ -184,7 +178,7 @@ TEST(RequestEvidenceTest, TellsASlowLinkFromSlowComputing) {
       std::find_if(without.blamed.begin(), without.blamed.end(),
                    [](const Blame& blame) { return blame.suspect.part == Part::kComputing; });
   ASSERT_NE(computing, without.blamed.end());
-  EXPECT_GT(computing->weight(), without.blamed.front().weight() - 0.05) << Said(without);
+  EXPECT_GT(computing->weight(), without.blamed.front().weight() - 0.05) << SaidOfRequests(without);
 }
 
 TEST_F(RequestCellsTest, OnlyWhatIsComparableIsJudged) {
@@ -198,7 +192,7 @@ TEST_F(RequestCellsTest, OnlyWhatIsComparableIsJudged) {
     run.requests[{"mount", "node.append", "one", "two"}] = {1000, 5000, 5, 9};
   }
   const Comparison comparison = CompareWith(runs);
-  EXPECT_TRUE(Off(comparison).empty()) << Said(comparison);
+  EXPECT_TRUE(Off(comparison).empty()) << SaidOfRequests(comparison);
   size_t met = 0;
   for (const RequestCell& cell : comparison.requests) {
     if (cell.which.name == "fuse.read" && cell.which.host == "one") {
@@ -282,7 +276,7 @@ const Anomaly* HostAnomaly(const Comparison& comparison, const std::string& host
 // What tasks are off by is told by tasks; requests that are off by another thing do not change it.
 TEST_F(RequestCellsTest, AnotherSlowLinkTakesNoBlame) {
   const auto twice_on_three = [](const SeenTask& task) {
-    return kHosts[task.host.value] == "three" ? 2.0 : 1.0;
+    return kNamedHosts[task.host.value] == "three" ? 2.0 : 1.0;
   };
   for (const bool is_linked : {true, false}) {
     SCOPED_TRACE(is_linked ? "the link is slow for tasks, too" : "requests alone");
@@ -294,12 +288,12 @@ TEST_F(RequestCellsTest, AnotherSlowLinkTakesNoBlame) {
     const Comparison comparison = CompareWith(runs);
     ASSERT_FALSE(Off(comparison).empty());
     const Anomaly* anomaly = HostAnomaly(comparison, "three");
-    ASSERT_NE(anomaly, nullptr) << Said(comparison);
-    EXPECT_EQ(anomaly->open_first.find("three: "), 0U) << Said(comparison);
+    ASSERT_NE(anomaly, nullptr) << SaidOfRequests(comparison);
+    EXPECT_EQ(anomaly->open_first.find("three: "), 0U) << SaidOfRequests(comparison);
     if (is_linked) continue;  // By which of its parts is not told of two faults at once.
-    EXPECT_EQ(anomaly->cause.find("Host three explains"), 0U) << Said(comparison);
+    EXPECT_EQ(anomaly->cause.find("Host three explains"), 0U) << SaidOfRequests(comparison);
     EXPECT_EQ(comparison.blamed.front().suspect, (Suspect{Part::kHost, "three"}))
-        << Said(comparison);
+        << SaidOfRequests(comparison);
     for (const Anomaly& each : comparison.anomalies)
       EXPECT_EQ(each.cause.find("The link of two"), std::string::npos) << each.sentence;
   }
@@ -314,7 +308,7 @@ TEST_F(RequestCellsTest, SlowRequestsExplainNothingThatIsFaster) {
   ASSERT_FALSE(Off(with).empty());
   ASSERT_EQ(with.blamed.size(), without.blamed.size());
   for (size_t i = 0; i < with.blamed.size(); ++i) {
-    EXPECT_EQ(with.blamed[i].suspect, without.blamed[i].suspect) << Said(with);
+    EXPECT_EQ(with.blamed[i].suspect, without.blamed[i].suspect) << SaidOfRequests(with);
     EXPECT_FALSE(with.blamed[i].of_requests.has_value());
   }
 }
@@ -345,12 +339,13 @@ TEST_F(RequestCellsTest, OfStripedFilesRequestsTellWhichNodeIsSlow) {
   }
   const Comparison with = CompareWith(runs);
   ASSERT_FALSE(with.blamed.empty());
-  EXPECT_EQ(with.blamed.front().suspect, (Suspect{Part::kNode, "three"})) << Said(with);
+  EXPECT_EQ(with.blamed.front().suspect, (Suspect{Part::kNode, "three"})) << SaidOfRequests(with);
   EXPECT_TRUE(Explains(with.blamed));
   for (SeenRun& run : runs) run.requests.clear();
   const Comparison without = CompareWith(runs);
   ASSERT_GT(without.blamed.size(), 1U);
-  EXPECT_LT(without.blamed.front().explained - without.blamed[1].explained, 0.1) << Said(without);
+  EXPECT_LT(without.blamed.front().explained - without.blamed[1].explained, 0.1)
+      << SaidOfRequests(without);
 }
 
 // As if its RAM disk swapped: writers there wait, and the node knows that itself.
@@ -435,11 +430,11 @@ TEST_F(RequestCellsTest, AHostIsToldByWhatOthersAskOfIt) {
     EXPECT_TRUE(CompareWith(runs).anomalies.empty());
     for (SeenRun& run : runs)
       run = Stretched(*workflow_, run, [both_ways](const SeenTask& task) {
-        return both_ways && kHosts[task.host.value] == "three" ? 2.2 : 1.6;
+        return both_ways && kNamedHosts[task.host.value] == "three" ? 2.2 : 1.6;
       });
     const Comparison comparison = CompareWith(runs);
     ASSERT_FALSE(comparison.blamed.empty());
-    EXPECT_EQ(comparison.blamed.front().suspect, expected) << Said(comparison);
+    EXPECT_EQ(comparison.blamed.front().suspect, expected) << SaidOfRequests(comparison);
     EXPECT_FALSE(comparison.blamed.front().evidence.empty());
   }
 }
@@ -455,14 +450,14 @@ TEST_F(RequestCellsTest, ASlowLinkIsToldOnABusyMachineToo) {
         if (which.component == "mount" && which.name.starts_with("node."))
           seen.seconds *= is_linked && (which.peer == "three" || which.host == "three") ? 2.5 : 1.2;
       run = Stretched(*workflow_, run, [is_linked](const SeenTask& task) {
-        return is_linked && kHosts[task.host.value] == "three" ? 1.9 : 1.6;
+        return is_linked && kNamedHosts[task.host.value] == "three" ? 1.9 : 1.6;
       });
-      run.machines = {{kHosts, 0.5, std::nullopt}};
+      run.machines = {{kNamedHosts, 0.5, std::nullopt}};
     }
     const Comparison comparison = CompareWith(runs);
     EXPECT_FALSE(comparison.machine_busy.empty());
     if (!is_linked) {
-      EXPECT_TRUE(comparison.anomalies.empty()) << Said(comparison);
+      EXPECT_TRUE(comparison.anomalies.empty()) << SaidOfRequests(comparison);
       continue;
     }
     ASSERT_FALSE(comparison.anomalies.empty());
@@ -489,13 +484,15 @@ TEST_F(RequestCellsTest, AHostThatAsksNothingIsItsNodeOrItsLink) {
       if (which.component == "mount" && which.name.starts_with("node.") && which.peer == "three")
         seen.seconds *= 3;
     run = Stretched(*workflow_, run, [](const SeenTask& task) {
-      return kHosts[task.host.value] == "three" ? 1.0 : 1.6;
+      return kNamedHosts[task.host.value] == "three" ? 1.0 : 1.6;
     });
   }
   const Comparison comparison = CompareWith(runs);
   ASSERT_GE(comparison.blamed.size(), 2U);
-  EXPECT_EQ(comparison.blamed[0].suspect, (Suspect{Part::kNode, "three"})) << Said(comparison);
-  EXPECT_EQ(comparison.blamed[1].suspect, (Suspect{Part::kLink, "three"})) << Said(comparison);
+  EXPECT_EQ(comparison.blamed[0].suspect, (Suspect{Part::kNode, "three"}))
+      << SaidOfRequests(comparison);
+  EXPECT_EQ(comparison.blamed[1].suspect, (Suspect{Part::kLink, "three"}))
+      << SaidOfRequests(comparison);
   for (size_t i = 0; i < 2; ++i) {
     const std::string& evidence = comparison.blamed[i].evidence;
     EXPECT_NE(evidence.find("its node or its link"), std::string::npos) << evidence;

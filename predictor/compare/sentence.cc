@@ -40,7 +40,6 @@ std::string Took(const Anomaly& anomaly, const CellName& cell) {
 
 // By how much the suspect is off.
 std::string HowMuch(const Blame& blame, const AnomalyFacts& facts) {
-  constexpr double kMiB = 1 << 20;
   switch (blame.suspect.part) {
     case Part::kHost:
     case Part::kProcessor:
@@ -61,7 +60,7 @@ std::string HowMuch(const Blame& blame, const AnomalyFacts& facts) {
     default:
       break;
   }
-  return fmt::format("{:+.1f} ms for each MiB", blame.factor * kMiB * 1e3);
+  return fmt::format("{:+.1f} ms for each MiB", blame.factor * static_cast<double>(kMiB) * 1e3);
 }
 
 std::string Capital(std::string text) {

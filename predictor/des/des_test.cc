@@ -63,7 +63,7 @@ std::vector<int64_t> SharedEnds(uint32_t servers, const std::vector<Arrival>& ar
   return CreditedEnds(servers, arrivals, Duration());
 }
 
-struct Row {
+struct FifoRow {
   const char* what;
   uint32_t servers;
   std::vector<Arrival> arrivals;
@@ -71,7 +71,7 @@ struct Row {
 };
 
 TEST(FifoServer, ServesInTheOrderOfArrival) {
-  const Row rows[] = {
+  const FifoRow rows[] = {
       {"alone", 1, {{5, 10}}, {15}},
       {"the second waits", 1, {{0, 10}, {3, 5}}, {10, 15}},
       {"a tie goes by sequence", 1, {{0, 10}, {0, 1}}, {10, 11}},
@@ -79,11 +79,12 @@ TEST(FifoServer, ServesInTheOrderOfArrival) {
       {"two at once, the third behind the first to end", 2, {{0, 10}, {0, 4}, {1, 6}}, {10, 4, 10}},
       {"nothing to do takes its turn", 1, {{0, 10}, {2, 0}}, {10, 10}},
   };
-  for (const Row& row : rows) EXPECT_EQ(FifoEnds(row.servers, row.arrivals), row.ends) << row.what;
+  for (const FifoRow& row : rows)
+    EXPECT_EQ(FifoEnds(row.servers, row.arrivals), row.ends) << row.what;
 }
 
 TEST(SharedServer, ServesAllAtOnce) {
-  const Row rows[] = {
+  const FifoRow rows[] = {
       {"alone", 1, {{5, 10}}, {15}},
       {"two equal ones take twice as long", 1, {{0, 100}, {0, 100}}, {200, 200}},
       {"the short one ends first", 1, {{0, 100}, {0, 50}}, {150, 100}},
@@ -94,14 +95,14 @@ TEST(SharedServer, ServesAllAtOnce) {
       {"idle in between", 1, {{0, 10}, {50, 10}}, {10, 60}},
       {"no work takes no time", 1, {{0, 10}, {2, 0}}, {10, 2}},
   };
-  for (const Row& row : rows)
+  for (const FifoRow& row : rows)
     EXPECT_EQ(SharedEnds(row.servers, row.arrivals), row.ends) << row.what;
 }
 
 Activity<void> Use(SharedServer& server, Duration work) { co_await server.Work(work); }
 
 TEST(SharedServer, DoesAtOnceWhatItHasCreditFor) {
-  const Row rows[] = {
+  const FifoRow rows[] = {
       {"full at the beginning", 1, {{0, 100}}, {70}},
       {"less than the credit takes no time", 1, {{5, 20}}, {5}},
       {"and leaves the rest to the next", 1, {{5, 20}, {5, 20}}, {5, 15}},
@@ -110,7 +111,7 @@ TEST(SharedServer, DoesAtOnceWhatItHasCreditFor) {
       {"to what it was", 1, {{0, 100}, {1000, 100}}, {70, 1070}},
       {"not while busy", 1, {{0, 100}, {69, 30}, {80, 30}}, {71, 120, 130}},
   };
-  for (const Row& row : rows)
+  for (const FifoRow& row : rows)
     EXPECT_EQ(CreditedEnds(row.servers, row.arrivals, Nanoseconds(30)), row.ends) << row.what;
   EventLoop loop;
   SharedServer server(loop, 1, Nanoseconds(30));

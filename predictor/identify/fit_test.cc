@@ -11,14 +11,14 @@ namespace mosa::predict {
 namespace {
 
 // Times of a call and of bytes, of which the model gives log(call + bytes * per_byte).
-struct Truth {
+struct TrueTimes {
   double call = 30'000;
   double per_byte = 0.5;
 };
 constexpr double kSizes[] = {1, 1000, 64e3, 256e3, 1e6, 4e6, 16e6};
 
 FitProblem MakeProblem(Rng& rng, double noise, size_t outliers) {
-  const Truth truth;
+  const TrueTimes truth;
   FitProblem problem;
   problem.model = [](const std::vector<double>& logs) -> Result<std::vector<double>> {
     std::vector<double> times;

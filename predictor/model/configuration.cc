@@ -16,7 +16,6 @@ namespace {
 
 constexpr uint64_t kChunkMax = uint64_t{1} << 30;
 constexpr uint32_t kSlotsMax = 4096;
-constexpr uint32_t kCoresMax = 4096;
 constexpr uint64_t kBytesMax = uint64_t{1} << 60;
 
 Status Wrong(std::string_view name, std::string_view value, std::string_view what) {

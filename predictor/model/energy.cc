@@ -16,9 +16,8 @@ namespace {
 
 constexpr int kPowerVersion = 1;
 constexpr double kWattsMax = 1e6;
-constexpr double kSpeedMin = 0.01;
-constexpr double kSpeedMax = 100;
-constexpr double kSpreadMax = 1;
+constexpr double kLevelSpeedMin = 0.01;
+constexpr double kLevelSpeedMax = 100;
 constexpr double kMegahertzMax = 1e5;
 constexpr size_t kLevelsMax = 100;
 
@@ -39,7 +38,7 @@ class LevelReader {
       if (frequency != level.frequency_mhz)
         fields_.Fault(map_.line, fmt::format("frequency_mhz is {}: a whole number", frequency));
     }
-    Take("speed", kSpeedMin, kSpeedMax, level.speed);
+    Take("speed", kLevelSpeedMin, kLevelSpeedMax, level.speed);
     Take("idle_w", 0, kWattsMax, level.idle_w);
     Take("application_w", 0, kWattsMax, level.application_w);
     Take("storage_w", 0, kWattsMax, level.storage_w);

@@ -74,7 +74,7 @@ TEST(PowerFile, HasALevelForEachFrequency) {
             "the power file has no level of 1800 MHz, there are 2300, 1200");
 }
 
-std::string With(const std::string& from, const std::string& to) {
+std::string PowerWith(const std::string& from, const std::string& to) {
   std::string text = kGood;
   const size_t at = text.find(from);
   EXPECT_NE(at, std::string::npos) << from;
@@ -88,19 +88,20 @@ TEST(PowerFile, SaysWhatIsWrongInOneSentence) {
   } rows[] = {
       {"", "line 1: there is nothing in the text"},
       {"{\"mosa_platform\": 1}", "it has no 'mosa_power'"},
-      {With("mosa_power: 1", "mosa_power: 2"), "line 1: the power file is of version '2'"},
-      {With("measured", "mesured"),
+      {PowerWith("mosa_power: 1", "mosa_power: 2"), "line 1: the power file is of version '2'"},
+      {PowerWith("measured", "mesured"),
        "a power file has an unknown key 'mesured': did you mean 'measured'?"},
-      {With("91.6", "-1"), "line 6: idle_w is '-1': it must be a number from 0 to"},
-      {With("91.6", "nan"), "idle_w is 'nan'"},
-      {With("speed: 0.52", "speed: 0"), "line 7: speed is '0'"},
-      {With("idle_w: 88, ", ""), "a level needs 'idle_w', a number"},
-      {With("idle_w: 88", "idle: 88"), "a level has an unknown key 'idle': known are"},
-      {With("mhz: 1200", "mhz: 2300"), "there are two levels of 2300 MHz"},
-      {With("mhz: 1200", "mhz: 1200.5"), "frequency_mhz is 1200.5: a whole number"},
-      {With("mhz: 1200", "mhz: 1e300"), "frequency_mhz is '1e300': it must be a number from 1 to"},
-      {With("mhz: 1200", "mhz: -1"), "frequency_mhz is '-1'"},
-      {With("mhz: 1200", "mhz: nan"), "frequency_mhz is 'nan'"},
+      {PowerWith("91.6", "-1"), "line 6: idle_w is '-1': it must be a number from 0 to"},
+      {PowerWith("91.6", "nan"), "idle_w is 'nan'"},
+      {PowerWith("speed: 0.52", "speed: 0"), "line 7: speed is '0'"},
+      {PowerWith("idle_w: 88, ", ""), "a level needs 'idle_w', a number"},
+      {PowerWith("idle_w: 88", "idle: 88"), "a level has an unknown key 'idle': known are"},
+      {PowerWith("mhz: 1200", "mhz: 2300"), "there are two levels of 2300 MHz"},
+      {PowerWith("mhz: 1200", "mhz: 1200.5"), "frequency_mhz is 1200.5: a whole number"},
+      {PowerWith("mhz: 1200", "mhz: 1e300"),
+       "frequency_mhz is '1e300': it must be a number from 1 to"},
+      {PowerWith("mhz: 1200", "mhz: -1"), "frequency_mhz is '-1'"},
+      {PowerWith("mhz: 1200", "mhz: nan"), "frequency_mhz is 'nan'"},
       {"mosa_power: 1\n", "a power file has 1 to 100 levels, not 0"},
   };
   for (const auto& row : rows) {

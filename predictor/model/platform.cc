@@ -17,9 +17,7 @@ namespace {
 // Longer than any service, and short enough that sums of them fit.
 constexpr double kNsMax = 1e13;
 constexpr double kNsPerByteMax = 1e6;
-constexpr double kSpreadMax = 1;
 constexpr uint64_t kWholeMax = uint64_t{1} << 60;
-constexpr uint32_t kCoresMax = 4096;
 
 std::string NameOf(const char* section, const char* field) {
   return *section == 0 ? std::string(field) : fmt::format("{}.{}", section, field);

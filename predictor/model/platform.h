@@ -21,6 +21,8 @@ inline constexpr uint64_t kLinkBytesPerSecondMin = 10'000;
 // Limits for a host's cores.
 inline constexpr double kSpeedMin = 0.001;
 inline constexpr double kSpeedMax = 1000;
+inline constexpr uint32_t kCoresMax = 4096;
+inline constexpr double kSpreadMax = 1;
 
 // The processor time of one call: `ns_per_call + bytes * ns_per_byte`.
 struct Cost {

@@ -31,7 +31,7 @@ TEST(PlatformFile, ReadsBackWhatItWrote) {
 }
 
 // Replaces the first `from` of the example's file.
-std::string With(const std::string& from, const std::string& to) {
+std::string PlatformWith(const std::string& from, const std::string& to) {
   std::string text = WritePlatform(Example());
   const size_t at = text.find(from);
   EXPECT_NE(at, std::string::npos) << from;
@@ -40,7 +40,7 @@ std::string With(const std::string& from, const std::string& to) {
 
 TEST(PlatformFile, LetsPeopleComment) {
   const auto read =
-      ReadPlatform(With("\"cores\": 8", "\"comment cores\": \"a guess\",\"cores\": 8"));
+      ReadPlatform(PlatformWith("\"cores\": 8", "\"comment cores\": \"a guess\",\"cores\": 8"));
   ASSERT_TRUE(read.ok()) << read.status();
   EXPECT_EQ(*read, Example());
 }
@@ -55,32 +55,38 @@ TEST(PlatformFile, SaysWhatIsWrongInOneSentence) {
       {"[1]", "a platform file is one JSON object"},
       {"{}", "it has no 'mosa_platform'"},
       {std::string(5000, '['), "not more than 1000"},
-      {With("\"mosa_platform\": 4", "\"mosa_platform\": 1"),
+      {PlatformWith("\"mosa_platform\": 4", "\"mosa_platform\": 1"),
        "is of version 1, this program reads version 4: make it again"},
-      {With("\"mosa_platform\": 4", "\"mosa_platform\": 5"), "is of version 5, this program reads"},
-      {With("\"cores\": 8", "\"cores\": \"8\""), "'host.cores' must be a whole number"},
-      {With("\"cores\": 8", "\"cores\": -8"), "'host.cores' must be a whole number"},
-      {With("\"cores\": 8", "\"cores\": 99999999999"), "'host.cores' must be a whole number"},
-      {With("\"cores\": 8", "\"cores\": 0"), "host.cores is 0: it must be above 0"},
-      {With("\"cores\": 8", "\"cors\": 8"), "'host.cores' is missing"},
-      {With("\"cores\": 8", "\"cors\": 8, \"cores\": 8"), "'host.cors' is no field"},
-      {With("\"host\": {", "\"more\": 1, \"host\": {"), "'more' is no field"},
-      {With("\"passthrough\": false", "\"passthrough\": 0"), "must be true or false"},
-      {With("9000.0", "-1"), "manager.open.ns_per_call is -1: it must be a number from 0"},
-      {With("9000.0", "1e300"), "manager.open.ns_per_call is 1e+300"},
-      {With("\"ns_per_call\": 9000.0,", ""), "'manager.open.ns_per_call' is missing"},
-      {With("\"ns_per_call\": 9000.0", "\"ns\": 1"), "'manager.open.ns' is no field of a cost"},
-      {With("\"speed\": 1.25", "\"speed\": 0"), "host.speed is 0: it must be from 0.001 to 1000"},
-      {With("\"speed\": 1.25", "\"speed\": 1e-12"), "host.speed is 1e-12: it must be from 0.001"},
-      {With("\"speed\": 1.25", "\"speed\": 1e999"), "is beyond all numbers, as 1e999"},
-      {With("\"spread\": 0.02", "\"spread\": 1.5"),
+      {PlatformWith("\"mosa_platform\": 4", "\"mosa_platform\": 5"),
+       "is of version 5, this program reads"},
+      {PlatformWith("\"cores\": 8", "\"cores\": \"8\""), "'host.cores' must be a whole number"},
+      {PlatformWith("\"cores\": 8", "\"cores\": -8"), "'host.cores' must be a whole number"},
+      {PlatformWith("\"cores\": 8", "\"cores\": 99999999999"),
+       "'host.cores' must be a whole number"},
+      {PlatformWith("\"cores\": 8", "\"cores\": 0"), "host.cores is 0: it must be above 0"},
+      {PlatformWith("\"cores\": 8", "\"cors\": 8"), "'host.cores' is missing"},
+      {PlatformWith("\"cores\": 8", "\"cors\": 8, \"cores\": 8"), "'host.cors' is no field"},
+      {PlatformWith("\"host\": {", "\"more\": 1, \"host\": {"), "'more' is no field"},
+      {PlatformWith("\"passthrough\": false", "\"passthrough\": 0"), "must be true or false"},
+      {PlatformWith("9000.0", "-1"), "manager.open.ns_per_call is -1: it must be a number from 0"},
+      {PlatformWith("9000.0", "1e300"), "manager.open.ns_per_call is 1e+300"},
+      {PlatformWith("\"ns_per_call\": 9000.0,", ""), "'manager.open.ns_per_call' is missing"},
+      {PlatformWith("\"ns_per_call\": 9000.0", "\"ns\": 1"),
+       "'manager.open.ns' is no field of a cost"},
+      {PlatformWith("\"speed\": 1.25", "\"speed\": 0"),
+       "host.speed is 0: it must be from 0.001 to 1000"},
+      {PlatformWith("\"speed\": 1.25", "\"speed\": 1e-12"),
+       "host.speed is 1e-12: it must be from 0.001"},
+      {PlatformWith("\"speed\": 1.25", "\"speed\": 1e999"), "is beyond all numbers, as 1e999"},
+      {PlatformWith("\"spread\": 0.02", "\"spread\": 1.5"),
        "network.spread is 1.5: it must be a number from"},
-      {With("\"spread\": 0.07", "\"spread\": 1.5"),
+      {PlatformWith("\"spread\": 0.07", "\"spread\": 1.5"),
        "model.spread is 1.5: it must be a number from"},
-      {With("\"spread\": 0.07", "\"spread\": -0.1"), "model.spread is -0.1: it must be a number"},
-      {With("\"spread\": 0.07", "\"spread\": \"7 %\""), "'model.spread' must be a number"},
-      {With("\"spread\": 0.07", ""), "'model.spread' is missing"},
-      {With("\"model\": {", "\"modell\": {"), "'model' is missing, or no object"},
+      {PlatformWith("\"spread\": 0.07", "\"spread\": -0.1"),
+       "model.spread is -0.1: it must be a number"},
+      {PlatformWith("\"spread\": 0.07", "\"spread\": \"7 %\""), "'model.spread' must be a number"},
+      {PlatformWith("\"spread\": 0.07", ""), "'model.spread' is missing"},
+      {PlatformWith("\"model\": {", "\"modell\": {"), "'model' is missing, or no object"},
   };
   for (const auto& row : rows) {
     const auto read = ReadPlatform(row.text);

@@ -5,11 +5,12 @@
 #include <algorithm>
 #include <vector>
 
+#include "common/base/units.h"
+
 namespace mosa::predict {
 namespace {
 
 constexpr uint64_t kKiB = 1024;
-constexpr uint64_t kMiB = 1024 * kKiB;
 
 // What is asked for while `part` is read by calls of at most `call_bytes`.
 std::vector<ByteRange> AskedFor(ByteRange part, uint64_t call_bytes) {

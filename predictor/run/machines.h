@@ -32,6 +32,11 @@
 
 namespace mosa::predict {
 
+// Any time will do; the manager's leases count from it.
+inline constexpr Time kSimulationBegin{1'700'000'000'000'000'000};
+// What asks a node for a piece takes on the wire, with headers.
+inline constexpr uint64_t kNodeRequestBytes = 148;
+
 struct LinkBytes {
   uint64_t sent = 0;              // To other hosts, payload of bulk data.
   uint64_t received = 0;          // From other hosts.

@@ -15,7 +15,7 @@ constexpr uint64_t kMebibyte = 1 << 20;
 
 // Links of 10 MB/s, on which each stream has 5 ms of itself before it and 50 ms are before a host
 // at which several meet.
-Platform Links() {
+Platform QueueingLinks() {
   Platform platform;
   platform.host.out_bytes_per_second = platform.host.in_bytes_per_second = 10'000'000;
   platform.network.latency_ns = 0;
@@ -33,7 +33,7 @@ TEST(Machines, CountWhatLinksCarryBesides) {
   Configuration configuration;
   configuration.hosts = 3;
   configuration.manager_apart = true;
-  const Platform platform = Links();
+  const Platform platform = QueueingLinks();
   Machines machines(loop, platform, configuration);
   machines.SendMessage(MachineIndex{0}, MachineIndex{1}, 1000);
   machines.SendMessage(MachineIndex{2}, MachineIndex{2}, 1000);  // Crosses no link.
@@ -62,7 +62,7 @@ TEST(Machines, AreHeardOfByWhatIsOnThem) {
     configuration.hosts = 2;
     configuration.storage_hosts = storage_hosts;
     configuration.manager_apart = true;
-    const Platform platform = Links();
+    const Platform platform = QueueingLinks();
     Machines machines(loop, platform, configuration);
     loop.At(Time{10'000'000'000}, [&] { loop.Stop(); });
     loop.Run();
@@ -83,7 +83,7 @@ TEST(Machines, AreHeardOfByWhatIsOnThem) {
 TEST(Machines, CountPartsOfTransfers) {
   des::EventLoop loop;
   const Configuration configuration;
-  const Platform platform = Links();
+  const Platform platform = QueueingLinks();
   Machines machines(loop, platform, configuration);
   des::Spawn(loop, Send(machines, 0, 1, kMebibyte));
   loop.At(Time{50'000'000}, [&] { loop.Stop(); });
@@ -95,7 +95,7 @@ TEST(Machines, CountPartsOfTransfers) {
 using Ways = std::vector<std::pair<uint32_t, uint32_t>>;
 
 // What a message from host 0 to host 1 waits `at_ms` after a MiB has left on each way.
-double WaitsMs(const Ways& ways, int64_t at_ms, const Platform& platform = Links()) {
+double WaitsMs(const Ways& ways, int64_t at_ms, const Platform& platform = QueueingLinks()) {
   des::EventLoop loop;
   Configuration configuration;
   Machines machines(loop, platform, configuration);
@@ -137,7 +137,7 @@ TEST(Machines, LetMessagesWaitNoLongerThanForWhatIsUnderWay) {
   EXPECT_NEAR(WaitsMs(meet, 100), 50, 0.01);
   EXPECT_NEAR(WaitsMs(meet, 200), 9.7, 0.1);
   EXPECT_NEAR(WaitsMs(meet, 300), 0, 0.01);
-  Platform deep = Links();
+  Platform deep = QueueingLinks();
   deep.network.in_queue_ns_max = deep.network.out_queue_ns_max = uint64_t{1} << 60;
   EXPECT_NEAR(WaitsMs(meet, 10, deep), 199.7, 0.1) << "and the largest figure does no harm";
 }
@@ -153,7 +153,7 @@ TEST(Machines, SendMessagesAsFastAsTheSlowerLinkIs) {
               {"h1.in=100000,h2.out=100000", 0.1}};
   for (const auto& row : rows) {
     des::EventLoop loop;
-    const Platform platform = Links();
+    const Platform platform = QueueingLinks();
     const auto configuration = ParseConfiguration(row.configuration);
     ASSERT_TRUE(configuration.ok()) << configuration.status();
     const Machines machines(loop, platform, *configuration);
@@ -170,7 +170,7 @@ TEST(Machines, LetBurstsThroughLinksThatWereIdle) {
   } rows[] = {{"both directions have their own", {{0, 1}}, 79.86},
               {"which two streams share", {{0, 1}, {0, 2}}, 184.72},
               {"as they do where they meet", {{0, 2}, {1, 2}}, 184.72}};
-  Platform bursting = Links();
+  Platform bursting = QueueingLinks();
   bursting.network.burst_bytes = 250'000;
   for (const auto& row : rows) {
     des::EventLoop loop;
@@ -195,7 +195,7 @@ TEST(Machines, WorkAtBothEndsOnBytesThatAreUnderWay) {
               {"inside a host of one core", 0, 0, 80, 80, 160},
               {"nobody works", 0, 1, 0, 0, 104.86}};
   for (const auto& row : rows) {
-    Platform platform = Links();
+    Platform platform = QueueingLinks();
     platform.shared_cores = row.shared_cores;
     platform.network.loopback_latency_ns = 0;
     des::EventLoop loop;
@@ -215,7 +215,7 @@ TEST(Machines, WorkAtBothEndsOnBytesThatAreUnderWay) {
 }
 
 TEST(Machines, StretchWorkByWhatGoesOnBesideIt) {
-  Platform platform = Links();
+  Platform platform = QueueingLinks();
   platform.shared_cores = 2;
   des::EventLoop loop;
   Machines machines(loop, platform, Configuration());
@@ -248,8 +248,8 @@ std::vector<double> EndsMs(const Platform& platform, uint64_t seed) {
 
 TEST(Machines, GiveStreamsTheUnevenSharesThatWereMeasured) {
   constexpr double kAllMs = 3 * 104.86;
-  for (const double even : EndsMs(Links(), 1)) EXPECT_NEAR(even, kAllMs, 0.01);
-  Platform uneven = Links();
+  for (const double even : EndsMs(QueueingLinks(), 1)) EXPECT_NEAR(even, kAllMs, 0.01);
+  Platform uneven = QueueingLinks();
   uneven.network.out_unevenness = 0.7;
   std::set<std::vector<double>> seen;
   double first = 0;

@@ -16,8 +16,6 @@
 namespace mosa::predict {
 namespace {
 
-// Any time will do; the manager's leases count from it.
-constexpr Time kBegin{1'700'000'000'000'000'000};
 // Clients have random ids; these are as good.
 constexpr uint64_t kFirstClient = 1000;
 
@@ -119,7 +117,7 @@ class Simulation {
   }
 
   const PredictOptions options_;
-  des::EventLoop loop_{kBegin};
+  des::EventLoop loop_{kSimulationBegin};
   const Workflow& workflow_;
   const bool stages_in_;
   std::vector<Prediction> before_;  // Runs before the last.
@@ -140,7 +138,7 @@ Duration UnionOf(std::vector<TaskSpan> spans) {
   std::sort(spans.begin(), spans.end(),
             [](const TaskSpan& a, const TaskSpan& b) { return a.begin < b.begin; });
   Duration sum;
-  Time until = kBegin;
+  Time until = kSimulationBegin;
   for (const TaskSpan& span : spans) {
     if (span.end > until) sum = sum + (span.end - std::max(until, span.begin));
     until = std::max(until, span.end);

@@ -7,11 +7,10 @@
 #include <string>
 #include <vector>
 
+#include "common/base/units.h"
 #include "predictor/run/prediction.h"
 
 namespace mosa::predict {
-
-inline constexpr uint64_t kMiB = uint64_t{1} << 20;
 
 // Only bytes cost: 1 ns to write one, half of that to read it where it is, 10 ns on a link.
 inline Platform PlainPlatform() {

@@ -14,7 +14,6 @@
 namespace mosa::predict {
 namespace {
 
-constexpr Time kBegin{1'700'000'000'000'000'000};
 constexpr ClientId kWriter{1000};
 // Nothing is to be refused for want of room.
 constexpr uint64_t kStoreBytes = uint64_t{1} << 50;
@@ -118,7 +117,7 @@ class Trial {
   const ReadShape shape_;
   const std::vector<uint64_t>& sizes_;
   const Platform platform_;
-  des::EventLoop loop_{kBegin};
+  des::EventLoop loop_{kSimulationBegin};
   Machines machines_;
   SimulatedManager manager_;
   std::optional<SimulatedClient> writer_;

@@ -17,11 +17,9 @@ namespace {
 
 // As of the SAI's reader and its block cache.
 constexpr uint64_t kWindowBytesPerNode = 8 << 20;
-constexpr uint64_t kFetchesAtOnce = 4;
+constexpr uint64_t kBlockFetchesAtOnce = 4;
 constexpr uint64_t kBlockBytesMax = 1 << 20;
 constexpr uint64_t kReadCacheBytesMax = uint64_t{48} << 20;
-// What asks for a piece.
-constexpr uint64_t kRequestBytes = 148;
 
 uint64_t LaneOf(const Layout& layout, uint64_t offset) {
   if (layout.chunk_bytes >= kBlockBytesMax) return layout.PositionAt(offset);
@@ -48,7 +46,7 @@ struct SimulatedClient::Reader {
   Reader(des::EventLoop& loop, FileId id, const DataAccess& a, bool all_here, uint64_t size)
       : file(id), layout(a.layout), is_here(all_here), size_bytes(size) {
     const uint32_t width = layout.segments.front().width;
-    const auto at_once = static_cast<uint32_t>(std::max<uint64_t>(1, kFetchesAtOnce / width));
+    const auto at_once = static_cast<uint32_t>(std::max<uint64_t>(1, kBlockFetchesAtOnce / width));
     // A short file does not come to all of its nodes.
     const uint64_t pieces = size / std::min(layout.chunk_bytes, kBlockBytesMax) + 1;
     lanes = std::vector(std::min<uint64_t>(width, pieces), des::Slots(loop, at_once));
@@ -405,7 +403,7 @@ des::Activity<void> SimulatedClient::FetchPiece(Reader& reader, const Piece& pie
   const uint64_t sent_bytes = WholeBlocks(reader.layout, piece.range, reader.size_bytes);
   const MachineIndex there = manager_.MachineOf(node);
   const Timed timed(machines_.residence(), Daemon::kMount, machine_, "node.read", there);
-  co_await loop_.Sleep(machines_.SendMessage(machine_, there, kRequestBytes));
+  co_await loop_.Sleep(machines_.SendMessage(machine_, there, kNodeRequestBytes));
   const Time came = loop_.now();
   co_await machines_.Work(there, platform_.node.read.Call());
   co_await machines_.Transfer(there, machine_, sent_bytes, platform_.node.read.OfBytes(sent_bytes),

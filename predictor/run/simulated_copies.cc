@@ -13,11 +13,10 @@ namespace {
 
 // As of node::CopyLimits.
 constexpr uint64_t kFetchBytes = 128 << 10;
-constexpr size_t kFetchesAtOnce = 4;
+constexpr size_t kCopyFetchesAtOnce = 4;
 // On the wire, with headers. A first question is on a connection of its own, and about as many
 // blocks as one may be about, however long the file is: a checksum and a state of each are the
 // answer.
-constexpr uint64_t kRequestBytes = 148;
 constexpr uint64_t kBlocksAsked = 1024;
 constexpr uint64_t kSumsBytes = kBlocksAsked * 5 + 180;
 constexpr uint64_t kNothingNewBytes = 100;
@@ -96,7 +95,7 @@ des::Activity<void> SimulatedCopies::Carry(Key key) {
 
 bool SimulatedCopies::BeginNext(Key key, Task& task) {
   const uint64_t limit = task.order.follow ? manager_.WrittenOf(key.first) : task.order.size_bytes;
-  if (task.asked_end >= limit || task.under_way.size() == kFetchesAtOnce) return false;
+  if (task.asked_end >= limit || task.under_way.size() == kCopyFetchesAtOnce) return false;
   const ByteRange rest{task.asked_end, limit};
   const Piece piece = FirstPiece(task.order.sources, rest, kFetchBytes);
   const NodeId source = piece.nodes.empty() ? kNoNode : piece.nodes.front();
@@ -138,7 +137,7 @@ des::Activity<void> SimulatedCopies::Fetch(Key key, NodeId source, ByteRange ran
   const MachineIndex from = manager_.MachineOf(source);
   const MachineIndex to = manager_.MachineOf(key.second);
   const Time asked = loop_.now();
-  co_await loop_.Sleep(machines_.SendMessage(to, from, kRequestBytes));
+  co_await loop_.Sleep(machines_.SendMessage(to, from, kNodeRequestBytes));
   const Time came = loop_.now();
   co_await machines_.Transfer(from, to, bytes, platform_.node.read.Of(bytes));
   machines_.residence().Add(Daemon::kStorage, from, "read", loop_.now() - came, to);
@@ -171,7 +170,7 @@ des::Activity<void> SimulatedCopies::Ask(Key key, uint64_t answer_bytes) {
   for (const NodeId source : tasks_.at(key).order.sources.Nodes()) {
     if (source == kNoNode || source == key.second) continue;
     const MachineIndex there = manager_.MachineOf(source);
-    const Duration asking = machines_.SendMessage(here, there, kRequestBytes);
+    const Duration asking = machines_.SendMessage(here, there, kNodeRequestBytes);
     longest = std::max(longest, asking + machines_.SendMessage(there, here, answer_bytes));
   }
   co_await loop_.Sleep(longest);
@@ -189,8 +188,8 @@ des::Activity<void> SimulatedCopies::Report(Key key) {
   if (task.full)
     report.failure = Failure{StatusCode::kResourceExhausted, ErrorReason::kNoSpace,
                              fmt::format("node {} is full", manager_.NameOf(key.second))};
-  co_await loop_.Sleep(
-      machines_.SendMessage(manager_.MachineOf(key.second), machines_.manager(), kRequestBytes));
+  co_await loop_.Sleep(machines_.SendMessage(manager_.MachineOf(key.second), machines_.manager(),
+                                             kNodeRequestBytes));
   manager_.ReportCopy(key.second, report);
 }
 

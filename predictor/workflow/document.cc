@@ -22,7 +22,7 @@ class Refusal : public std::runtime_error {
 };
 
 // Puts the tree together from either parser's events.
-class Builder {
+class DocumentBuilder {
  public:
   void Scalar(std::string text, int line) {
     Value value;
@@ -125,7 +125,7 @@ class LineIterator {
 class JsonEvents {
  public:
   using Json = nlohmann::json;
-  JsonEvents(Builder& builder, const int& line) : builder_(builder), line_(line) {}
+  JsonEvents(DocumentBuilder& builder, const int& line) : builder_(builder), line_(line) {}
 
   bool null() { return builder_.Null(line_), true; }
   bool boolean(bool value) { return builder_.Scalar(value ? "true" : "false", line_), true; }
@@ -146,13 +146,13 @@ class JsonEvents {
  private:
   bool Number(std::string text) { return builder_.Scalar(std::move(text), line_), true; }
 
-  Builder& builder_;
+  DocumentBuilder& builder_;
   const int& line_;
 };
 
 class YamlEvents final : public YAML::EventHandler {
  public:
-  explicit YamlEvents(Builder& builder) : builder_(builder) {}
+  explicit YamlEvents(DocumentBuilder& builder) : builder_(builder) {}
 
   void OnDocumentStart(const YAML::Mark&) override {}
   void OnDocumentEnd() override {}
@@ -189,22 +189,22 @@ class YamlEvents final : public YAML::EventHandler {
     if (builder_.WantsKey()) throw Refusal(mark.line + 1, "a key that is no word");
   }
 
-  Builder& builder_;
+  DocumentBuilder& builder_;
 };
 
-void ParseJson(std::string_view text, Builder& builder) {
+void ParseJson(std::string_view text, DocumentBuilder& builder) {
   int line = 1;
   JsonEvents events(builder, line);
   nlohmann::json::sax_parse(LineIterator(text.data(), &line),
                             LineIterator(text.data() + text.size(), &line), &events);
 }
 
-void ParseYaml(std::string_view text, Builder& builder) {
+void ParseYaml(std::string_view text, DocumentBuilder& builder) {
   std::istringstream stream{std::string(text)};
   YAML::Parser parser(stream);
   YamlEvents events(builder);
   if (!parser.HandleNextDocument(events)) throw Refusal(1, "there is nothing in the text");
-  Builder rest;
+  DocumentBuilder rest;
   YamlEvents more(rest);
   if (parser.HandleNextDocument(more)) throw Refusal(1, "more than one document in one text");
 }
@@ -222,7 +222,7 @@ Result<Value> ParseDocument(std::string_view text) {
     return InvalidArgumentError(
         fmt::format("a text of {} bytes: at most {} are read", text.size(), kDocumentBytesMax));
   }
-  Builder builder;
+  DocumentBuilder builder;
   try {
     const size_t first = text.find_first_not_of(" \t\r\n");
     const bool json = first != std::string_view::npos && (text[first] == '{' || text[first] == '[');

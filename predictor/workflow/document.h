@@ -34,6 +34,8 @@ struct Field {
 
 inline constexpr size_t kDocumentBytesMax = size_t{256} << 20;
 inline constexpr int kDocumentDepthMax = 64;
+// Of one text no more faults are told.
+inline constexpr size_t kFaultsMax = 100;
 
 // JSON if the text begins with '{' or '[', else YAML: one document without anchors and aliases.
 // InvalidArgument names the line.

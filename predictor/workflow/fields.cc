@@ -13,7 +13,6 @@
 namespace mosa::predict {
 namespace {
 
-constexpr size_t kFaultsMax = 100;
 constexpr double kSecondsMax = 1e9;
 
 // What {b64: TEXT} stands for. Nothing if it is none.

@@ -28,9 +28,9 @@ std::optional<uint64_t> TakeNumber(std::string_view& text) {
   return number;
 }
 
-class Reader {
+class OperationsReader {
  public:
-  Reader(Workflow& workflow, std::vector<std::string>& faults)
+  OperationsReader(Workflow& workflow, std::vector<std::string>& faults)
       : workflow_(workflow), fields_(faults) {
     for (uint32_t i = 0; i < workflow.tasks.size(); ++i)
       tasks_.emplace(workflow.tasks[i].id, TaskIndex{i});
@@ -176,7 +176,7 @@ std::vector<std::string> AddOperations(std::string_view text, Workflow& workflow
   const auto root = ParseDocument(text);
   if (!root.ok()) return {MessageOf(root.status())};
   std::vector<std::string> faults;
-  Reader(workflow, faults).Read(*root);
+  OperationsReader(workflow, faults).Read(*root);
   return faults;
 }
 

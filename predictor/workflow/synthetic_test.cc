@@ -39,7 +39,7 @@ std::string Say(const std::vector<SyntheticPart>& parts) {
 }
 
 // "path name=value; ..." of all files that the planner or the workflow itself gives hints.
-std::string Hints(const std::vector<SyntheticPart>& parts) {
+std::string HintsOfParts(const std::vector<SyntheticPart>& parts) {
   std::string text;
   const auto add = [&](const std::string& path, const HintMap& hints) {
     for (const auto& [name, value] : hints)
@@ -66,7 +66,7 @@ class Patterns : public testing::TestWithParam<Row> {};
 TEST_P(Patterns, AreThoseOfThePaper) {
   const std::vector<SyntheticPart> parts = MakeSynthetic(GetParam().options);
   EXPECT_EQ(Say(parts), GetParam().tasks);
-  EXPECT_EQ(Hints(parts), GetParam().hints);
+  EXPECT_EQ(HintsOfParts(parts), GetParam().hints);
 }
 
 const Row kRows[] = {

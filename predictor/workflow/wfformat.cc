@@ -14,9 +14,9 @@
 namespace mosa::predict {
 namespace {
 
-class Reader {
+class WfFormatReader {
  public:
-  Reader(const Value& root, DraftResult& result)
+  WfFormatReader(const Value& root, DraftResult& result)
       : root_(root), result_(result), fields_(result.faults) {}
 
   void Read() {
@@ -194,7 +194,7 @@ class Reader {
 
 DraftResult ReadWfFormat(const Value& root) {
   DraftResult result;
-  Reader(root, result).Read();
+  WfFormatReader(root, result).Read();
   return result;
 }
 

@@ -6,10 +6,10 @@
 #include <queue>
 #include <set>
 
+#include "predictor/workflow/document.h"
+
 namespace mosa::predict {
 namespace {
-
-constexpr size_t kFaultsMax = 100;
 
 std::string Describe(const std::string& id, int line) {
   return line > 0 ? fmt::format("task '{}' (line {})", id, line) : fmt::format("task '{}'", id);
@@ -35,9 +35,9 @@ std::optional<std::string> Normal(std::string_view path) {
   return fmt::format("{}", fmt::join(parts, "/"));
 }
 
-class Builder {
+class WorkflowBuilder {
  public:
-  explicit Builder(const WorkflowDraft& draft) : draft_(draft) {}
+  explicit WorkflowBuilder(const WorkflowDraft& draft) : draft_(draft) {}
 
   BuildResult Build() {
     workflow_.name = draft_.name;
@@ -271,7 +271,7 @@ class Builder {
 
 }  // namespace
 
-BuildResult BuildWorkflow(const WorkflowDraft& draft) { return Builder(draft).Build(); }
+BuildResult BuildWorkflow(const WorkflowDraft& draft) { return WorkflowBuilder(draft).Build(); }
 
 std::vector<PathIndex> OutsideInputs(const Workflow& workflow) {
   std::vector<PathIndex> files;

@@ -13,8 +13,6 @@
 namespace mosa::node {
 namespace {
 
-constexpr uint64_t kBlock = kChecksumBlockBytes;
-
 // An object as a plain string beside its table.
 struct Model {
   std::string bytes;
@@ -71,11 +69,11 @@ TEST(ChecksumTable, KnowsWhatWasWrittenWhole) {
     uint64_t length;
     uint64_t known;  // Blocks of the object.
     bool sealed;
-  } rows[] = {{"one block", 0, kBlock, 1, true},
+  } rows[] = {{"one block", 0, kChecksumBlockBytes, 1, true},
               {"a short file", 0, 100, 1, true},
-              {"blocks and a tail", 0, 3 * kBlock + 7, 4, true},
-              {"a hole first", 5 * kBlock, kBlock, 6, true},
-              {"not from a block's start", 1, kBlock, 1, false},
+              {"blocks and a tail", 0, 3 * kChecksumBlockBytes + 7, 4, true},
+              {"a hole first", 5 * kChecksumBlockBytes, kChecksumBlockBytes, 6, true},
+              {"not from a block's start", 1, kChecksumBlockBytes, 1, false},
               {"in the middle of a block", 10, 10, 0, false}};
   for (const auto& row : rows) {
     Model model;
@@ -93,54 +91,54 @@ TEST(ChecksumTable, AGrownTailMustBeComputedAgain) {
   EXPECT_EQ(model.table.NextStale(BlockIndex{0}), BlockIndex{0});
   model.Seal();
   EXPECT_TRUE(model.table.sealed());
-  model.Write(9 * kBlock, "far away");
+  model.Write(9 * kChecksumBlockBytes, "far away");
   EXPECT_EQ(model.table.NextStale(BlockIndex{0}), BlockIndex{0});
   EXPECT_EQ(model.table.NextStale(BlockIndex{1}), std::nullopt);
 }
 
 TEST(ChecksumTable, ForgetsAllWhenOthersMayWrite) {
   Model model;
-  model.Write(0, std::string(kBlock, 'x'));
+  model.Write(0, std::string(kChecksumBlockBytes, 'x'));
   model.table.Forget();
   EXPECT_FALSE(model.table.sealed());
-  EXPECT_EQ(model.table.Get(BlockIndex{0}, kBlock), std::nullopt);
+  EXPECT_EQ(model.table.Get(BlockIndex{0}, kChecksumBlockBytes), std::nullopt);
 }
 
 TEST(ChecksumTable, CorruptBlocksHealOnlyWhenWrittenWholeOrCut) {
   Model model;
-  model.Write(0, std::string(4 * kBlock, 'x'));
+  model.Write(0, std::string(4 * kChecksumBlockBytes, 'x'));
   for (uint64_t i = 0; i < 4; ++i) model.table.MarkCorrupt(BlockIndex{i});
   model.Write(10, "partly");
   model.table.Forget();
   EXPECT_EQ(model.table.corrupt_count(), 4U);
-  model.Write(kBlock, std::string(kBlock, 'y'));
+  model.Write(kChecksumBlockBytes, std::string(kChecksumBlockBytes, 'y'));
   EXPECT_EQ(model.table.CorruptIn(BlockIndex{1}, BlockIndex{2}), std::nullopt);
   EXPECT_EQ(model.table.CorruptIn(BlockIndex{0}, BlockIndex{4}), BlockIndex{0});
-  model.Punch(2 * kBlock, kBlock);
+  model.Punch(2 * kChecksumBlockBytes, kChecksumBlockBytes);
   EXPECT_EQ(model.table.CorruptIn(BlockIndex{1}, BlockIndex{4}), BlockIndex{3});
-  model.Cut(kBlock);
+  model.Cut(kChecksumBlockBytes);
   EXPECT_EQ(model.table.corrupt_count(), 1U);
 }
 
 TEST(ChecksumTable, CorruptBlocksHealInPieces) {
   Model model;
-  model.Write(0, std::string(2 * kBlock, 'x'));
+  model.Write(0, std::string(2 * kChecksumBlockBytes, 'x'));
   for (uint64_t i = 0; i < 2; ++i) model.table.MarkCorrupt(BlockIndex{i});
   // A program's buffers begin anywhere, and so do the requests that they are cut into.
-  model.Write(0, std::string(kBlock - 33, 'y'));
-  model.Write(kBlock - 32, std::string(32, 'y'));
+  model.Write(0, std::string(kChecksumBlockBytes - 33, 'y'));
+  model.Write(kChecksumBlockBytes - 32, std::string(32, 'y'));
   EXPECT_EQ(model.table.corrupt_count(), 2U) << "one byte is missing";
-  model.Punch(kBlock - 40, 20);
+  model.Punch(kChecksumBlockBytes - 40, 20);
   EXPECT_EQ(model.table.corrupt_count(), 1U);
   // For a block at the end of the object, only what it has counts.
-  model.Write(kBlock, std::string(12'345, 'z'));
-  model.Cut(kBlock + 12'345);
+  model.Write(kChecksumBlockBytes, std::string(12'345, 'z'));
+  model.Cut(kChecksumBlockBytes + 12'345);
   EXPECT_EQ(model.table.corrupt_count(), 0U);
   // Damage that is found anew is not healed by what was written before.
   model.table.MarkCorrupt(BlockIndex{0});
   model.Write(0, std::string(40'000, 'y'));
   model.table.MarkCorrupt(BlockIndex{0});
-  model.Write(40'000, std::string(kBlock - 40'000, 'y'));
+  model.Write(40'000, std::string(kChecksumBlockBytes - 40'000, 'y'));
   EXPECT_EQ(model.table.corrupt_count(), 1U);
 }
 
@@ -152,15 +150,15 @@ TEST(ChecksumTable, NeverClaimsAWrongChecksum) {
     SCOPED_TRACE("MOSA_SEED=" + std::to_string(seed));
     Rng rng(seed);
     Model model;
-    constexpr uint64_t kSizeMax = 40 * kBlock;
+    constexpr uint64_t kSizeMax = 40 * kChecksumBlockBytes;
     const auto somewhere = [&rng](uint64_t limit) {
       const uint64_t at = rng.Below(limit);
-      return rng.Chance(500) ? at / kBlock * kBlock : at;
+      return rng.Chance(500) ? at / kChecksumBlockBytes * kChecksumBlockBytes : at;
     };
     for (int i = 0; i < 400; ++i) {
       const uint64_t choice = rng.Below(100);
       const uint64_t offset = somewhere(kSizeMax);
-      const uint64_t length = std::min(1 + somewhere(6 * kBlock), kSizeMax - offset);
+      const uint64_t length = std::min(1 + somewhere(6 * kChecksumBlockBytes), kSizeMax - offset);
       if (choice < 60) {
         const char byte = rng.Chance(200) ? '\0' : static_cast<char>('a' + rng.Below(26));
         model.Write(offset, std::string(length, byte));
@@ -186,21 +184,21 @@ TEST(ChecksumTable, NeverClaimsAWrongChecksum) {
 
 TEST(ChecksumTable, SaysOfTwoSealedObjectsWhetherTheirBytesMayDiffer) {
   Model before;
-  before.Write(0, std::string(20 * kBlock, 'a'));
+  before.Write(0, std::string(20 * kChecksumBlockBytes, 'a'));
   EXPECT_FALSE(before.MayDifferFrom(before));
   for (const uint64_t block : {0U, 7U, 19U}) {
     Model after = before;
-    after.Write(block * kBlock, std::string(kBlock, 'b'));
+    after.Write(block * kChecksumBlockBytes, std::string(kChecksumBlockBytes, 'b'));
     EXPECT_TRUE(before.MayDifferFrom(after)) << block;
     EXPECT_TRUE(after.MayDifferFrom(before)) << block;
   }
   Model longer = before;
-  longer.Write(20 * kBlock, std::string(1, '\0'));
+  longer.Write(20 * kChecksumBlockBytes, std::string(1, '\0'));
   EXPECT_TRUE(before.MayDifferFrom(longer));
   Model sparse = before;
-  sparse.Write(30 * kBlock, "x");
+  sparse.Write(30 * kChecksumBlockBytes, "x");
   Model zeroes = sparse;
-  zeroes.Write(25 * kBlock, std::string(kBlock, '\0'));
+  zeroes.Write(25 * kChecksumBlockBytes, std::string(kChecksumBlockBytes, '\0'));
   EXPECT_FALSE(sparse.MayDifferFrom(zeroes)) << "a hole reads as zeroes";
   zeroes.table.Forget();
   EXPECT_TRUE(sparse.MayDifferFrom(zeroes)) << "of one nothing is known";

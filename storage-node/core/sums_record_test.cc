@@ -7,7 +7,7 @@
 namespace mosa::node {
 namespace {
 
-constexpr FileId kA{7}, kB{0x1234567890};
+constexpr FileId kFileA{7}, kFileB{0x1234567890};
 
 SumsRecord Some() {
   return {
@@ -19,39 +19,42 @@ SumsRecord Some() {
 TEST(SumsRecord, TheLastOneOfAnObjectCounts) {
   SumsFound known;
   const SumsRecord empty, damaged{.damaged = true, .size_bytes = 0, .sums = {}};
-  EXPECT_EQ(ReadSums(EncodeSums(kA, Some()) + EncodeSums(kB, empty) + EncodeForgotten(kA), known),
-            SumsLogEnd::kWhole);
-  EXPECT_EQ(known.records, (std::map<FileId, SumsRecord>{{kB, empty}}));
-  EXPECT_EQ(ReadSums(EncodeSums(kB, Some()), known), SumsLogEnd::kWhole);
-  EXPECT_EQ(known.records[kB], Some());
-  EXPECT_EQ(ReadSums(EncodeSums(kB, damaged), known), SumsLogEnd::kWhole);
-  EXPECT_EQ(known.records[kB], damaged);
+  EXPECT_EQ(
+      ReadSums(EncodeSums(kFileA, Some()) + EncodeSums(kFileB, empty) + EncodeForgotten(kFileA),
+               known),
+      SumsLogEnd::kWhole);
+  EXPECT_EQ(known.records, (std::map<FileId, SumsRecord>{{kFileB, empty}}));
+  EXPECT_EQ(ReadSums(EncodeSums(kFileB, Some()), known), SumsLogEnd::kWhole);
+  EXPECT_EQ(known.records[kFileB], Some());
+  EXPECT_EQ(ReadSums(EncodeSums(kFileB, damaged), known), SumsLogEnd::kWhole);
+  EXPECT_EQ(known.records[kFileB], damaged);
   EXPECT_EQ(ReadSums("", known), SumsLogEnd::kWhole);
 }
 
 TEST(SumsRecord, GenerationsOutliveWhatIsForgotten) {
   SumsFound found;
-  EXPECT_EQ(ReadSums(EncodeGeneration(kA, 3) + EncodeSums(kA, Some()) + EncodeForgotten(kA) +
-                         EncodeGeneration(kB, 1) + EncodeGeneration(kA, 4),
-                     found),
-            SumsLogEnd::kWhole);
+  EXPECT_EQ(
+      ReadSums(EncodeGeneration(kFileA, 3) + EncodeSums(kFileA, Some()) + EncodeForgotten(kFileA) +
+                   EncodeGeneration(kFileB, 1) + EncodeGeneration(kFileA, 4),
+               found),
+      SumsLogEnd::kWhole);
   EXPECT_TRUE(found.records.empty());
-  EXPECT_EQ(found.generations, (std::map<FileId, uint64_t>{{kA, 4}, {kB, 1}}));
-  EXPECT_EQ(ReadSums(EncodeGeneration(kA, 0), found), SumsLogEnd::kWhole);
-  EXPECT_EQ(found.generations, (std::map<FileId, uint64_t>{{kB, 1}}));
+  EXPECT_EQ(found.generations, (std::map<FileId, uint64_t>{{kFileA, 4}, {kFileB, 1}}));
+  EXPECT_EQ(ReadSums(EncodeGeneration(kFileA, 0), found), SumsLogEnd::kWhole);
+  EXPECT_EQ(found.generations, (std::map<FileId, uint64_t>{{kFileB, 1}}));
 }
 
 TEST(SumsRecord, ATornEndLosesNothingBeforeIt) {
-  const std::string first = EncodeSums(kA, Some()), second = EncodeForgotten(kA);
+  const std::string first = EncodeSums(kFileA, Some()), second = EncodeForgotten(kFileA);
   for (size_t cut = 1; cut < second.size(); ++cut) {
     SumsFound known;
     EXPECT_EQ(ReadSums(first + second.substr(0, cut), known), SumsLogEnd::kTorn) << cut;
-    EXPECT_TRUE(known.records.contains(kA));
+    EXPECT_TRUE(known.records.contains(kFileA));
   }
 }
 
 TEST(SumsRecord, DamageIsNoticedWhereverItIs) {
-  const std::string log = EncodeSums(kA, Some());
+  const std::string log = EncodeSums(kFileA, Some());
   for (size_t i = 0; i < log.size(); ++i) {
     std::string changed = log;
     changed[i] = static_cast<char>(changed[i] ^ 0x40);
@@ -71,7 +74,7 @@ TEST(SumsRecord, ThatMakesNoSenseIsDamage) {
   std::swap(backwards.sums[0], backwards.sums[3]);
   for (const SumsRecord& record : {beyond, backwards}) {
     SumsFound known;
-    EXPECT_EQ(ReadSums(EncodeSums(kA, record), known), SumsLogEnd::kDamaged);
+    EXPECT_EQ(ReadSums(EncodeSums(kFileA, record), known), SumsLogEnd::kDamaged);
   }
 }
 
@@ -81,7 +84,7 @@ TEST(SumsRecord, AnyBytesAreReadOrRefused) {
   Rng rng(seed);
   for (int round = 0; round < 20'000; ++round) {
     std::string bytes =
-        EncodeSums(kA, Some()) + EncodeGeneration(kA, rng.Next()) + EncodeForgotten(kB);
+        EncodeSums(kFileA, Some()) + EncodeGeneration(kFileA, rng.Next()) + EncodeForgotten(kFileB);
     if (rng.Chance(300)) {
       bytes.assign(rng.Below(80), '\0');
       for (char& c : bytes) c = static_cast<char>(rng.Next());

@@ -24,9 +24,8 @@ constexpr Duration kFrameTime = Seconds(30);
 // another cost no hand-over.
 constexpr Duration kStay = Milliseconds(50);
 constexpr Duration kStaySlice = Milliseconds(10);
-constexpr std::chrono::seconds kBudgetWait{5};
 // How long an answer may be held.
-constexpr Duration kHoldMax = Seconds(1);
+constexpr Duration kAnswerHoldMax = Seconds(1);
 
 ErrorReason ReasonOf(StatusCode code) {
   switch (code) {
@@ -455,7 +454,7 @@ Status BulkConnection::Sum() {
   const ByteRange range{asked.offset_bytes(), asked.offset_bytes() + asked.length_bytes()};
   if (asked.wait_ms() > 0) {
     engine_.AwaitChange(file, asked.after_change(), AboutOf(asked),
-                        std::min(kHoldMax, Milliseconds(asked.wait_ms())),
+                        std::min(kAnswerHoldMax, Milliseconds(asked.wait_ms())),
                         [this] { return *others_wait_ || socket_.IsStale(); });
   }
   BlockSums sums = engine_.ChangesSince(file, asked.after_change());

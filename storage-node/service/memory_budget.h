@@ -25,6 +25,9 @@ namespace mosa::node {
 
 class MemoryBudget;
 
+// So long a request waits for a part of the budget before it is refused.
+inline constexpr std::chrono::seconds kBudgetWait{5};
+
 // Bytes taken out of a budget, given back at the end of its life. The budget must outlive it.
 class BudgetBuffer {
  public:

@@ -17,14 +17,8 @@ namespace {
 constexpr size_t kBudgetBytes = 32 << 20;
 // One request of the largest size.
 constexpr size_t kBudgetShareBytes = 8 << 20;
-constexpr std::chrono::seconds kBudgetWait{5};
-constexpr uint64_t kPageBytes = 4096;
 // An object that was written a moment ago is likely to be written again: sealing waits this long.
 constexpr Duration kRestAfterWrite = Milliseconds(200);
-
-uint64_t RoundUpToPage(uint64_t bytes) {
-  return (bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
-}
 
 Status AbsentError(FileId file) {
   return NotFoundError(fmt::format("there is no object of file {}", file.value));

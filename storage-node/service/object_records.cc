@@ -21,7 +21,7 @@ namespace {
 // Records that do not hold any more may take so much more room than those that do.
 constexpr uint64_t kGarbageBytesMin = 8 << 20;
 // An object's lock is held for so many comparisons.
-constexpr size_t kBlocksAtOnce = 64;
+constexpr size_t kComparedAtOnce = 64;
 // Then whoever waits for the lock has this time to wake up: locks do not care who came first.
 constexpr std::chrono::microseconds kPause{50};
 
@@ -308,7 +308,7 @@ void ObjectEngine::VerifyAll(const ObjectRef& object, std::span<std::byte> scrat
         if (scratch.empty()) own_scratch.resize(kChecksumBlockBytes);
         if (scratch.empty()) scratch = own_scratch;
       }
-      VerifyNext(*object, fd.get(), kBlocksAtOnce, scratch);
+      VerifyNext(*object, fd.get(), kComparedAtOnce, scratch);
     }
     std::this_thread::sleep_for(kPause);
   }

@@ -13,13 +13,11 @@ namespace mosa::node {
 namespace {
 
 // An object's lock is held for so many checksums at a time.
-constexpr size_t kBlocksAtOnce = 16;
+constexpr size_t kSumsAtOnce = 16;
 // After a first change, waiters are not woken by each of those that follow it at once.
 constexpr std::chrono::milliseconds kGather{1};
 // How often a waiter looks whether anybody still waits for its answer.
 constexpr std::chrono::milliseconds kLookEvery{250};
-
-uint64_t RoundUpToPage(uint64_t bytes) { return (bytes + 4095) / 4096 * 4096; }
 
 }  // namespace
 
@@ -140,7 +138,7 @@ Status ObjectEngine::SumBlocks(FileId file, ByteRange range, BlockSums& sums,
   MOSA_RETURN_IF_ERROR(MarkData(object, fd, range, sums));
   const uint64_t first = BlockOf(range.begin).value;
   for (size_t i = 0; i < sums.blocks.size(); ++i) {
-    if (i > 0 && i % kBlocksAtOnce == 0) {
+    if (i > 0 && i % kSumsAtOnce == 0) {
       opened->lock.unlock();
       opened->lock.lock();
       if (object.dropped) break;

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "common/base/rng.h"
+#include "common/base/units.h"
 #include "storage-node/store/object_store.h"
 #include "tests/support/test_node.h"
 
@@ -30,7 +31,6 @@ using testing::TestNode;
 
 constexpr FileId kFile{42};
 constexpr uint64_t kBlock = kChecksumBlockBytes;
-constexpr uint64_t kMiB = 1 << 20;
 
 std::string Noise(size_t size, uint64_t seed) {
   Rng rng(seed);

@@ -44,16 +44,51 @@ function(mosa_precompile target kind)
   endif()
 endfunction()
 
-# mosa_library(NAME SOURCES ... HEADERS ... DEPS ... TESTS ... PRECOMPILED kind)
+# mosa_unity(TARGET KIND): compiles sources of TARGET as one, since headers and templates that they share are most of their
+# compile time. Sources of one unit share their anonymous namespaces, so names in these must be unique in the folder. Kinds:
+# `batches` (of eight, in the order in which TARGET names them), and `families` (those whose names are alike up to the first
+# underscore: for a folder in which each family has names of its own, and one without a family is compiled alone).
+option(MOSA_UNITY "Compile several sources at once, which is much faster from scratch" ON)
+if(MOSA_UNITY)
+  # To GCC a source that a unit includes is a header, whose types must not have members from anonymous namespaces.
+  target_compile_options(mosa_warnings INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
+endif()
+
+function(mosa_unity target kind)
+  get_target_property(sources ${target} SOURCES)
+  list(LENGTH sources count)
+  if(NOT MOSA_UNITY OR count LESS 2)
+    return()
+  endif()
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE BATCH UNITY_BUILD_BATCH_SIZE 8)
+  if(kind STREQUAL "families")
+    set_target_properties(${target} PROPERTIES UNITY_BUILD_MODE GROUP)
+    foreach(source IN LISTS sources)
+      get_filename_component(family ${source} NAME)
+      string(REGEX REPLACE "[_.].*" "" family ${family})
+      set(members ${sources})
+      list(FILTER members INCLUDE REGEX "(^|/)${family}[_.][^/]*$")
+      list(LENGTH members count)
+      if(count GREATER 1)
+        set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${family})
+      endif()
+    endforeach()
+  endif()
+endfunction()
+
+# mosa_library(NAME SOURCES ... HEADERS ... DEPS ... TESTS ... PRECOMPILED kind UNITY kind)
 #
 # A static library `mosa_NAME` with the alias `mosa::NAME`; headers as a file set rooted at the repository, so that the
 # include path is the disk path; warnings; a link test that proves the library links with only its declared
 # dependencies; and `NAME_test` (label unit) from the sources in TESTS. PRECOMPILED is a kind of mosa_precompile, `std`
-# unless given.
+# unless given; UNITY is one of mosa_unity, `batches` unless given.
 function(mosa_library name)
-  cmake_parse_arguments(ARG "" "PRECOMPILED" "SOURCES;HEADERS;DEPS;PRIVATE_DEPS;TESTS" ${ARGN})
+  cmake_parse_arguments(ARG "" "PRECOMPILED;UNITY" "SOURCES;HEADERS;DEPS;PRIVATE_DEPS;TESTS" ${ARGN})
   if(NOT ARG_PRECOMPILED)
     set(ARG_PRECOMPILED std)
+  endif()
+  if(NOT ARG_UNITY)
+    set(ARG_UNITY batches)
   endif()
   add_library(mosa_${name} STATIC ${ARG_SOURCES})
   add_library(mosa::${name} ALIAS mosa_${name})
@@ -62,6 +97,7 @@ function(mosa_library name)
   target_compile_features(mosa_${name} PUBLIC cxx_std_20)
   target_link_libraries(mosa_${name} PUBLIC ${ARG_DEPS} PRIVATE ${ARG_PRIVATE_DEPS} mosa_warnings)
   mosa_precompile(mosa_${name} ${ARG_PRECOMPILED})
+  mosa_unity(mosa_${name} ${ARG_UNITY})
   if(MOSA_BUILD_TESTS)
     add_executable(${name}_links ${PROJECT_SOURCE_DIR}/tests/support/link_main.cc)
     target_link_libraries(${name}_links PRIVATE
@@ -102,6 +138,7 @@ function(mosa_test name)
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE ${ARG_DEPS} GTest::gmock GTest::gtest GTest::gtest_main mosa_warnings)
   mosa_precompile(${name} test)
+  mosa_unity(${name} batches)
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES LABELS ${ARG_LABEL} TIMEOUT ${ARG_TIMEOUT})
 endfunction()
@@ -159,6 +196,7 @@ function(mosa_program name)
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE ${ARG_DEPS} fmt::fmt mosa_warnings)
   mosa_precompile(${name} cli)
+  mosa_unity(${name} batches)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
   install(TARGETS ${name})
 endfunction()

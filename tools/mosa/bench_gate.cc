@@ -32,7 +32,7 @@ constexpr double kRuntimeSeconds = 0.01;
 // Tasks per stage and host: parts are told apart by what tasks used of them.
 constexpr uint32_t kTasksPerHost = 2;
 
-struct Options {
+struct GateOptions {
   PredictionWords words;
   ClusterChoice cluster;
   std::vector<std::string> patterns = {"pipeline", "reduce", "broadcast"};
@@ -170,7 +170,7 @@ json ToJson(const Verdict& verdict) {
           {"sentence", verdict.sentence}};
 }
 
-Result<Verdict> RunOne(const Options& options, const std::string& pattern, uint32_t hosts,
+Result<Verdict> RunOne(const GateOptions& options, const std::string& pattern, uint32_t hosts,
                        uint64_t file_bytes) {
   const auto known = predict::ParsePattern(pattern);
   const std::string directory = options.directory + "/" + pattern;
@@ -195,7 +195,7 @@ Result<Verdict> RunOne(const Options& options, const std::string& pattern, uint3
   return verdict;
 }
 
-Status Run(const Options& options, CommandLine& line) {
+Status RunGate(const GateOptions& options, CommandLine& line) {
   MOSA_RETURN_IF_ERROR(CheckWords(options.words));
   MOSA_ASSIGN_OR_RETURN(const int64_t file_bytes, ParseBytes(options.file_bytes));
   if (file_bytes <= 0)
@@ -231,7 +231,7 @@ Status Run(const Options& options, CommandLine& line) {
 }  // namespace
 
 void AddBenchGate(CLI::App& noun, CommandLine& line) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<GateOptions>();
   CLI::App* command = noun.add_subcommand(
       "gate",
       "Check in CI that a store is as fast as predicted; exit code 7 if it is slower\n\n"
@@ -269,7 +269,7 @@ void AddBenchGate(CLI::App& noun, CommandLine& line) {
                    "New directory for workflows, predictions and records")
       ->capture_default_str();
   command->callback(
-      [options, &line] { line.action = [options, &line] { return Run(*options, line); }; });
+      [options, &line] { line.action = [options, &line] { return RunGate(*options, line); }; });
 }
 
 }  // namespace mosa::cli

@@ -24,7 +24,7 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-struct Options {
+struct PatternsOptions {
   ClusterChoice cluster;
   HostsRequest hosts;
   PlanRequest plan;
@@ -38,7 +38,8 @@ struct Options {
 
 class Bench {
  public:
-  Bench(const BenchPlan& plan, const Options& options, RunPlace place, BenchResults& results)
+  Bench(const BenchPlan& plan, const PatternsOptions& options, RunPlace place,
+        BenchResults& results)
       : plan_(plan), options_(options), place_(std::move(place)), results_(results) {}
 
   Status Run() {
@@ -116,7 +117,7 @@ class Bench {
   }
 
   const BenchPlan& plan_;
-  const Options& options_;
+  const PatternsOptions& options_;
   const RunPlace place_;
   BenchResults& results_;
   const SystemClock clock_;
@@ -135,7 +136,7 @@ Status CheckBackend(const std::string& option, const std::string& directory) {
                   directory));
 }
 
-Status CheckPlaces(const BenchPlan& plan, const Options& options,
+Status CheckPlaces(const BenchPlan& plan, const PatternsOptions& options,
                    const std::vector<RunHost>& hosts) {
   MOSA_RETURN_IF_ERROR(CheckBackend("--stage-in", options.stage_in));
   MOSA_RETURN_IF_ERROR(CheckBackend("--stage-out", options.stage_out));
@@ -159,7 +160,7 @@ Status CheckPlaces(const BenchPlan& plan, const Options& options,
   return OkStatus();
 }
 
-Result<std::vector<RunHost>> FindAllHosts(Options& options) {
+Result<std::vector<RunHost>> FindAllHosts(PatternsOptions& options) {
   options.hosts.cluster = options.cluster.name;
   options.hosts.cluster_directory = options.cluster.directory;
   MOSA_ASSIGN_OR_RETURN(FoundHosts found, FindHosts(options.hosts));
@@ -171,7 +172,7 @@ Result<std::vector<RunHost>> FindAllHosts(Options& options) {
   return std::move(found.hosts);
 }
 
-Status CheckNames(Options& options, size_t hosts) {
+Status CheckNames(PatternsOptions& options, size_t hosts) {
   const fs::path workdir = options.workdir;
   if (workdir.empty() || workdir.has_parent_path() || workdir == "." || workdir == "..")
     return InvalidArgumentError(fmt::format(
@@ -183,7 +184,7 @@ Status CheckNames(Options& options, size_t hosts) {
                                           options.width, predict::kSyntheticWidthMax));
 }
 
-json ConfigurationOf(const Options& options, const std::vector<RunHost>& hosts) {
+json ConfigurationOf(const PatternsOptions& options, const std::vector<RunHost>& hosts) {
   json list = json::array();
   for (const RunHost& host : hosts)
     list.push_back({{"name", host.name},
@@ -197,7 +198,7 @@ json ConfigurationOf(const Options& options, const std::vector<RunHost>& hosts) 
           {"stage_out", options.stage_out}};
 }
 
-Status RunBench(Options options, const CommandLine& line) {
+Status RunBench(PatternsOptions options, const CommandLine& line) {
   MOSA_ASSIGN_OR_RETURN(const std::vector<RunHost> hosts, FindAllHosts(options));
   options.plan.hosts = static_cast<uint32_t>(hosts.size());
   MOSA_RETURN_IF_ERROR(CheckNames(options, hosts.size()));
@@ -266,7 +267,7 @@ void AddPlanOptions(CLI::App& command, PlanRequest& plan) {
 }  // namespace
 
 void AddBenchPatterns(CLI::App& noun, CommandLine& line) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<PatternsOptions>();
   CLI::App* command = noun.add_subcommand(
       "patterns",
       "Run synthetic workflow patterns on several stores and verify every byte\n\n"

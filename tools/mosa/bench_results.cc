@@ -35,7 +35,7 @@ bool IsOfOneGroup(const json& a, const json& b) {
          a.at("scale_millionths") == b.at("scale_millionths");
 }
 
-std::vector<double> Seconds(const json& entry, const std::string& phase) {
+std::vector<double> SecondsOfPhase(const json& entry, const std::string& phase) {
   std::vector<double> seconds;
   for (const json& run : entry.at("runs")) {
     if (run.contains(phase)) seconds.push_back(run.at(phase).at("seconds").get<double>());
@@ -44,8 +44,8 @@ std::vector<double> Seconds(const json& entry, const std::string& phase) {
 }
 
 std::vector<double> Ratios(const json& entry, const json& by) {
-  std::vector<double> ratios = Seconds(entry, "stages");
-  const std::vector<double> below = Seconds(by, "stages");
+  std::vector<double> ratios = SecondsOfPhase(entry, "stages");
+  const std::vector<double> below = SecondsOfPhase(by, "stages");
   ratios.resize(std::min(ratios.size(), below.size()));
   for (size_t i = 0; i < ratios.size(); ++i) ratios[i] /= std::max(below[i], 1e-9);
   return ratios;
@@ -87,7 +87,7 @@ Status BenchResults::Load() {
     std::vector<json> cells;
     for (const json& cell : root.at("cells")) {
       for (const char* key : kKeys) (void)cell.at(key);
-      if (Seconds(cell, "stages").size() != cell.at("runs").size())
+      if (SecondsOfPhase(cell, "stages").size() != cell.at("runs").size())
         return NoResult(path_, "a run has no time");
       cells.push_back(cell);
       for (const char* said : {"seconds", "settled", "speedup_over"}) cells.back().erase(said);
@@ -130,7 +130,7 @@ void BenchResults::AddRun(const Cell& cell, json run) {
 
 std::vector<double> BenchResults::SecondsOf(const Cell& cell, const std::string& phase) const {
   const json* entry = Find(cell);
-  return entry == nullptr ? std::vector<double>() : Seconds(*entry, phase);
+  return entry == nullptr ? std::vector<double>() : SecondsOfPhase(*entry, phase);
 }
 
 std::vector<double> BenchResults::RatiosOf(const Cell& cell, const Cell& by) const {
@@ -148,7 +148,7 @@ const json* BenchResults::LastRun(const Cell& cell) const {
 json BenchResults::WithSummary(const json& entry) const {
   json object = entry;
   for (const char* phase : {"stages", "stage-in", "stage-out"}) {
-    const auto summary = Summarize(Seconds(entry, phase));
+    const auto summary = Summarize(SecondsOfPhase(entry, phase));
     if (summary.count == 0) continue;
     object["seconds"][phase] = SummaryToJson(summary);
     if (std::string_view(phase) == "stages") object["settled"] = IsWithin(summary, kIntervalShare);

@@ -51,7 +51,7 @@ Status Failed(const char* what, const WorkStep& step) {
   return FailedPreconditionError(text);
 }
 
-double Seconds(Duration duration) { return static_cast<double>(duration.ns) / 1e9; }
+double InSeconds(Duration duration) { return static_cast<double>(duration.ns) / 1e9; }
 
 Status OpenFile(const WorkStep& step, UniqueFd& file) {
   const int flags = step.operation == Operation::kRead     ? O_RDONLY
@@ -145,12 +145,12 @@ bool TakeNumber(std::string_view& rest, uint64_t& number) {
   return true;
 }
 
-struct Options {
+struct WorkOptions {
   uint64_t seed = 0;
   std::vector<std::string> words;
 };
 
-Status Run(const Options& options) {
+Status RunWork(const WorkOptions& options) {
   const char* host = std::getenv("MOSA_HOST");
   std::vector<WorkStep> steps;
   for (const std::string& word : options.words) {
@@ -269,14 +269,14 @@ Result<nlohmann::json> DoWork(const std::vector<WorkStep>& steps, uint64_t seed)
     return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
   };
   return nlohmann::json{{"read_bytes", read},
-                        {"read_seconds", Seconds(reading)},
+                        {"read_seconds", InSeconds(reading)},
                         {"written_bytes", written},
-                        {"write_seconds", Seconds(writing)},
+                        {"write_seconds", InSeconds(writing)},
                         {"cpu_seconds", seconds(usage.ru_utime) + seconds(usage.ru_stime)}};
 }
 
 void AddBenchWork(CLI::App& noun, CommandLine& line) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<WorkOptions>();
   // Empty group: what a benchmark starts by itself is not for people to find.
   CLI::App* command =
       noun.add_subcommand("work", "Do the work of one benchmark task (internal)")->group("");
@@ -284,7 +284,7 @@ void AddBenchWork(CLI::App& noun, CommandLine& line) {
       ->capture_default_str();
   command->add_option("steps", options->words, "Steps, as described in tools/mosa/bench_work.h")
       ->required();
-  command->callback([options, &line] { line.action = [options] { return Run(*options); }; });
+  command->callback([options, &line] { line.action = [options] { return RunWork(*options); }; });
 }
 
 }  // namespace mosa::cli

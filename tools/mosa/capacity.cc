@@ -14,7 +14,7 @@ namespace {
 using predict::CapacityLoad;
 using predict::Estimate;
 
-struct Options {
+struct AskedOptions {
   std::string file;
   std::string size;
   uint32_t read_percent = 100;
@@ -22,7 +22,7 @@ struct Options {
   bool resampled = false;
 };
 
-Result<std::vector<CapacityLoad>> LoadsOf(const Options& options) {
+Result<std::vector<CapacityLoad>> LoadsAskedFor(const AskedOptions& options) {
   std::vector<std::string> texts = options.mixes;
   if (!options.size.empty())
     texts.insert(texts.begin(), fmt::format("{}:{}%r", options.size, options.read_percent));
@@ -35,8 +35,8 @@ Result<std::vector<CapacityLoad>> LoadsOf(const Options& options) {
   return loads;
 }
 
-Status Predict(const Options& options, const CommandLine& line) {
-  MOSA_ASSIGN_OR_RETURN(const std::vector<CapacityLoad> loads, LoadsOf(options));
+Status Predict(const AskedOptions& options, const CommandLine& line) {
+  MOSA_ASSIGN_OR_RETURN(const std::vector<CapacityLoad> loads, LoadsAskedFor(options));
   MOSA_ASSIGN_OR_RETURN(const predict::Capacity capacity, ReadCapacityFile(options.file));
   const predict::CapacityModel model = ModelOf(capacity, options.resampled);
   Table table({"LOAD", "OPERATIONS /S", "READS /S", "WRITES /S", "MB/S"});
@@ -96,7 +96,7 @@ void AddCapacityShow(CLI::App& noun, CommandLine& line) {
 }
 
 void AddCapacityPredict(CLI::App& noun, CommandLine& line) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<AskedOptions>();
   CLI::App* command = noun.add_subcommand(
       "predict",
       "Predict operations per second for any share of reads and any mix of measured sizes\n\n"

@@ -28,8 +28,6 @@ constexpr double kLineHeight = 15;
 constexpr std::string_view kEstimated = "#d08c2e";
 constexpr std::string_view kMeasured = "#2a6f97";
 
-std::string SizeText(uint64_t size_bytes) { return FormatBytes(static_cast<int64_t>(size_bytes)); }
-
 Diagram PanelAt(Svg& svg, Point corner, std::string_view title) {
   return {svg, {corner, kPanelWidth, kPanelHeight}, title};
 }

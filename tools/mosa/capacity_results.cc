@@ -26,8 +26,6 @@ using predict::SizeVerdict;
 
 constexpr uintmax_t kResultBytesMax = 64 << 20;
 
-std::string SizeText(uint64_t size_bytes) { return FormatBytes(static_cast<int64_t>(size_bytes)); }
-
 json EstimateToJson(const Estimate& rate) {
   return {{"median", rate.median}, {"low", rate.low}, {"high", rate.high}};
 }
@@ -159,6 +157,8 @@ Result<Capacity> ReadCapacityFile(const std::string& path) {
   if (read.ok()) return read;
   return Status(read.status().code(), fmt::format("{} {}", path, MessageOf(read.status())));
 }
+
+std::string SizeText(uint64_t size_bytes) { return FormatBytes(static_cast<int64_t>(size_bytes)); }
 
 std::string RateText(const Estimate& rate) {
   const auto shown = [](double number) {

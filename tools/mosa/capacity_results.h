@@ -49,6 +49,8 @@ void PrintCapacity(const predict::Capacity& capacity);
 nlohmann::json ToJson(const predict::Capacity& capacity);
 // "812 (790-833)", in operations per second.
 std::string RateText(const predict::Estimate& rate);
+// "64K".
+std::string SizeText(uint64_t size_bytes);
 
 }  // namespace mosa::cli
 

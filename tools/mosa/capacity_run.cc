@@ -28,7 +28,7 @@ constexpr int64_t kDirectBytes = 4096;       // Stores take O_DIRECT of whole pa
 constexpr int64_t kFileUnitBytes = 1 << 20;  // In which files are laid.
 constexpr double kReadPercentOffMax = 5;     // For a sample; more is noted.
 
-struct Options {
+struct MeasureOptions {
   ClusterChoice cluster;
   HostsRequest hosts;
   std::string path;
@@ -78,7 +78,7 @@ std::vector<std::string> MixesByDefault(const std::vector<uint64_t>& sizes) {
 }
 
 // Seeds first; each load once.
-Result<std::vector<CapacityLoad>> LoadsOf(const Options& options) {
+Result<std::vector<CapacityLoad>> LoadsToMeasure(const MeasureOptions& options) {
   std::vector<CapacityLoad> loads;
   const auto add = [&loads](const CapacityLoad& load) {
     if (std::find(loads.begin(), loads.end(), load) == loads.end()) loads.push_back(load);
@@ -109,7 +109,7 @@ Result<std::vector<CapacityLoad>> LoadsOf(const Options& options) {
   return loads;
 }
 
-Result<CapacityClients> ClientsOf(const Options& options) {
+Result<CapacityClients> ClientsOf(const MeasureOptions& options) {
   CapacityClients clients;
   if (options.jobs == 0 || options.jobs > kJobsMax)
     return InvalidArgumentError(fmt::format("--jobs {}: give 1 to {}", options.jobs, kJobsMax));
@@ -140,7 +140,7 @@ Result<CapacityClients> ClientsOf(const Options& options) {
   return clients;
 }
 
-Result<MeasuredStore> StoreOf(const Options& options) {
+Result<MeasuredStore> StoreOf(const MeasureOptions& options) {
   if (!options.path.empty() && !options.hosts.mount.empty())
     return InvalidArgumentError("--mount is for when no PATH is given: give one of them");
   HostsRequest request = options.hosts;
@@ -247,7 +247,7 @@ class CapacityRun {
 };
 
 // Everything between the first and the last effect on the store.
-Status MeasureAll(const Options& options, const CapacityClients& clients,
+Status MeasureAll(const MeasureOptions& options, const CapacityClients& clients,
                   const MeasuredStore& store, const std::vector<CapacityLoad>& loads,
                   CapacityMeasure& measure, std::optional<CapacityResults>& results, Time until) {
   MOSA_RETURN_IF_ERROR(measure.Start());
@@ -275,12 +275,12 @@ Status MeasureAll(const Options& options, const CapacityClients& clients,
                  });
 }
 
-Status RunCapacity(const Options& options, const CommandLine& line) {
+Status RunCapacity(const MeasureOptions& options, const CommandLine& line) {
   const SystemClock clock;
   const Time until =
       clock.Monotonic() + Nanoseconds(static_cast<int64_t>(options.budget_seconds * 1e9));
   MOSA_ASSIGN_OR_RETURN(const CapacityClients clients, ClientsOf(options));
-  MOSA_ASSIGN_OR_RETURN(const std::vector<CapacityLoad> loads, LoadsOf(options));
+  MOSA_ASSIGN_OR_RETURN(const std::vector<CapacityLoad> loads, LoadsToMeasure(options));
   MOSA_ASSIGN_OR_RETURN(const MeasuredStore store, StoreOf(options));
   const auto count = clients.jobs * static_cast<uint32_t>(store.hosts.size());
   for (const CapacityLoad& load : loads)
@@ -302,7 +302,7 @@ Status RunCapacity(const Options& options, const CommandLine& line) {
   return status;
 }
 
-void AddClientOptions(CLI::App& command, Options& options) {
+void AddClientOptions(CLI::App& command, MeasureOptions& options) {
   command.add_option("--jobs", options.jobs, "Number of clients on each host")
       ->capture_default_str();
   command.add_option("--file-size", options.file_bytes, "Size of each client's file")
@@ -333,7 +333,7 @@ void AddClientOptions(CLI::App& command, Options& options) {
 }  // namespace
 
 void AddCapacityRun(CLI::App& noun, CommandLine& line) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<MeasureOptions>();
   CLI::App* command = noun.add_subcommand(
       "run",
       "Measure each I/O size with fio, only reads and only writes (the seeds)\n\n"

@@ -11,14 +11,14 @@
 namespace mosa::cli {
 namespace {
 
-struct Options {
+struct DownOptions {
   ClusterChoice choice;
   bool dry_run = false;
   bool discard = false;
   std::string stage_out;
 };
 
-Status Run(const Options& options, const CommandLine& line) {
+Status RunDown(const DownOptions& options, const CommandLine& line) {
   const std::string directory =
       std::filesystem::absolute(options.choice.directory).lexically_normal();
   MOSA_ASSIGN_OR_RETURN(const auto state, cluster::Load(directory, options.choice.name));
@@ -48,7 +48,7 @@ Status Run(const Options& options, const CommandLine& line) {
 }  // namespace
 
 void AddClusterDown(CLI::App& noun, CommandLine& line) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<DownOptions>();
   CLI::App* command = noun.add_subcommand(
       "down",
       "Stop a cluster and remove everything that it stores\n\n"
@@ -66,7 +66,7 @@ void AddClusterDown(CLI::App& noun, CommandLine& line) {
       ->excludes(discard);
   command->add_flag("--dry-run", options->dry_run, "Print what would be stopped, and stop nothing");
   command->callback(
-      [options, &line] { line.action = [options, &line] { return Run(*options, line); }; });
+      [options, &line] { line.action = [options, &line] { return RunDown(*options, line); }; });
 }
 
 }  // namespace mosa::cli

@@ -14,13 +14,13 @@
 namespace mosa::cli {
 namespace {
 
-struct Options {
+struct ExecOptions {
   ClusterChoice choice;
   std::string host;
   std::vector<std::string> command;
 };
 
-Status Run(const Options& options) {
+Status RunExec(const ExecOptions& options) {
   const std::string directory =
       std::filesystem::absolute(options.choice.directory).lexically_normal();
   MOSA_ASSIGN_OR_RETURN(const auto state, cluster::Load(directory, options.choice.name));
@@ -50,7 +50,7 @@ Status Run(const Options& options) {
 }  // namespace
 
 void AddClusterExec(CLI::App& noun, CommandLine& line) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ExecOptions>();
   CLI::App* command =
       noun.add_subcommand("exec",
                           "Run a program on a host, with MOSA_MOUNT set to the host's mount\n\n"
@@ -62,7 +62,7 @@ void AddClusterExec(CLI::App& noun, CommandLine& line) {
       ->required();
   command->add_option("command", options->command, "Program and its arguments, after --")
       ->required();
-  command->callback([options, &line] { line.action = [options] { return Run(*options); }; });
+  command->callback([options, &line] { line.action = [options] { return RunExec(*options); }; });
 }
 
 }  // namespace mosa::cli

@@ -10,7 +10,7 @@
 namespace mosa::cli {
 namespace {
 
-Status Run(const ClusterChoice& choice, const CommandLine& line) {
+Status RunRestart(const ClusterChoice& choice, const CommandLine& line) {
   const std::string directory = std::filesystem::absolute(choice.directory).lexically_normal();
   const cluster::InterruptGuard guard;
   const std::string binaries = std::filesystem::read_symlink("/proc/self/exe").parent_path();
@@ -35,7 +35,7 @@ void AddClusterRestart(CLI::App& noun, CommandLine& line) {
       "died, stop the cluster with 'mosa cluster down'.");
   AddClusterChoice(*command, *choice);
   command->callback(
-      [choice, &line] { line.action = [choice, &line] { return Run(*choice, line); }; });
+      [choice, &line] { line.action = [choice, &line] { return RunRestart(*choice, line); }; });
 }
 
 }  // namespace mosa::cli

@@ -152,7 +152,7 @@ Status Verdict(const View& view) {
   return view.status.status();
 }
 
-Status Run(const ClusterChoice& choice, const CommandLine& line) {
+Status RunStatus(const ClusterChoice& choice, const CommandLine& line) {
   MOSA_ASSIGN_OR_RETURN(const auto view, Look(choice));
   if (line.json) {
     PrintAsJson(*view);
@@ -173,7 +173,7 @@ void AddClusterStatus(CLI::App& noun, CommandLine& line) {
       "  mosa cluster status --name second --json");
   AddClusterChoice(*command, *choice);
   command->callback(
-      [choice, &line] { line.action = [choice, &line] { return Run(*choice, line); }; });
+      [choice, &line] { line.action = [choice, &line] { return RunStatus(*choice, line); }; });
 }
 
 }  // namespace mosa::cli

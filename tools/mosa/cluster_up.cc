@@ -15,7 +15,7 @@
 namespace mosa::cli {
 namespace {
 
-struct Options {
+struct UpOptions {
   ClusterChoice choice;
   cluster::UpRequest request;
   bool no_passthrough = false;
@@ -60,7 +60,7 @@ Status ShowPlan(const cluster::ClusterPlan& plan, const CommandLine& line) {
   return OkStatus();
 }
 
-void Explain(const cluster::ClusterPlan& plan, const Options& options) {
+void Explain(const cluster::ClusterPlan& plan, const UpOptions& options) {
   std::string choice;
   if (options.choice.name != ClusterChoice().name) choice += " --name " + options.choice.name;
   if (options.choice.directory != ClusterChoice().directory) {
@@ -81,7 +81,7 @@ void Explain(const cluster::ClusterPlan& plan, const Options& options) {
   if (!names.empty()) fmt::print(stderr, "Say it to all commands:    export{}\n", names);
 }
 
-Status Run(const Options& options, const CommandLine& line) {
+Status RunUp(const UpOptions& options, const CommandLine& line) {
   cluster::UpRequest request = options.request;
   request.name = options.choice.name;
   request.directory = std::filesystem::absolute(options.choice.directory).lexically_normal();
@@ -121,7 +121,7 @@ Status Run(const Options& options, const CommandLine& line) {
 }  // namespace
 
 void AddClusterUp(CLI::App& noun, CommandLine& line) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<UpOptions>();
   cluster::UpRequest& request = options->request;
   request.hosts = 4;
   request.ram = "1G";
@@ -160,7 +160,7 @@ void AddClusterUp(CLI::App& noun, CommandLine& line) {
   command->add_flag("--dry-run", options->dry_run,
                     "Print what would be created, and create nothing");
   command->callback(
-      [options, &line] { line.action = [options, &line] { return Run(*options, line); }; });
+      [options, &line] { line.action = [options, &line] { return RunUp(*options, line); }; });
 }
 
 }  // namespace mosa::cli

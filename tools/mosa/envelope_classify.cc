@@ -16,6 +16,7 @@
 #include "tools/mosa/envelope.h"
 #include "tools/mosa/envelope_files.h"
 #include "tools/mosa/envelope_profile.h"
+#include "tools/mosa/envelope_results.h"
 #include "tools/mosa/predict_inputs.h"
 #include "tools/mosa/trace_record.h"
 #include "tools/mosa/trace_workload.h"
@@ -28,7 +29,7 @@ using predict::PhaseForecast;
 using predict::StageForecast;
 using predict::StageProfile;
 
-struct Options {
+struct ClassifyOptions {
   std::string envelope;
   std::string system;
   ApplicationFiles files;
@@ -102,7 +103,7 @@ SpentByStage SpentInTrace(const predict::TracedRun& run, const predict::Workflow
   return spent;
 }
 
-Result<SpentByStage> Measured(const Options& options, const predict::Workflow& workflow) {
+Result<SpentByStage> Measured(const ClassifyOptions& options, const predict::Workflow& workflow) {
   if (!options.traces.empty()) {
     MOSA_ASSIGN_OR_RETURN(const Traces traces, ReadTraces(options.traces));
     MOSA_RETURN_IF_ERROR(Incomplete(traces.faults));
@@ -113,7 +114,7 @@ Result<SpentByStage> Measured(const Options& options, const predict::Workflow& w
   return SpentInRecord(run, workflow);
 }
 
-Result<SpentByStage> Simulated(const Options& options, const predict::Workflow& workflow) {
+Result<SpentByStage> Simulated(const ClassifyOptions& options, const predict::Workflow& workflow) {
   if (options.platform.empty()) return SpentByStage();
   MOSA_ASSIGN_OR_RETURN(const predict::Platform platform, ReadPlatformFile(options.platform));
   MOSA_ASSIGN_OR_RETURN(const auto configuration,
@@ -155,8 +156,10 @@ std::string BoundText(const PhaseForecast& phase) {
   return text;
 }
 
-std::string Number(double number) { return fmt::format("{:.4g}", number); }
-std::string Number(const std::optional<double>& number) { return number ? Number(*number) : "-"; }
+std::string FourDigits(double number) { return fmt::format("{:.4g}", number); }
+std::string FourDigits(const std::optional<double>& number) {
+  return number ? FourDigits(*number) : "-";
+}
 
 // "+12 %": of what was measured.
 std::string Error(double predicted, const std::optional<double>& measured) {
@@ -179,10 +182,10 @@ std::vector<std::string> RowOf(const StageRow& row, const char* phase_name,
           percent(phase.metadata_share),
           percent(1 - phase.metadata_share),
           std::string(NameOf(phase.transfer_bound)),
-          Number(phase.coarse_seconds),
-          Number(phase.fine_seconds),
-          Number(simulated),
-          Number(measured),
+          FourDigits(phase.coarse_seconds),
+          FourDigits(phase.fine_seconds),
+          FourDigits(simulated),
+          FourDigits(measured),
           Error(phase.coarse_seconds, measured),
           Error(phase.fine_seconds, measured),
           simulated ? Error(*simulated, measured) : "-",
@@ -286,8 +289,6 @@ void PrintRows(const std::vector<StageRow>& rows, bool compared) {
   table.Print();
 }
 
-json OrNull(const std::optional<double>& number) { return number ? json(*number) : json(nullptr); }
-
 json ToJson(const PhaseForecast& phase, const std::optional<double>& simulated,
             const std::optional<double>& measured) {
   const bool any = phase.bound != predict::Bound::kNothing;
@@ -317,7 +318,7 @@ json ToJson(const StageRow& row) {
           {"measured_has_computing", row.measured.has_computing}};
 }
 
-Status ClassifyApplication(const Options& options, const CommandLine& line) {
+Status ClassifyApplication(const ClassifyOptions& options, const CommandLine& line) {
   if (!options.configuration.empty() && options.platform.empty())
     return InvalidArgumentError("--config is of the simulator: give --platform, too");
   MOSA_ASSIGN_OR_RETURN(const predict::Envelope envelope,
@@ -354,7 +355,7 @@ Status ClassifyApplication(const Options& options, const CommandLine& line) {
 }  // namespace
 
 void AddEnvelopeClassify(CLI::App& noun, CommandLine& line) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ClassifyOptions>();
   CLI::App* command = noun.add_subcommand(
       "classify",
       "Find what bounds each stage of a workflow on a store (MTC Envelope, Tables 4 and 5)\n\n"

@@ -16,12 +16,12 @@ namespace {
 
 constexpr size_t kSystemsMax = 12;
 
-struct Options {
+struct PlotOptions {
   std::vector<std::string> results;
   std::string out = "envelope.svg";
 };
 
-Status Plot(const Options& options) {
+Status Plot(const PlotOptions& options) {
   MOSA_ASSIGN_OR_RETURN(const std::string picture, DrawEnvelopeFiles(options.results));
   return WriteWhole(options.out, picture);
 }
@@ -62,7 +62,7 @@ Result<std::string> DrawEnvelopeFiles(const std::vector<std::string>& paths) {
 }
 
 void AddEnvelopePlot(CLI::App& noun, CommandLine& line) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<PlotOptions>();
   CLI::App* command = noun.add_subcommand(
       "plot",
       "Draw curves, heat maps and Kiviat diagrams of one or more stores as one SVG\n\n"

@@ -84,8 +84,6 @@ std::optional<double> MedianShare(const std::vector<KeptSample>& samples,
   return predict::MedianOf(std::move(shares)).median;
 }
 
-json OrNull(const std::optional<double>& share) { return share ? json(*share) : json(); }
-
 std::optional<double> ShareAt(const json& shares, size_t index) {
   if (index >= shares.size() || !shares[index].is_number()) return std::nullopt;
   return shares[index].get<double>();
@@ -107,6 +105,8 @@ void AddRow(const Envelope& envelope, EnvelopeCell cell, double unit, const char
 }
 
 }  // namespace
+
+json OrNull(const std::optional<double>& number) { return number ? json(*number) : json(); }
 
 EnvelopeResults::EnvelopeResults(std::string path, predict::EnvelopeGrid grid, json configuration,
                                  std::string conditions)

@@ -19,6 +19,9 @@
 
 namespace mosa::cli {
 
+// Null if there is no number.
+nlohmann::json OrNull(const std::optional<double>& number);
+
 struct KeptSample {
   double seconds = 0;                // That the cell's operations took.
   std::optional<double> busy_share;  // These as of EnvelopeSample.

@@ -34,7 +34,7 @@ constexpr Duration kStepMin = Seconds(30);
 constexpr uint64_t kBytesPerSecondMin = 1'000'000;
 constexpr uint64_t kOperationsPerSecondMin = 20;
 
-struct Options {
+struct EnvelopeOptions {
   ClusterChoice cluster;
   HostsRequest hosts;
   std::vector<std::string> paths;
@@ -53,7 +53,7 @@ struct Options {
 
 // ---- what is asked for
 
-Result<EnvelopeGrid> GridOf(const Options& options, size_t hosts) {
+Result<EnvelopeGrid> GridOf(const EnvelopeOptions& options, size_t hosts) {
   EnvelopeGrid grid;
   if (!options.sizes.empty()) grid.sizes.clear();
   for (const std::string& word : options.sizes) {
@@ -96,7 +96,7 @@ Result<EnvelopeGrid> GridOf(const Options& options, size_t hosts) {
   return grid;
 }
 
-Status CheckOptions(const Options& options) {
+Status CheckOptions(const EnvelopeOptions& options) {
   if (options.repeats == 0 || options.repeats > kRepeatsMax)
     return InvalidArgumentError(
         fmt::format("--repeats {}: give 1 to {}", options.repeats, kRepeatsMax));
@@ -115,7 +115,7 @@ std::pair<std::string, std::string> NameAndPath(const std::string& word) {
   return {word.substr(0, equals), word.substr(equals + 1)};
 }
 
-Result<MeasuredStore> FindSystem(const Options& options, const std::string& name,
+Result<MeasuredStore> FindSystem(const EnvelopeOptions& options, const std::string& name,
                                  const std::string& path) {
   HostsRequest request = options.hosts;
   request.cluster = options.cluster.name;
@@ -123,7 +123,7 @@ Result<MeasuredStore> FindSystem(const Options& options, const std::string& name
   return FindStore(std::move(request), name, path);
 }
 
-Result<std::vector<MeasuredStore>> FindSystems(const Options& options) {
+Result<std::vector<MeasuredStore>> FindSystems(const EnvelopeOptions& options) {
   std::vector<MeasuredStore> systems;
   std::set<std::string> names;
   for (const std::string& word : options.paths) {
@@ -205,7 +205,7 @@ Status CheckRoom(const MeasuredStore& system, const EnvelopeGrid& grid,
   return OkStatus();
 }
 
-std::string ConditionsOf(const Options& options) {
+std::string ConditionsOf(const EnvelopeOptions& options) {
   return fmt::format(
       "Clients are processes, in turn on the hosts, that begin at one moment; a sample lasts until "
       "the last has closed its last file. Create: empty files in one directory. Open: files that "
@@ -222,7 +222,7 @@ std::string ConditionsOf(const Options& options) {
                           "memory all the same, on a host alone their names)");
 }
 
-json ConfigurationOf(const Options& options, const EnvelopeGrid& grid, json systems) {
+json ConfigurationOf(const EnvelopeOptions& options, const EnvelopeGrid& grid, json systems) {
   return {{"systems", std::move(systems)}, {"clients", grid.clients},
           {"sizes", grid.sizes},           {"scale_millionths", grid.scale_millionths},
           {"bytes_max", grid.bytes_max},   {"pages", options.pages},
@@ -233,7 +233,7 @@ json ConfigurationOf(const Options& options, const EnvelopeGrid& grid, json syst
 
 class EnvelopeRun {
  public:
-  EnvelopeRun(const Options& options, EnvelopeGrid grid, std::vector<std::string> systems,
+  EnvelopeRun(const EnvelopeOptions& options, EnvelopeGrid grid, std::vector<std::string> systems,
               EnvelopeMeasure& measure, EnvelopeResults& results, Time until)
       : options_(options),
         grid_(std::move(grid)),
@@ -311,7 +311,7 @@ class EnvelopeRun {
     bar_.Show(have, all, std::min(left, each * static_cast<double>(all - have)), name);
   }
 
-  const Options& options_;
+  const EnvelopeOptions& options_;
   const EnvelopeGrid grid_;
   const std::vector<std::string> systems_;
   const std::vector<EnvelopeCell> cells_;
@@ -327,7 +327,7 @@ class EnvelopeRun {
 };
 
 // Everything between the first and the last effect on the stores.
-Status MeasureAll(const Options& options, const std::vector<MeasuredStore>& systems,
+Status MeasureAll(const EnvelopeOptions& options, const std::vector<MeasuredStore>& systems,
                   const EnvelopeGrid& grid, EnvelopeMeasure& measure,
                   std::optional<EnvelopeResults>& results, Time until) {
   MOSA_RETURN_IF_ERROR(measure.Start(*std::max_element(grid.clients.begin(), grid.clients.end())));
@@ -349,7 +349,7 @@ Status MeasureAll(const Options& options, const std::vector<MeasuredStore>& syst
                  [&results](const std::string& outcome) { return results->Save(outcome); });
 }
 
-Status RunEnvelope(const Options& options, const CommandLine& line) {
+Status RunEnvelope(const EnvelopeOptions& options, const CommandLine& line) {
   const SystemClock clock;
   const Time until =
       clock.Monotonic() + Nanoseconds(static_cast<int64_t>(options.budget_seconds * 1e9));
@@ -380,7 +380,7 @@ Status RunEnvelope(const Options& options, const CommandLine& line) {
 }  // namespace
 
 void AddEnvelopeRun(CLI::App& noun, CommandLine& line) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<EnvelopeOptions>();
   CLI::App* command = noun.add_subcommand(
       "run",
       "Measure creates, opens, reads and writes over file sizes and numbers of clients\n\n"

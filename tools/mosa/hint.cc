@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Options {
+struct HintOptions {
   std::string path, name;
   std::vector<std::string> assignments;
   bool in_store = false;
@@ -59,7 +59,7 @@ nlohmann::json ToJson(const HintExplanation& explanation) {
 
 // {"path", "exists", "hints": {NAME: {"value", "source", "origin", "note"}}}. A file on a mount is
 // asked for itself: its manager may not have heard of it yet.
-Result<nlohmann::json> Ask(const Options& options) {
+Result<nlohmann::json> Ask(const HintOptions& options) {
   nlohmann::json answer;
   PutBytes(answer, "path", options.path);
   if (!options.in_store && Exists(options.path)) {
@@ -82,7 +82,7 @@ Result<nlohmann::json> Ask(const Options& options) {
   return answer;
 }
 
-Status Get(const Options& options, const CommandLine& line) {
+Status Get(const HintOptions& options, const CommandLine& line) {
   MOSA_ASSIGN_OR_RETURN(const nlohmann::json answer, Ask(options));
   if (!answer.at("exists").get<bool>())
     return NotFoundError(fmt::format(
@@ -105,7 +105,7 @@ Status Get(const Options& options, const CommandLine& line) {
   return OkStatus();
 }
 
-Status ExplainPath(const Options& options, const CommandLine& line) {
+Status ExplainPath(const HintOptions& options, const CommandLine& line) {
   MOSA_ASSIGN_OR_RETURN(const nlohmann::json answer, Ask(options));
   if (line.json) {
     PrintJson(answer);
@@ -142,7 +142,7 @@ void SayWhatKeepsItsHints(const std::string& path) {
              path, files + directories < kLookedAtMax ? "" : "more than ", files, directories);
 }
 
-Status Set(const Options& options) {
+Status Set(const HintOptions& options) {
   MOSA_ASSIGN_OR_RETURN(const std::vector<HintValue> hints, ParseAssignments(options.assignments));
   if (!options.in_store) {
     for (const HintValue& hint : hints)
@@ -155,7 +155,7 @@ Status Set(const Options& options) {
   return OkStatus();
 }
 
-void AddPath(CLI::App& command, Options& options) {
+void AddPath(CLI::App& command, HintOptions& options) {
   command.add_option("path", options.path, "Path on a Mosa mount")->required();
   command.add_flag("--in-store", options.in_store,
                    "Take paths from the root of the store, so that no mount is needed");
@@ -184,7 +184,7 @@ void AddHint(CLI::App& app, CommandLine& line) {
   noun->require_subcommand(1);
   noun->fallthrough();
 
-  auto got = std::make_shared<Options>();
+  auto got = std::make_shared<HintOptions>();
   CLI::App* get = noun->add_subcommand("get",
                                        "Show the hints in force for a file or directory\n\n"
                                        "  mosa hint get $MOSA_MOUNT/result.tsv\n"
@@ -193,7 +193,7 @@ void AddHint(CLI::App& app, CommandLine& line) {
   get->add_option("name", got->name, "Hint to show; default: all");
   get->callback([got, &line] { line.action = [got, &line] { return Get(*got, line); }; });
 
-  auto set = std::make_shared<Options>();
+  auto set = std::make_shared<HintOptions>();
   CLI::App* setter = noun->add_subcommand(
       "set",
       std::string("Set hints on a file, or on a directory for what is created in it\n\n"
@@ -204,7 +204,7 @@ void AddHint(CLI::App& app, CommandLine& line) {
   setter->add_option("hints", set->assignments, "Hints, as NAME=VALUE");
   setter->callback([set, &line] { line.action = [set] { return Set(*set); }; });
 
-  auto explained = std::make_shared<Options>();
+  auto explained = std::make_shared<HintOptions>();
   CLI::App* explain =
       noun->add_subcommand("explain",
                            "Show which rule, directory or attribute gives each hint of a path\n\n"

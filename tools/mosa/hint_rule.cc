@@ -14,7 +14,7 @@
 namespace mosa::cli {
 namespace {
 
-struct Options {
+struct RuleOptions {
   std::string glob;
   std::vector<std::string> assignments;
   ManagerChoice manager;
@@ -26,7 +26,7 @@ struct Target {
 };
 
 // People write globs below their mount, or, as the manager does, below the root of the store.
-Result<Target> Find(const Options& options) {
+Result<Target> Find(const RuleOptions& options) {
   const size_t wild = std::min(options.glob.find_first_of("*?[\\"), options.glob.size());
   const size_t slash = options.glob.rfind('/', wild);
   const std::string directory =
@@ -45,7 +45,7 @@ Result<Target> Find(const Options& options) {
   return Target{std::move(manager), options.glob};
 }
 
-Status Add(const Options& options, const CommandLine& line) {
+Status Add(const RuleOptions& options, const CommandLine& line) {
   MOSA_ASSIGN_OR_RETURN(const std::vector<HintValue> hints, ParseAssignments(options.assignments));
   MOSA_ASSIGN_OR_RETURN(const Target target, Find(options));
   MOSA_ASSIGN_OR_RETURN(const uint64_t rule, target.manager->AddHintRule(target.glob, hints));
@@ -90,7 +90,7 @@ Status List(const ManagerChoice& choice, const CommandLine& line) {
 }
 
 // A rule is named by its id or its glob.
-Status Remove(const Options& options) {
+Status Remove(const RuleOptions& options) {
   uint64_t id = 0;
   const char* const end = options.glob.data() + options.glob.size();
   if (const auto read = std::from_chars(options.glob.data(), end, id); read.ptr == end) {
@@ -122,7 +122,7 @@ void AddHintRules(CLI::App& noun, CommandLine& line) {
   rule->require_subcommand(1);
   rule->fallthrough();
 
-  auto added = std::make_shared<Options>();
+  auto added = std::make_shared<RuleOptions>();
   CLI::App* add = rule->add_subcommand(
       "add",
       std::string(
@@ -148,7 +148,7 @@ void AddHintRules(CLI::App& noun, CommandLine& line) {
   list->callback(
       [choice, &line] { line.action = [choice, &line] { return List(*choice, line); }; });
 
-  auto removed = std::make_shared<Options>();
+  auto removed = std::make_shared<RuleOptions>();
   CLI::App* remove =
       rule->add_subcommand("remove",
                            "Remove a rule; files that it applied to keep their hints\n\n"

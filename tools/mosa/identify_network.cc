@@ -22,7 +22,7 @@
 namespace mosa::cli {
 namespace {
 
-constexpr size_t kBlockBytes = 256 << 10;
+constexpr size_t kSentAtOnceBytes = 256 << 10;
 constexpr int kConnectMs = 2000;
 constexpr timeval kSilence{10, 0};  // Nobody waits longer for the other side.
 constexpr int kServedMax = 64;      // Connections of one receiver at the same time;
@@ -130,7 +130,7 @@ Result<UniqueFd> Connect(const StreamTarget& target) {
 
 Result<StreamSpan> StreamOnce(const StreamTarget& target, const Header& header) {
   MOSA_ASSIGN_OR_RETURN(const UniqueFd fd, Connect(target));
-  const std::vector<char> block(kBlockBytes, 'm');
+  const std::vector<char> block(kSentAtOnceBytes, 'm');
   bool sent = SendWhole(fd.get(), &header, sizeof header);
   for (uint64_t done = 0; sent && done < header.bytes; done += block.size())
     sent = SendWhole(fd.get(), block.data(), std::min<uint64_t>(block.size(), header.bytes - done));
@@ -254,7 +254,7 @@ void StreamReceiver::Serve(Serving& serving) const {
     return;
   }
   const SystemClock clock;
-  std::vector<char> block(kBlockBytes);
+  std::vector<char> block(kSentAtOnceBytes);
   uint64_t done = 0, counted_from = 0;
   Time begin = clock.Monotonic();
   StreamSpan span;  // Once it is known.
@@ -302,7 +302,7 @@ Result<double> RoundTripSeconds(const StreamTarget& target, uint32_t count, bool
     MOSA_ASSIGN_OR_RETURN(stream, Connect(target));
     streaming = std::thread([&stream] {
       const Header endless{uint64_t{1} << 62, 0};
-      const std::vector<char> block(kBlockBytes, 'm');
+      const std::vector<char> block(kSentAtOnceBytes, 'm');
       bool sent = SendWhole(stream.get(), &endless, sizeof endless);
       while (sent) sent = SendWhole(stream.get(), block.data(), block.size());
     });

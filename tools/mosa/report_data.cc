@@ -29,12 +29,6 @@ constexpr size_t kSilentMax = 16;
 constexpr size_t kRequestNotesMax = 3;
 // Fewer requests have no mean worth naming a host for.
 constexpr uint64_t kRequestsMin = 5;
-constexpr double kSecondsMax = 1e9;
-
-std::string TextOf(const json& object, const char* name) {
-  const auto found = object.is_object() ? object.find(name) : object.end();
-  return found != object.end() && found->is_string() ? found->get<std::string>() : "";
-}
 
 std::vector<std::string> LostHostsOf(const RunFile& file) {
   std::vector<std::string> lost;

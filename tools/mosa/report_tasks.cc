@@ -22,8 +22,7 @@ constexpr size_t kTextShownMax = 300;
 // What is said to be larger is no size.
 constexpr uint64_t kBytesMax = uint64_t{1} << 60;
 constexpr double kSumMax = 9e18;
-// Later times are no times. Times are rounded in records, so that one may begin as much too early.
-constexpr double kSecondsMax = 1e9;
+// Times are rounded in records, so that one may begin as much too early.
 constexpr double kRoundedSeconds = 1e-5;
 
 std::string Shortened(const std::string& text) {
@@ -33,11 +32,6 @@ std::string Shortened(const std::string& text) {
   return text.substr(0, size) + "...";
 }
 
-// What the record has under a name, if it is of that kind; else what is said instead.
-std::string TextOf(const json& object, const char* name) {
-  const auto found = object.find(name);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : "";
-}
 // As many bytes as a file can have.
 bool IsPossible(const json& bytes) {
   return bytes.is_number_unsigned() && bytes.get<uint64_t>() <= kBytesMax;
@@ -333,6 +327,11 @@ class Reporter {
 };
 
 }  // namespace
+
+std::string TextOf(const json& object, const char* name) {
+  const auto found = object.find(name);
+  return found != object.end() && found->is_string() ? found->get<std::string>() : "";
+}
 
 TasksReport ReportTasks(const RunFile& file, const FinishedRuns* finished) {
   return Reporter(file, finished).Report();

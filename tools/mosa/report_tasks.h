@@ -11,6 +11,12 @@
 
 namespace mosa::cli {
 
+// Later times in a record are no times.
+inline constexpr double kSecondsMax = 1e9;
+
+// What the record has under a name, if that is a text; else "".
+std::string TextOf(const nlohmann::json& object, const char* name);
+
 struct TasksReport {
   nlohmann::json tasks;      // Columns, a row for each task: names, times, bytes; see the .cc.
   nlohmann::json stages;     // Sums of these, in the order of their first start.

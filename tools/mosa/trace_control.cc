@@ -30,7 +30,7 @@ namespace fs = std::filesystem;
 constexpr std::chrono::seconds kEndMax{20};
 constexpr const char* kAttribute = "user.mosa.trace";
 
-struct Options {
+struct ControlOptions {
   std::string mount;  // Empty: all of the cluster.
   ClusterChoice cluster;
   std::string directory;
@@ -62,7 +62,7 @@ Status Control(const std::string& mount, const std::string& value) {
   return FailedPreconditionError(why);
 }
 
-Result<std::vector<std::string>> MountsOf(const Options& options) {
+Result<std::vector<std::string>> MountsOf(const ControlOptions& options) {
   if (!options.mount.empty()) {
     std::error_code error;
     if (!fs::exists(options.mount, error))
@@ -116,7 +116,7 @@ Result<nlohmann::json> AwaitEnd(const std::string& mount) {
 }
 
 // All of them, or none.
-Status StartAll(const std::vector<std::string>& mounts, const Options& options) {
+Status StartAll(const std::vector<std::string>& mounts, const ControlOptions& options) {
   MOSA_ASSIGN_OR_RETURN(const std::string directory, PrepareDirectory(options.directory));
   const std::string how = options.light ? "light " : options.cold ? "cold " : "full ";
   for (size_t i = 0; i < mounts.size(); ++i) {
@@ -177,7 +177,7 @@ Status StopAll(const std::vector<std::string>& mounts, const CommandLine& line, 
   return Joined(faults);
 }
 
-Status Start(const Options& options) {
+Status Start(const ControlOptions& options) {
   MOSA_ASSIGN_OR_RETURN(const auto mounts, MountsOf(options));
   MOSA_RETURN_IF_ERROR(StartAll(mounts, options));
   fmt::print(stderr, "Tracing {} to {}{}\n",
@@ -188,7 +188,7 @@ Status Start(const Options& options) {
   return OkStatus();
 }
 
-Status Stop(const Options& options, const CommandLine& line) {
+Status Stop(const ControlOptions& options, const CommandLine& line) {
   MOSA_ASSIGN_OR_RETURN(const auto mounts, MountsOf(options));
   return StopAll(mounts, line, true);
 }
@@ -251,7 +251,7 @@ Result<int> RunToItsEnd(const std::vector<std::string>& words, const HeldSignals
   }
 }
 
-Status Run(const Options& options, const CommandLine& line) {
+Status Run(const ControlOptions& options, const CommandLine& line) {
   MOSA_ASSIGN_OR_RETURN(const auto mounts, MountsOf(options));
   const HeldSignals signals;
   MOSA_RETURN_IF_ERROR(StartAll(mounts, options));
@@ -265,7 +265,7 @@ Status Run(const Options& options, const CommandLine& line) {
   std::exit(*ended);
 }
 
-void AddDirectory(CLI::App& command, Options& options) {
+void AddDirectory(CLI::App& command, ControlOptions& options) {
   command
       .add_option("-o,--output", options.directory, "Directory for the traces, one file per mount")
       ->required();
@@ -281,7 +281,7 @@ void AddDirectory(CLI::App& command, Options& options) {
 }  // namespace
 
 void AddTraceStart(CLI::App& noun, CommandLine& line) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ControlOptions>();
   CLI::App* command = noun.add_subcommand(
       "start",
       "Start a trace of one mount, or of all mounts of a local cluster\n\n"
@@ -297,7 +297,7 @@ void AddTraceStart(CLI::App& noun, CommandLine& line) {
 }
 
 void AddTraceStop(CLI::App& noun, CommandLine& line) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ControlOptions>();
   CLI::App* command = noun.add_subcommand("stop",
                                           "Stop the trace and show what was written\n\n"
                                           "  mosa trace stop /mnt/mosa\n"
@@ -310,7 +310,7 @@ void AddTraceStop(CLI::App& noun, CommandLine& line) {
 }
 
 void AddTraceRun(CLI::App& noun, CommandLine& line) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ControlOptions>();
   CLI::App* command =
       noun.add_subcommand("run",
                           "Trace while a command runs; the exit code is that of the command\n\n"

@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Options {
+struct TraceFilesOptions {
   std::vector<std::string> files;
   std::string record;
   std::string output;
@@ -77,7 +77,7 @@ nlohmann::json ToJson(const predict::TracedRun& run,
           {"whole", traces.faults.empty()}};
 }
 
-Status Show(const Options& options, const CommandLine& line) {
+Status Show(const TraceFilesOptions& options, const CommandLine& line) {
   MOSA_ASSIGN_OR_RETURN(const Traces traces, ReadTraces(options.files));
   const predict::TracedRun run = predict::MergeTraces(traces.files);
   const auto rows = predict::Summarize(run);
@@ -97,7 +97,7 @@ std::string OperationsPath(const std::string& path) {
   return (output.parent_path() / (output.stem().string() + ".operations.json")).string();
 }
 
-Status ExportWorkload(const Options& options, const CommandLine& line) {
+Status ExportWorkload(const TraceFilesOptions& options, const CommandLine& line) {
   const std::string name = fs::path(options.output).stem().string();
   MOSA_ASSIGN_OR_RETURN(const RunWorkload run, WorkloadOfRun(options.files, options.record, name));
   const predict::Workload& workload = run.workload;
@@ -135,7 +135,7 @@ Status ExportWorkload(const Options& options, const CommandLine& line) {
 }  // namespace
 
 void AddTraceShow(CLI::App& noun, CommandLine& line) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<TraceFilesOptions>();
   CLI::App* command = noun.add_subcommand(
       "show",
       "Show what each task did with each file\n\n"
@@ -149,7 +149,7 @@ void AddTraceShow(CLI::App& noun, CommandLine& line) {
 }
 
 void AddTraceWorkload(CLI::App& noun, CommandLine& line) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<TraceFilesOptions>();
   CLI::App* command = noun.add_subcommand(
       "workload",
       "Turn traces of a run into a workload: tasks, files, operations, dependencies\n\n"
