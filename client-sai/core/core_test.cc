@@ -159,7 +159,7 @@ TEST(WriteBuffer, LentMemoryIsKeptForAWholeExtentAndNeverChanged) {
   EXPECT_EQ(buffer.Put(kMiB, lent, kChunk, {memory, 0}), kMiB);
   EXPECT_EQ(buffer.Cut(kMiB + 10), kMiB - 10);
   EXPECT_EQ(buffer.bytes(), 10u);
-  // Not lent: of this extent something is open already; the other is not whole.
+  // Not lent: part of this extent is open already; the other is not whole.
   EXPECT_EQ(buffer.Put(kMiB, lent, kChunk, {memory, 0}), kMiB - 10);
   EXPECT_EQ(buffer.Put(3 * kMiB, lent.first(kMiB - 1), kChunk, {memory, 0}), kMiB - 1);
   for (const auto& extent : buffer.Take(true, kChunk)) {

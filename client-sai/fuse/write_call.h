@@ -14,7 +14,7 @@ namespace mosa::sai {
 // is in another call (io_uring), of another PID namespace, or not this user's to look at.
 uint64_t BytesOfWriteCall(int32_t pid);
 
-// The same, of the text of /proc/PID/syscall.
+// The same for the text of /proc/PID/syscall.
 uint64_t BytesOfWriteCall(int32_t pid, std::string_view text);
 
 }  // namespace mosa::sai

@@ -38,7 +38,7 @@ class Executor {
   std::vector<std::thread> threads_;
 };
 
-// Tasks in lanes: of each lane only some run at once, in the order in which they came; the others
+// Tasks in lanes: only some of each lane run at once, in the order in which they came; the others
 // hold no thread meanwhile. Thread-safe; the executor must be stopped before this ends.
 class Lanes {
  public:

@@ -54,7 +54,7 @@ class KernelNotifier {
   virtual ~KernelNotifier() = default;
   // Constant from the first request on.
   virtual Capabilities capabilities() const = 0;
-  // Every cached name, present or absent, of the whole mount is to be looked up again
+  // Every cached name of the whole mount, present or absent, is to be looked up again
   // (FUSE_NOTIFY_INC_EPOCH). Only called with the capability `epoch`.
   virtual void InvalidateEntries() = 0;
   // The attributes and pages of `file` (which may be a directory) are out of date. May wait for

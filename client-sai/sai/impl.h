@@ -449,7 +449,7 @@ class Filesystem::Impl final : public SessionListener {
   Outcome<ReadResult> Read(HandleId handle, uint64_t offset, size_t size_bytes);
   void OnUnreadableMapping(HandleId handle);
   Outcome<ReadResult> ReadOnce(OpenFile& handle, uint64_t offset, size_t size_bytes);
-  // The layout and the session by which something is read: of one that was recalled meanwhile the
+  // The layout and the session by which something is read: if they were recalled meanwhile, the
   // manager may have had objects dropped, which then read as zeroes.
   struct LayoutMark {
     uint64_t recalls = 0;
@@ -525,7 +525,7 @@ class Filesystem::Impl final : public SessionListener {
 
   const FilesystemOptions options_;
   std::atomic<bool> passthrough_allowed_ = true;  // Besides what the options say.
-  const ClientId client_;                         // Random: of this run of the mount alone.
+  const ClientId client_;                         // Random: for this run of the mount alone.
   ManagerApi& manager_;
   NodeApi& nodes_;
   KernelNotifier& notifier_;

@@ -20,7 +20,7 @@ namespace mosa::sai {
 namespace {
 
 constexpr uint64_t kInlineCachedBytesMax = uint64_t{32} << 20;
-// What may be stored into is looked at so often, but of one thread's time no more than a share.
+// What may be stored into is looked at so often, taking no more than a share of one thread's time.
 constexpr Duration kLookEvery = Seconds(1);
 constexpr int64_t kLookShare = 32;
 // At the kernel's release its own reference to the object may last a moment longer.

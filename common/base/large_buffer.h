@@ -14,7 +14,7 @@
 namespace mosa {
 
 // Owns one buffer out of the process' pool, or nothing. The bytes are not zeroed. The pool grows as
-// needed and keeps its address space; of the memory that nobody uses it keeps 16 buffers.
+// needed and keeps its address space; it keeps 16 unused buffers.
 class LargeBuffer {
  public:
   // A MiB, and room for what goes before it.

@@ -7,7 +7,7 @@
 
 namespace mosa {
 
-// Totals that only grow, of all processors together; of two readings the difference counts.
+// Totals that only grow, over all processors; the difference of two readings counts.
 struct ProcessorUse {
   // All that runs under one kernel has the same, until it is started again; it has 53 bits, so that
   // whoever reads JSON keeps it whole. 0: the kernel does not say, and the machine's totals are 0.

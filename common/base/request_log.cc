@@ -50,7 +50,7 @@ uint64_t NextLogNumber() {
   return ++last;
 }
 
-// From the monotonic clock to the time of day: of a few readings the one that took least.
+// From the monotonic clock to the time of day: the quickest of a few readings.
 Duration ToWall() {
   const SystemClock clock;
   Duration to_wall, least{INT64_MAX};

@@ -71,7 +71,7 @@ class RequestLog {
     std::string host;
     // Two million requests: a reader of the file has all of them in memory.
     uint64_t file_bytes_max = uint64_t{128} << 20;
-    // What is left of the disk for others, of one that is smaller than 20 GiB 5 %.
+    // What is left of the disk for others; 5 % of a disk that is smaller than 20 GiB.
     uint64_t free_bytes_min = uint64_t{1} << 30;
   };
   // What it has written since it was last begun.

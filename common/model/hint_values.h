@@ -39,7 +39,7 @@ enum class AttributeKind : uint8_t {
 struct AttributeName {
   AttributeKind kind = AttributeKind::kOrdinary;
   std::string_view
-      hint;  // Without prefix: "placement", "location"; of an alias, what it stands for.
+      hint;  // Without prefix: "placement", "location"; for an alias, what it stands for.
   bool alias = false;
 };
 AttributeName ClassifyAttribute(std::string_view attribute);
@@ -57,7 +57,7 @@ bool IsLayoutHint(std::string_view hint);
 // inline.
 bool MaySettle(std::string_view hint);
 
-// What a pattern stands for, of files that share `group`; nothing of "default".
+// What a pattern stands for in files that share `group`; nothing for "default".
 std::vector<HintValue> MeaningOfPattern(std::string_view pattern, std::string_view group);
 // What a pattern speaks of: weaker sources' values of it give way to the pattern.
 std::vector<std::string> HintsOfPattern(std::string_view pattern);

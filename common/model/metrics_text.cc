@@ -25,7 +25,7 @@ std::string MetricName(const std::string& component, const std::string& rest) {
   return name;
 }
 
-// Labels are UTF-8: of a name that is none, what is no ASCII is shown as "?".
+// Labels are UTF-8: in a name that is not, each non-ASCII byte is shown as "?".
 std::string LabelValue(const std::string& text) {
   const bool is_text = IsUtf8(text);
   std::string value;

@@ -94,7 +94,7 @@ struct SessionReady {
   uint64_t inline_bytes_max = 0;
   std::string bulk_key = {};  // The session's: BulkIdentity. Filled in by the manager's shell.
   bool bulk_tls = false;      // The bulk plane is encrypted. Filled in by the shell too.
-  uint64_t era = 0;  // The number of the session: of two sessions the later one has the higher.
+  uint64_t era = 0;  // The number of the session: a later session always has a higher number.
   // The replies to requests of the client's earlier sessions are still known: one that comes again
   // does not run twice. If not, only what may run twice can be repeated.
   bool replies_kept = false;

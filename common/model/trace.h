@@ -117,8 +117,8 @@ struct TraceFile {
   std::string fault;
 };
 
-// Parses the whole blocks of a file, at most `records_max` records in all; more than that is an
-// error. InvalidArgument: it is no trace, or one of another version.
+// Parses the whole blocks of a file, at most `records_max` records in all; more than that is a
+// fault. InvalidArgument: it is no trace, or one of another version.
 Result<TraceFile> ParseTrace(std::string_view bytes, size_t records_max = kTraceRecordsMax);
 
 }  // namespace mosa

@@ -22,8 +22,8 @@ namespace {
 
 constexpr uint32_t kNodes = 5;
 
-// What it has not is zeroes to readers. Orders and reports are heard in their order, but late.
-// What it has not is zeroes to who asks. Orders and reports are heard in their order, but late.
+// A storage node as the manager cannot see it: which version of each position of a file it has.
+// What it lacks reads as zeroes. Orders and reports are heard in their order, but late.
 struct ModelNode {
   bool up = true;
   bool mute = false;  // Its stream stands, but no heartbeat comes.

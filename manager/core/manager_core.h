@@ -53,10 +53,10 @@ struct ManagerOptions {
   bool may_have_forgotten = false;
   QuotaOptions quotas;
   uint64_t text_bytes_max = kNoLimit;  // Names of tasks, hints, reasons; each is kept once.
-  // Requests that wait for others, with replies that are withheld: of one session, and in all.
+  // Requests that wait for others, with withheld replies: per session, and in all.
   uint64_t session_waiting_bytes_max = uint64_t{64} << 20;
   uint64_t waiting_bytes_max = uint64_t{512} << 20;
-  // Replies that a client may ask for again: of one client, and in all.
+  // Replies that a client may ask for again: per client, and in all.
   uint64_t client_reply_log_bytes_max = uint64_t{16} << 20;
   uint64_t reply_log_bytes_max = uint64_t{256} << 20;
 };
@@ -200,8 +200,8 @@ struct AdminReply {
   // EndWorkflow: files that are still to go, and true if not all were looked at: ask again.
   uint64_t files_left = 0;
   bool more = false;
-  std::vector<StageOutcome> staged{};   // MarkStaged: of each file, in their order.
-  std::vector<AdoptOutcome> adopted{};  // AdoptFiles: of each file, in their order.
+  std::vector<StageOutcome> staged{};   // MarkStaged: one per file, in order.
+  std::vector<AdoptOutcome> adopted{};  // AdoptFiles: one per file, in order.
 };
 struct Effects {
   KvBatch writes;  // Must be durable before anything below leaves the process.

@@ -86,7 +86,7 @@ struct JoinedParts {
   std::vector<NodeId> unused;  // Nodes whose part repeats bytes of the others: other copies.
 };
 // Puts parts at disjoint places together: each byte is on the node that has data there. Parts that
-// overlap others are copies; of these the largest is taken. Nothing if there would be more than
+// overlap others are copies; the largest of these is taken. Nothing if there would be more than
 // `segments_max` pieces. `chunk_bytes` is the size of chunks where no regular stripe shows another.
 std::optional<JoinedParts> JoinParts(const std::map<NodeId, const AsideObject*>& parts,
                                      uint64_t chunk_bytes, size_t segments_max);

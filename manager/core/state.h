@@ -6,7 +6,7 @@
 //
 // Invariants:
 //  1. Every entry of a directory names an inode; every inode has a name, or is in `orphans_`.
-//  2. An inode's link_count is the number of its names (of a directory: 2 and its subdirectories).
+//  2. An inode's link_count is the number of its names (a directory's: 2 and its subdirectories).
 //  3. What is in `dirty_` is written before the step ends; nothing else of an inode is durable.
 //  4. A session's outstanding recalls are exactly those in `recalls_by_file_` under its name.
 //  5. A node's granted_bytes is the sum of the sessions' grants on it.
@@ -291,7 +291,7 @@ struct ManagerCore::State {
 
   // ---- hints before there are files, and groups (state_hints.cc)
   Hints HintsAtMake(FileId parent, std::string_view name, FileType type, uint32_t maker) const;
-  // The same with the maker's own on top, of a request that CheckMake has found right.
+  // The same with the maker's own on top, for a request that CheckMake has found right.
   Hints HintsOfMake(const MakeRequest& request) const;
   FileId DirectoryOf(const Inode& inode) const;
   std::vector<ExplainedHint> ExplainedHintsOf(const Inode& inode) const;

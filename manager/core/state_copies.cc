@@ -2,8 +2,8 @@
 //
 // Whatever may matter to a file's copies (it was bound, written, closed; a hint, a node, the room
 // has changed) only notes that the file is to be reviewed. A review looks at everything afresh and
-// brings plan and orders to what they should be; of a file that is as it should be it changes
-// nothing.
+// brings plan and orders to what they should be; if a file is as it should be, nothing
+// changes.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -327,7 +327,7 @@ void ManagerCore::State::Answer(Session& session, RequestId id, std::vector<Repl
       {session.start.client, ReplyEnvelope{id, std::move(replies), now_}});
 }
 
-// What was withheld says how things are when it leaves: of two replies the later one is true.
+// What was withheld says how things are when it leaves: the later of two replies is true.
 void ManagerCore::State::AnswerPending(Session& session, RequestId id, Pending pending) {
   CorrectDelegations(session.start.client, pending);
   CorrectAccess(session, pending.files, pending.replies);

@@ -42,7 +42,7 @@ std::string ManagerCore::State::PathOf(FileId directory) const {
   return path;
 }
 
-// Where the file was given its last name; of a directory that is gone, the root.
+// Where the file was given its last name; the root if that directory is gone.
 FileId ManagerCore::State::DirectoryOf(const Inode& inode) const {
   return FindDirectory(inode.named_in) ? inode.named_in : kRootFile;
 }

@@ -14,7 +14,7 @@ constexpr std::string_view kAdoptedName = "lost+found";
 constexpr size_t kAdoptedPlacesMax = 100;
 // Parts of one adopted file: each is a segment of its layout.
 constexpr size_t kPiecesMax = 4096;
-// Files named in the log one by one, of what one node says.
+// How many files of one node's report are named in the log one by one.
 constexpr size_t kNamedMax = 20;
 
 uint64_t RoundUpToUnit(uint64_t bytes) {

@@ -49,7 +49,7 @@ void ManagerCore::State::ScanFiles(FileScan& scan, size_t& steps) const {
   }
 }
 
-// Names are kept in directories only. The same, of one directory; true if it was all looked at.
+// Names are kept in directories only. The same for one directory; true if it was all looked at.
 bool ManagerCore::State::ScanNames(FileScan& scan, FileId id, const Directory& directory,
                                    size_t& steps) const {
   const bool goes_on = scan.next_entry.first == id;

@@ -75,7 +75,7 @@ struct Inode {
 
 struct Directory {
   FileId parent;
-  std::string name;  // In `parent`; of the root, and of a removed directory, of no meaning.
+  std::string name;  // In `parent`; without meaning for the root, and for a removed directory.
   uint32_t subdirectories = 0;
   absl::btree_map<std::string, FileId, std::less<>> entries;
 };

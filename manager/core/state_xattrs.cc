@@ -186,7 +186,7 @@ std::vector<std::string> ManagerCore::State::NodeNamesOf(const Inode& inode) con
                ? std::vector<std::string>()
                : std::vector<std::string>{NameOf(inode.bytes->inline_node)};
   const FileBytes& bytes = *inode.bytes;
-  // Which of its bytes a node has: of the first copies, and of others that are valid.
+  // Which of its bytes a node has: from the first copies, and from others that are valid.
   std::map<NodeId, size_t> parts;
   size_t parts_max = 0;
   for (size_t i = 0; i < bytes.segments.size(); ++i) {

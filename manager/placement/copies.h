@@ -57,7 +57,7 @@ struct CopiesRequest {
 
 struct CopiesPlan {
   Segment holders;      // As asked, with the new ones behind; nobody is taken out.
-  uint32_t copies = 0;  // On nodes that stay, of the position that has the fewest.
+  uint32_t copies = 0;  // On nodes that stay, at the position that has the fewest.
   std::string reason;   // Why not more, and which nodes were skipped; empty if all are there.
 };
 

@@ -11,8 +11,8 @@ const PlacementPolicy& StripePolicy();
 // All chunks on the writer's own node (Opportunity Study, III.B, pipeline).
 const PlacementPolicy& LocalPolicy();
 // collocate:<group>: all files of a group on one node, its anchor (Opportunity Study, III.B,
-// reduce). The anchor is the node with the most room, in quarters; of those the one with the fewest
-// groups; of those the one that a hash of group and node favours. When it is full, or takes nothing
+// reduce). The anchor is the node with the most room, in quarters; then the one with the fewest
+// groups; then the one that a hash of group and node favours. When it is full, or takes nothing
 // new, the next file chooses another one; what has begun spills by the fallback.
 const PlacementPolicy& CollocatePolicy();
 // scatter:<chunks>: that many chunks in a row on one node, then as many on the next, so that N

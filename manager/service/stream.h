@@ -165,7 +165,7 @@ class Stream : private OpenStreams::Member {
  protected:
   // A message has come; not after End.
   virtual void OnMessage(const Incoming& message) = 0;
-  // No more messages will come. Called once, of a stream that a client with the right has opened.
+  // No more messages will come. Called once, for a stream that a client with the right opened.
   virtual void OnClosed() = 0;
   // The peer has said who it is.
   virtual bool is_started() const = 0;

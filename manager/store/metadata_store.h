@@ -39,7 +39,7 @@ class MetadataStore {
 
 struct RocksOptions {
   std::string path;
-  bool fsync = false;        // False: survives the end of the process; true: of the machine.
+  bool fsync = false;        // False: survives the end of the process; true: the machine's.
   std::string boot_id = "";  // This machine's: changes with each boot.
   uint64_t buffer_bytes = uint64_t{8} << 20;  // Gathered in memory before a table is written.
   uint64_t log_bytes = uint64_t{64} << 20;    // All logs together.

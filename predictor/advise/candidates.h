@@ -27,7 +27,7 @@ struct HintClass {
   std::string use;    // and who reads them: "1:1", "fan-in", "fan-out", "result", "any".
   std::vector<PathIndex> files;
   uint64_t bytes = 0;
-  // The first is nothing at all; of two that do as well, the earlier is to be preferred.
+  // The first is nothing at all; if two do as well, the earlier is to be preferred.
   std::vector<HintAlternative> alternatives;
   size_t by_itself = 0;  // What `mosa run` says without advice.
 };

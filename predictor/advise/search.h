@@ -1,4 +1,4 @@
-// Which hints pay: of each class of files (candidates.h) the alternative without which the run is
+// Which hints pay: for each class of files (candidates.h) the alternative without which the run is
 // slower, found by simulating the run with and without it.
 //
 // Hints hang together (two may pay only together, or each make the other idle), so none is judged
@@ -48,7 +48,7 @@ struct TrialOutcome {
   Duration time;
   Duration computing;        // As Prediction::computing.
   uint64_t link_bytes = 0;   // Sent by all hosts.
-  uint64_t store_bytes = 0;  // The most that each node held, of all.
+  uint64_t store_bytes = 0;  // The most that each node held, summed.
   std::string failure;       // Empty: the run ends well.
   // What the model is off by in this draw (ModelFactor()) where no task computes: it widens
   // intervals. Comparisons and medians leave it out, since it is the same for both sides.
@@ -70,7 +70,7 @@ struct AdviseOptions {
   double share_min = 0.01;  // Share of the run: less is not worth a rule.
 };
 
-// How long runs take, of all draws.
+// How long runs take, over all draws.
 struct RunTime {
   double measured_s = 0;  // Draw 0: with figures as measured.
   double median_s = 0;

@@ -4,11 +4,11 @@
 // The claim: a store has so much work to give per second and I/O size, whatever the share of reads:
 // C = T_read + T_write * f_rw is constant (equations 1 to 3), with f_rw = T_100%read / T_100%write
 // (4). Hence T_read = k * R_read with k = T_100%read / (R_read + (100 - R_read) * f_rw) (5, 6), and
-// of several sizes T = 100 * sum of P_i * k_i (7).
+// for several sizes T = 100 * sum of P_i * k_i (7).
 //
 // As printed, P_i is the proportion of the objects that have size i. But (7) adds up rates, so P_i
-// must be the share of the store's time that a size gets, and those are not the same: of operations
-// that all clients do in turn, size i gets (p_i / T_i) / sum of (p_j / T_j), since an operation
+// must be the share of the store's time that a size gets, and those are not the same: if all
+// clients do operations in turn, size i gets (p_i / T_i) / sum of (p_j / T_j), since one of them
 // takes 1/T of the store's second. With that (7) is T = 1 / sum of (p_i / T_i), a correction of the
 // paper's that is used for shares of operations here; EquationSeven() is what is printed. Shares
 // of clients are taken to get the store's time by their number.

@@ -1,5 +1,5 @@
-// Whether the claim of the paper Fighting with Unknowns holds for a store: what was measured of
-// mixed reads and writes beside the estimates, and of each I/O size a plain verdict with the
+// Whether the claim of the paper Fighting with Unknowns holds for a store: what was measured for
+// mixed reads and writes beside the estimates, and for each I/O size a plain verdict with the
 // re-sampling that helps (section 4). Pure.
 #ifndef MOSA_PREDICTOR_CAPACITY_VERDICT_H_
 #define MOSA_PREDICTOR_CAPACITY_VERDICT_H_
@@ -23,8 +23,8 @@ struct LoadCheck {
   CapacityLoad load;
   Estimate measured;  // Operations per second, as `estimated`.
   Estimate estimated;
-  double error_percent = 0;   // Equation 8, of the medians.
-  double constant = 0;        // Median of the samples' C; 0 of mixed sizes.
+  double error_percent = 0;   // Equation 8, for the medians.
+  double constant = 0;        // Median of the samples' C; 0 for mixed sizes.
   double equation_seven = 0;  // As printed, of mixed sizes; 0 of one.
 };
 // Checks everything that was measured besides seeds, for sizes that have seeds; by size and ratio,

@@ -6,13 +6,13 @@
 // work of low priority may have all that a run leaves, and take nothing from it. What the machine's
 // own host took comes on top: for the kernel nobody waits meanwhile. Where that is f, what computes
 // takes up to 1 / (1 - f) times as long. Work that comes in pieces, as a daemon's, may wait more
-// often than that: twice as much more is excused, and of a single request or a wait f times
+// often than that: twice as much more is excused, and for a single request or a wait f times
 // kDelaySeconds besides. Less than kBusyShare is what any machine does by itself, and excuses
 // nothing; from there to twice that the excuse grows from nothing to all of it. What is off by more
 // than that is held against the prediction with the rest.
 //
-// What is excused is what others had on the machines that the time in question was spent on: of a
-// task on its host's, of a stage and the workflow on the busiest of those where their tasks ran.
+// What is excused is what others had on the machines that the time in question was spent on: for a
+// task on its host's, for a stage and the workflow on the busiest of those where their tasks ran.
 // Where it is not known, nothing is excused.
 //
 // Tasks whose own processor seconds are longer as well compute longer, whoever else was there:
@@ -91,7 +91,7 @@ OwnSeconds OwnSecondsOf(const Workflow& workflow, const SeenRun& run,
 // Whether they are longer than others' share explains, by half of what tasks took longer or more.
 bool ComputeLonger(const OwnSeconds& own, double others_share);
 
-// "Machine busy: ...", of those of these runs whose machines were; empty: none was.
+// "Machine busy: ...", for the runs whose machines were; empty: none was.
 std::string SayBusy(const std::vector<const SeenRun*>& runs);
 
 }  // namespace mosa::predict

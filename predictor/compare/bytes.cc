@@ -19,7 +19,7 @@ struct MovedBytes {
 };
 using Moved = std::map<std::string, MovedBytes>;
 
-// By stage, by link, and, of what tasks wrote, by the node on which it lies: each host has a link
+// By stage, by link, and, for what tasks wrote, by the node on which it lies: each host has a link
 // and a node, whether there are bytes for it or not.
 std::array<Moved, 3> MovedIn(const Workflow& workflow, const SeenRun& run) {
   Moved by_stage, by_link, by_node;

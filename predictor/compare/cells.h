@@ -1,4 +1,4 @@
-// Cells: the times of a run that are laid side by side, predicted and measured: of the workflow,
+// Cells: the times of a run laid side by side, predicted and measured: those of the workflow,
 // its stages, the tasks of a stage, the waits before them, hosts, and single tasks.
 //
 // Times are compared by their logarithms, since models and machines are off by factors, with

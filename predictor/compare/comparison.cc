@@ -237,8 +237,8 @@ class Comparer {
       decided_[cells[i]].shown = shown;
     }
   }
-  // For a cell that is slower in these runs by its tasks, which others have not slowed down. If it
-  // is by how hosts differ, that must be as little chance.
+  // For a cell that is slower in these runs by its tasks, and not because of others. If how hosts
+  // differ shows it, that must be as unlikely to be chance.
   bool IsShownByPart(size_t index, const JudgedValue& value, const std::vector<size_t>& shown,
                      double beside_p_max) {
     const CellName& cell = comparison_.cells[index].cell;

@@ -80,7 +80,7 @@ struct Anomaly {
   std::vector<std::string> shown_in;  // Names of judged runs.
   size_t judged = 0;                  // How many were judged.
   std::string since;                  // The first run that shows it up to now.
-  std::vector<Blame> blamed;          // Best first; of the tasks that the cell is about.
+  std::vector<Blame> blamed;          // Best first; for the tasks that the cell is about.
   std::string sentence;               // What, where, since when, how large;
   std::string cause;                  // which part explains it, and how well; may be empty;
   std::string open_first;             // what to look at.

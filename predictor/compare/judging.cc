@@ -13,7 +13,7 @@ constexpr size_t kShownRunsMin = 2;
 // For how many steps from one run to the next the draws count, of how far runs differ.
 constexpr double kDrawnDegrees = 6;
 
-// Squared: of what was taken off.
+// The squared uncertainty of what was taken off.
 double UncertaintyOf(const JudgedRun& run) { return run.excused * run.excused / 4; }
 
 // By group; as if run `without` had not been made.

@@ -81,7 +81,7 @@ struct RequestCell {
   Interval<double> residual_share_interval;  // At 95 %.
   double more_s = 0;                         // All requests of a run together, at most.
   double effect_share = 0;
-  std::optional<double> p;            // It was tested: of all judged runs.
+  std::optional<double> p;            // It was tested: over all judged runs.
   std::vector<RequestsInRun> tested;  // In which runs.
   std::vector<std::string> shown_in;  // For an anomaly: names of the runs.
   std::optional<size_t> odd_run;      // A judged one that is much slower, alone.
@@ -108,7 +108,7 @@ bool IsOwnWork(const RequestClass& which);
 // "1.23 ms".
 std::string ShowTime(double seconds);
 
-// Which requests are looked at: of these runs, and of mounts on these hosts.
+// Which requests are looked at: those in these runs, from mounts on these hosts.
 struct RequestScope {
   std::vector<size_t> runs;
   // What the tasks took that may have waited for them; null: mounts on any host.

@@ -1,4 +1,4 @@
-// EventQueue: what is to happen, by time; of one time, in the order in which it was added.
+// EventQueue: what is to happen, by time; at one time, in the order in which it was added.
 //
 // A radix heap (Ahuja, Mehlhorn, Orlin, Tarjan 1990), as time never goes back: an entry lies in the
 // bucket of the highest bit in which its time differs from the present one. When nothing is left to

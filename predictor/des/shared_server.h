@@ -21,7 +21,7 @@
 
 namespace mosa::des {
 
-// Several jobs, of one server or of several, of which somebody awaits the end:
+// Several jobs, on one server or on several, whose end somebody awaits:
 //   Join both;
 //   in.Begin(work, both);
 //   out.Begin(work, both);
@@ -65,7 +65,7 @@ class SharedServer final : private EventLoop::Bell {
     return Awaiter{*this, work};
   }
   // The same as one of `join`, which nobody awaits here, with a share in proportion to `weight`.
-  // Precondition: 0 < weight <= 64 * kEvenWeight; of several servers jobs are even.
+  // Precondition: 0 < weight <= 64 * kEvenWeight; on several servers jobs are even.
   void Begin(Duration work, Join& join, int64_t weight = kEvenWeight) {
     if (work.ns <= 0) return;
     ++join.under_way_;

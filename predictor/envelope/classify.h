@@ -4,7 +4,7 @@
 //   write = ceil(N/C) * (C/T_create + max(C/T_w, C*D/B_w))                           (1), (2)
 //   read  = ceil(N/C) * (max(C/T_1, C*D_1/B_1) + max(C/T_N, C*D_N/B_N))              (3)
 //
-// N tasks run on C clients in rounds; of several files of a task the terms are added up. A stage of
+// N tasks run on C clients in rounds; a task's terms are added up over its files. A stage of
 // fewer tasks than clients has that many clients. Rates are those of the envelope at C clients, or
 // at the fewest measured ones if those are more, as the paper takes them for its stage of 16 tasks:
 //

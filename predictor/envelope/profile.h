@@ -59,7 +59,7 @@ struct StageProfile {
   uint64_t tasks_creating = 0;  // Any file.
 };
 
-// Files and bytes of one kind of operation, of all tasks together.
+// Files and bytes for one kind of operation, over all tasks.
 struct TransferAmount {
   double files = 0;
   double bytes = 0;

@@ -15,7 +15,7 @@
 //  5. links: if storage is apart, every byte that is written, and every file that is read once at
 //     least, crosses a link of a host that runs tasks and a link of one that stores.
 //
-// A task whose operations are known counts only its computing: it may read parts of files. Files
+// If a task's operations are known, only its computing counts: it may read parts of files. Files
 // that are small enough to stay with the manager cross no link. Waiting for servers,
 // messages, copies and small files' costs are left out: they only add. What the simulation rounds
 // down to whole nanoseconds is taken off.

@@ -19,7 +19,7 @@ enum class ProbeKind : uint8_t {
   kStat,           // A name that the actor does not know: the other has just made it.
   kStatAgain,      // The same, known: no more than the kernel's own time.
   kOpen,           // Open and close of such a file whose name is known.
-  kOpenAgain,      // The same, of a file of one byte whose content is known too.
+  kOpenAgain,      // The same for a file of one byte whose content is known too.
   kMakeDirectory,  //
   kSetAttribute,   // A hint of a directory of the actor's own.
   kGetAttribute,   // The layout of a file of the actor's own.
@@ -67,7 +67,7 @@ struct ProbeScope {
 inline constexpr uint64_t kStreamBytes = 64 << 20;
 
 // All that can be told on it, the most telling first. Loads and sizes vary: figures of one size, or
-// of one load, say nothing of others.
+// one load, say nothing of others.
 std::vector<Probe> PlanProbes(const ProbeScope& scope);
 
 // How many operations one after the other make one sample of about `sample_seconds`, if one takes

@@ -32,7 +32,7 @@ struct PowerLevel {
   double application_w = 0;
   double storage_w = 0;
   double network_w = 0;
-  double spread = 0;  // As Cost::spread, of each of the four.
+  double spread = 0;  // As Cost::spread, for each of the four.
   bool operator==(const PowerLevel&) const = default;
 };
 
@@ -43,7 +43,7 @@ struct PowerProfile {
   std::vector<PowerLevel> levels;
 };
 
-// How long the parts of hosts were busy; of one host or of many.
+// How long the parts of hosts were busy; for one host or many.
 struct HostUse {
   double application_core_s = 0;
   double store_core_s = 0;

@@ -50,7 +50,7 @@ TEST(CopiesForecast, IsTheSameForTheSamePlatformAndNotForAnother) {
   const auto again = ForecastCopies(BusyPlatform(), 8);
   ASSERT_TRUE(slow.ok() && again.ok());
   EXPECT_EQ(*slow, *again);
-  // Half a megabyte passes through a chain of sixteen one after the other; of a long file all are
+  // Half a megabyte passes through a chain of sixteen one after the other; with a long file all are
   // busy at once.
   const auto wide = ForecastCopies(BusyPlatform(), 16);
   ASSERT_TRUE(wide.ok());

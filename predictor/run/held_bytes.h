@@ -15,7 +15,7 @@ struct NodeBytes {
   uint64_t bytes = 0;
   uint32_t positions = 0;  // Stripe positions of the first segment that have bytes.
 };
-// Ascending by node; of a node that is named twice for the same bytes they count once.
+// Ascending by node; bytes of a node that is named twice for them count once.
 // Precondition: layout.chunk_bytes > 0.
 std::vector<NodeBytes> BytesByNode(const Layout& layout, uint64_t size_bytes);
 

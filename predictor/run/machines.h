@@ -87,7 +87,7 @@ class Machines {
 
   // What it is.
   const HostPlatform& host(MachineIndex of) const { return machines_[of.value]->host; }
-  // What has passed until now: of a transfer that is under way a part, and signs of life all the
+  // What has passed until now: part of any transfer under way, and signs of life all the
   // time, which the simulation leaves out while they say nothing.
   LinkBytes link(MachineIndex of) const;
   // The residence times of the daemons on them.

@@ -38,7 +38,7 @@ struct PredictedTask {
   Duration launching, reading, computing, writing;
   std::vector<TaskSpan> computes;  // In their order; `computing` is their sum.
   // From each file's opening to its close, what moves meanwhile without the task waiting for it
-  // included; of tasks whose operations are not known one for all inputs, one for all outputs.
+  // included; if a task's operations are not known, one for all inputs and one for all outputs.
   std::vector<TaskSpan> reads, writes;
   uint64_t read_local = 0;
   uint64_t read_remote = 0;

@@ -352,7 +352,7 @@ TEST(Prediction, KeepsSmallFilesWithTheManager) {
   EXPECT_EQ(prediction.machines[1].store_bytes_max, 0U);
 }
 
-// What is short one node sends to all; of what is long every link carries it once, and the last of
+// A short file is sent to all by one node; a long one crosses every link once, and the last of
 // the chain is not much later than the first.
 TEST(Prediction, PassesLongFilesThroughAChainOfNodes) {
   const auto predict = [](uint64_t bytes, uint32_t copies) {

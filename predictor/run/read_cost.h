@@ -47,7 +47,7 @@ class ReadCosts {
   // Precondition: Check(platform).ok().
   explicit ReadCosts(const Platform& platform) : platform_(platform) {}
 
-  // For each host, which its node names. Adds to `costs`, which has one for each host; after a
+  // For each host, named by its node. Adds to `costs`, which has one for each host; after a
   // failure, which is Internal, they mean nothing.
   Status Add(const FileToRead& file, std::span<const NodeId> hosts, std::vector<ReadCost>& costs);
 

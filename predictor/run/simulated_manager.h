@@ -52,7 +52,7 @@ class SimulatedManager {
   // A node stores so many more bytes of a file that a client writes. False: it has no room, and
   // stores nothing.
   bool Store(NodeId node, FileId file, uint64_t bytes);
-  // The same, of a copy that the node makes.
+  // The same for a copy that the node makes.
   bool StoreCopy(NodeId node, FileId file, uint64_t bytes);
   void ReportCopy(NodeId node, const CopyReport& report);
   // What clients have stored of a file so far; what a node holds of it.

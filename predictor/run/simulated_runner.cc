@@ -310,8 +310,8 @@ des::Activity<bool> SimulatedRunner::LocateOutputs(TaskIndex task, HostIndex hos
   co_return true;
 }
 
-// When a task should end on each host that has some of the ready one's input: of others the
-// scheduler does not ask.
+// When a task should end on each host that has some of the ready one's input: the scheduler does
+// not ask about others.
 void SimulatedRunner::ExpectEnds(const ReadyTask& ready, Time asked_at) {
   for (const HostBytes& held : ready.held)
     scheduler_.ExpectFree(held.host, NextEndOn(held.host, asked_at));

@@ -41,7 +41,7 @@ namespace mosa::predict {
 BuildResult ReadWorkflow(std::string_view text, std::string_view default_name,
                          std::vector<std::string> directories = {});
 
-// One form each, of a parsed text: a draft, and faults in the form alone.
+// One form each, for a parsed text: a draft, and faults in the form alone.
 struct DraftResult {
   WorkflowDraft draft;
   std::vector<std::string> faults;

@@ -87,8 +87,8 @@ class Scheduler {
   // on it are looked at anew: none waits for it any longer.
   void Remove(HostIndex host, Time now);
   // When a slot of `host` is expected to become free; nothing if nobody knows.
-  // AddReady() asks it of hosts that hold some of the task's input, and nothing else asks: of other
-  // hosts it need not be said.
+  // AddReady() asks it for hosts that hold some of the task's input, and nothing else asks: it
+  // need not be said for other hosts.
   void ExpectFree(HostIndex host, std::optional<Time> at);
 
   size_t waiting() const { return waiting_.size(); }

@@ -42,7 +42,7 @@ Result<ResidenceQuery> QueryOf(const v1::GetResidenceRequest& message);
 void ObeyQuery(const ResidenceQuery& query, const std::string& host, RequestLog& log,
                ResidenceSnapshot& snapshot);
 
-// The answer to a query; of a snapshot that is too long for it the last rows are left out.
+// The answer to a query; if a snapshot is too long for it, the last rows are left out.
 ResidenceReport ReportOf(const ResidenceQuery& query, const ResidenceSnapshot& snapshot);
 
 }  // namespace mosa

@@ -15,7 +15,7 @@ namespace {
 constexpr ByteRange kEverything{0, kFileBytesMax};
 // Checksums are asked for ahead until so much is known to be fetched.
 constexpr uint64_t kWantedAheadBytes = 16 << 20;
-// A question is about ranges of so many chunks, and of all behind these.
+// A question covers ranges of so many chunks, and everything behind them.
 constexpr uint64_t kAboutChunksMax = 256;
 
 uint64_t BlockFloor(uint64_t offset) { return offset / kChecksumBlockBytes * kChecksumBlockBytes; }

@@ -203,7 +203,7 @@ class ObjectEngine {
 
   // ---- for nodes that copy (object_sums.cc)
 
-  // What has changed after `after_change` (of an earlier answer; 0: none was had), without blocks.
+  // What has changed after `after_change` (from an earlier answer; 0: none), without blocks.
   BlockSums ChangesSince(FileId file, uint64_t after_change);
   // Adds the checksums of at most kSumsBytesMax, computing those that are not known. An absent
   // object is empty.
@@ -276,7 +276,7 @@ class ObjectEngine {
 
   // An object that is in the store and not in the table, with what was recorded of it.
   void AddFound(const StoredObject& found, const SumsRecord* record, uint64_t generation);
-  // As well, of an object that is in the table, under its lock.
+  // The same for an object that is in the table, under its lock.
   void TakeFound(Object& object, const StoredObject& found, const SumsRecord* record);
   void TakeRecord(Object& object, const StoredObject& found, const SumsRecord* record);
   void MarkDamaged(Object& object);

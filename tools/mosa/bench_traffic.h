@@ -22,7 +22,7 @@ struct LinkBytes {
 };
 
 struct Traffic {
-  // "bytes_read_remote" and so on, of all mounts; without a mount that can be asked from here,
+  // "bytes_read_remote" and so on, over all mounts; without a mount that can be asked from here,
   // none.
   std::map<std::string, uint64_t> by_path;
   // By host; only of clusters of namespaces on this machine. Headers are counted.

@@ -27,7 +27,7 @@ void FillContent(uint64_t key, uint64_t begin, std::span<std::byte> bytes);
 struct Mismatch {
   uint64_t offset = 0;  // The first word that is wrong, from the content's beginning.
   uint64_t expected = 0;
-  uint64_t found = 0;  // Words; of what the bytes end in, as many bytes as there are.
+  uint64_t found = 0;  // Words; where the bytes end, as many bytes as there are.
 };
 std::optional<Mismatch> FindMismatch(uint64_t key, uint64_t begin,
                                      std::span<const std::byte> bytes);

@@ -31,7 +31,7 @@ class Scale {
 class ChartPanel {
  public:
   struct Place {
-    Point corner;  // Upper left, of all that belongs to the panel.
+    Point corner;  // Upper left of all that belongs to the panel.
     double width = 0;
     double height = 0;
   };

@@ -216,7 +216,7 @@ class Reader {
     measured_.seen.knows_all_requests = rows_left_out_ == 0 && faults_.truncated.count() == 0;
   }
 
-  // What the mount read from other nodes in the run; of one that began in it that is not known.
+  // What the mount read from other nodes in the run; not known if it began in it.
   void ReadFetched(const std::string& host, const json& mount) {
     const json totals = mount.value("totals", json::object());
     const auto bytes = totals.find("bytes_read_remote");

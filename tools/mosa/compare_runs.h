@@ -47,8 +47,8 @@ predict::CompareOptions OptionsOf(const Asked& asked);
 
 std::vector<std::string> NamesOf(const std::vector<RecordedHost>& hosts);
 
-// Records in their order in time, each once; of the others `notes` says why not. Their hosts are
-// those of the first that can be read. The error is that of the first, if none can.
+// Records in their order in time, each once; for the others `notes` says why not. Their hosts are
+// those of the first that can be read. The error is the first one's, if none can.
 Result<std::vector<RunFile>> ReadRunFiles(const std::vector<std::string>& paths, CutFiles cut,
                                           std::vector<std::string>& notes);
 

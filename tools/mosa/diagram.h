@@ -13,7 +13,7 @@ namespace mosa::cli {
 class Diagram {
  public:
   struct Place {
-    Point corner;  // Upper left, of all that belongs to it.
+    Point corner;  // Upper left of all that belongs to it.
     double width = 0;
     double height = 0;
   };

@@ -161,7 +161,7 @@ std::string FourDigits(const std::optional<double>& number) {
   return number ? FourDigits(*number) : "-";
 }
 
-// "+12 %": of what was measured.
+// "+12 %": relative to what was measured.
 std::string Error(double predicted, const std::optional<double>& measured) {
   if (!measured || *measured <= 0) return "-";
   return fmt::format("{:+.0f} %", 100 * (predicted / *measured - 1));
@@ -199,7 +199,7 @@ constexpr double kAsNear = 1e-9;
 // How right one way of foretelling is, over what was measured.
 struct Rightness {
   const char* name = "";
-  size_t nearest = 0;     // Times that none of the others is as near: of two alike neither is.
+  size_t nearest = 0;     // Times that none of the others is as near: if two are alike, neither is.
   double error_mean = 0;  // Relative to what was measured.
 };
 struct Verdict {

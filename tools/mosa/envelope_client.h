@@ -40,7 +40,7 @@ struct ClientSpan {
   Time told;  // When to begin: later than that if the word came late.
   Time begin;
   Time end;
-  // Between these, of the machine, and in one direction of the busiest of its links.
+  // Between these, the machine's, and one direction of the busiest of its links.
   ProcessorTicks processors;
   std::optional<uint64_t> link_bytes;  // Nothing: its kernel does not say.
 };

@@ -82,7 +82,7 @@ class EnvelopeMeasure {
   };
 
   Status ReadClocks();
-  // As of EnvelopeSample, of one client.
+  // As in EnvelopeSample, for one client.
   std::optional<double> LinkShareOf(size_t system, size_t client, const Json& span) const;
   IdentifyWorkers::Question QuestionOf(const std::string& step, const Parts& parts, size_t client,
                                        size_t worker) const;

@@ -260,7 +260,7 @@ class EnvelopeRun {
   }
 
  private:
-  // As long as the last sample of the cell took with all around it; of a new one, about twice as
+  // As long as the last sample of the cell took with all around it; for a new cell, about twice as
   // long as the one before it.
   Duration Expected(size_t system, const EnvelopeCell& cell) const {
     const auto known = taken_.find({system, cell});

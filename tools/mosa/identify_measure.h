@@ -103,7 +103,7 @@ class Measure {
   std::string name_;  // Our directory's, below each host's.
   std::string others_node_;
   predict::ProbeScope scope_;
-  predict::Configuration deployment_;  // What is known of it, of files without hints.
+  predict::Configuration deployment_;  // What is known of it, for files without hints.
   bool mosa_ = false;
   bool one_machine_ = false;
   std::vector<Item> items_;

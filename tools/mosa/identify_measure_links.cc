@@ -120,7 +120,7 @@ Result<double> Measure::Ping(size_t source, size_t target, bool loaded) {
 Result<double> Measure::PingWhereStreamsMeet() {
   json stream = TargetOf(0);
   stream["do"] = "stream";
-  // So long that it outlasts the other, and of several connections, which fill queues sooner.
+  // So long that it outlasts the other, and over several connections, which fill queues sooner.
   stream["bytes"] = std::max(stream_bytes_[{2, 0}], kStreamBytesMin);
   stream["warm_bytes"] = 0;
   stream["connections"] = kMeetingConnections;

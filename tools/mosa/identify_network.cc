@@ -26,7 +26,7 @@ constexpr size_t kSentAtOnceBytes = 256 << 10;
 constexpr int kConnectMs = 2000;
 constexpr timeval kSilence{10, 0};  // Nobody waits longer for the other side.
 constexpr int kServedMax = 64;      // Connections of one receiver at the same time;
-constexpr int kStrangersMax = 8;    // of these, who have not said the token.
+constexpr int kStrangersMax = 8;    // of them, that have not said the token.
 constexpr Duration kStrangeMax = Seconds(1);
 constexpr uint64_t kPing = 0;  // Instead of a number of bytes.
 

@@ -25,7 +25,7 @@ class Live {
   // time of day as its name.
   predict::SeenRun Add(const ClusterResidence& during);
   // What has drifted with that interval, and all that has and has not come back: one sentence each,
-  // of the first ten.
+  // for the first ten.
   const std::vector<std::string>& drifts() const { return drifts_; }
   std::vector<std::string> Drifting() const;
   const predict::Refreshed& refreshed() const { return refreshed_; }

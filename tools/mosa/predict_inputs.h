@@ -49,7 +49,7 @@ Result<predict::Prediction> PredictInputs(const Inputs& inputs, const predict::P
 Result<Inputs> ReadInputs(const std::string& platform, const std::string& workload,
                           const std::string& power, uint32_t frequency_mhz);
 
-// The same without power, and of files alone: no synthetic workflow.
+// The same without power, and for files alone: no synthetic workflow.
 Result<Inputs> ReadFiles(const std::string& platform, const std::string& workload);
 
 // 0, or enough for an interval.

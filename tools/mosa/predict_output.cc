@@ -69,7 +69,7 @@ nlohmann::json Slice(const std::string& name, const std::string& category, size_
           {"tid", thread}};
 }
 
-// A name, or another fact, of a process, or of a thread in it.
+// A name, or another fact, for a process, or for a thread in it.
 nlohmann::json Fact(const char* kind, size_t process, size_t thread, const char* name,
                     const nlohmann::json& value) {
   return {

@@ -8,7 +8,7 @@
 
 namespace mosa::cli {
 
-// Since the machine's start, of all its processors together, in clock ticks (sysconf).
+// Since the machine's start, over all its processors, in clock ticks (sysconf).
 struct ProcessorTicks {
   uint64_t busy = 0;  // At whoever's work.
   uint64_t all = 0;

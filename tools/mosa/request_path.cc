@@ -145,7 +145,7 @@ class PathBuilder {
     return placed_ns;
   }
 
-  // From one's begin to the other's; of one daemon by the clock that is never set.
+  // From one's begin to the other's; within one daemon by the clock that is never set.
   static int64_t Between(const RequestPaths::Root& one, const RequestPaths::Root& other) {
     return one.file == other.file ? other.request->record.begin_ns - one.request->record.begin_ns
                                   : other.request->begin.ns - one.request->begin.ns;

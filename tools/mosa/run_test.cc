@@ -377,7 +377,7 @@ TEST(Engine, RunsEveryTaskOnceItsInputsAreThere) {
   EXPECT_GE(sum["start"].get<double>(), saved["tasks"][1]["end"].get<double>());
 }
 
-// What tasks have started counts as theirs; of a command that reaches another host nothing is
+// What tasks have started counts as theirs; for a command that reaches another host nothing is
 // known.
 TEST(Engine, SaysWhatTasksComputed) {
   const std::string computing = "(awk 'BEGIN{for(i=0;i<3000000;i++)x+=i}')";

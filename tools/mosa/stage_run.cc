@@ -114,8 +114,8 @@ class Staging {
   const TemporaryNames names_;
   StageTree tree_;
   StageReport& report_;
-  std::vector<FileLocation> locations_;        // Out: of each file, from before it was copied.
-  std::vector<std::vector<HintValue>> hints_;  // In: of each file; empty: `request_.hints`.
+  std::vector<FileLocation> locations_;        // Out: one per file, from before it was copied.
+  std::vector<std::vector<HintValue>> hints_;  // In: one per file; empty: `request_.hints`.
   std::map<size_t, std::string> temporaries_;  // By job that is under way.
   std::vector<Copied> copied_;                 // Whole at the target; in the end: and marked.
   std::string probe_;                          // A file at the target that every host must see.

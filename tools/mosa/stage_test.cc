@@ -167,7 +167,7 @@ TEST_F(StageFiles, OnlyACopyOfTheSameStateIsBelievedUnread) {
   auto again = CopyFile(JobOf("f"));
   EXPECT_TRUE(again->skipped && !again->crc32c);
   EXPECT_EQ(again->inode, status.st_ino);
-  // Other bytes, of the same size and time. Two changes within one tick of the kernel's clock have
+  // Other bytes with the same size and time. Two changes within one tick of the kernel's clock have
   // one time.
   constexpr useconds_t kTickUs = 20'000;
   usleep(kTickUs);

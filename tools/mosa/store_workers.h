@@ -94,7 +94,7 @@ class StoreWorkers {
   const std::string directory_;
   const SystemClock clock_;
   std::optional<IdentifyWorkers> workers_;
-  // By store: of the directory there.
+  // By store: whether the directory there is made.
   enum class Made : uint8_t { kNo, kPerhaps, kYes };
   std::vector<Made> made_;
 };
