@@ -33,7 +33,7 @@ constexpr Duration kLetGoMax = Seconds(30);
 constexpr uint64_t kFileIdsAtOnce = 16384;
 // Limit for a value in an answer: a client could not read a longer one.
 constexpr size_t kAttributeValueBytesMax = 65536;
-// Of a task's name, as a mount sends it.
+// Limit for a task name, as a mount sends it.
 constexpr size_t kTaskBytesMax = 1024;
 // A node with less room than a page's block has none.
 constexpr uint64_t kRoomBytesMin = 4096;

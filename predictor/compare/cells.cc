@@ -32,7 +32,7 @@ struct TaskSum {
 };
 
 struct StageSums {
-  TaskSum all;               // Tasks that ran; `tasks` as below.
+  TaskSum all;           // Tasks that ran; `tasks` as below.
   size_t tasks = 0;      // The stage's, whether they ran or not.
   double typical_s = 0;  // For these.
   Duration begin, end;

@@ -34,7 +34,7 @@ struct Field {
 
 inline constexpr size_t kDocumentBytesMax = size_t{256} << 20;
 inline constexpr int kDocumentDepthMax = 64;
-// Of one text no more faults are told.
+// No more faults than this are reported for one text.
 inline constexpr size_t kFaultsMax = 100;
 
 // JSON if the text begins with '{' or '[', else YAML: one document without anchors and aliases.
