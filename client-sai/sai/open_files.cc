@@ -568,7 +568,18 @@ void Filesystem::Impl::Flush(HandleId id, uint64_t lock_owner,
   std::optional<AwaitCopiesRequest> awaited;
   const Outcome<Done> flushed = FlushData(id, lock_owner, &awaited);
   if (!awaited) return done(flushed);
-  AwaitCopies(*awaited, std::move(done));
+  const InodePtr inode = Get(awaited->file);
+  {
+    const std::lock_guard lock(inode->mutex);
+    ++inode->closes_waiting;
+  }
+  AwaitCopies(*awaited, [inode, done = std::move(done)](Outcome<Done> copied) {
+    {
+      const std::lock_guard lock(inode->mutex);
+      --inode->closes_waiting;
+    }
+    done(std::move(copied));
+  });
 }
 
 Outcome<Done> Filesystem::Impl::FlushData(HandleId id, uint64_t lock_owner,

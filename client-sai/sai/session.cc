@@ -342,11 +342,15 @@ void Filesystem::Impl::ConfirmRecall(FileId file, UnconfirmedRecall recall) {
     lock = std::unique_lock(inode->mutex);
     done.holds_open = inode->handles > 0;
     done.pinned = inode->passthrough_handles > 0;
-    done.writes = inode->MayWriteUnasked();
+    // After a told close, another descriptor of the same open may still be there: its mount knows
+    // only at the kernel's release, which comes after the answer to a close that waits for copies.
+    done.writes =
+        inode->MayWriteUnasked() || (inode->write_handles > 0 && inode->closes_waiting == 0);
     inode->told_held = inode->told_held || done.holds_open;
   }
   // Another session counts its recalls anew.
   if (recall.session != sessions_) return;
+  if (inode && done.writes) inode->manager_counts_open = true;
   manager_.Send({done}, [](const std::vector<Reply>&) {});
   // The end of it may have been told before this answer was.
   if (done.writes && inode->handles == 0) QueueRelease(file);

@@ -103,6 +103,14 @@ def heads(store, path, count=8):
     return found
 
 
+def is_readable(store, path):
+    try:
+        heads(store, path)
+        return True
+    except OSError:
+        return False
+
+
 def write_while_away(store, kind, fault, during=False, **hints):
     """The writer's host is away until others hold its bytes. Nothing acknowledged may be missing."""
     path = generation_test_file(store.mount("h1"), f"{kind}-{fault.__name__}", **hints)
@@ -152,6 +160,7 @@ def store_given_up(store, fault):
     with contextlib.suppress(OSError):
         os.close(file)
     wait_until(lambda: session_is_back(store.mount("h2")), 60, "the mount of h2")
+    wait_until(lambda: is_readable(store, path), 60, "the node of h2")
     end = time.monotonic() + 8  # TCP repeats what was lost after a few seconds.
     while time.monotonic() < end:
         found = heads(store, path)

@@ -64,7 +64,7 @@ struct Case {
   uint32_t hosts = 0;
   uint64_t out_bytes_per_second = 125'000'000;
   uint64_t in_bytes_per_second = 125'000'000;
-  std::map<uint32_t, uint64_t> links_bytes_per_second = {};  // Of hosts that are unlike others.
+  std::map<uint32_t, uint64_t> links_bytes_per_second = {};  // For hosts that differ from others.
   Duration latency = Microseconds(50);
   std::vector<std::vector<Flow>> rows;
 

@@ -71,7 +71,7 @@ class LocalManagerApi final : public sai::ManagerApi {
   bool stopping_ = false;
   bool frozen_ = false;
   bool unheard_ = false;
-  std::deque<Callback> expired_;  // Of requests that were sent while it was unheard.
+  std::deque<Callback> expired_;  // For requests sent while it was unheard.
   Time keep_alive_sent_;
   Status start_status_;
   Time session_sent_;  // Delivery thread.

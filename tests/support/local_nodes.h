@@ -40,7 +40,7 @@ class LocalNode {
   Status Admit(FileId file, uint64_t offset, uint64_t size_bytes);
 
   std::atomic<bool> reachable{true};
-  std::function<void()> before_read;  // Of its objects by others; set while nothing runs.
+  std::function<void()> before_read;  // Runs before others read its objects; set while idle.
   std::mutex mutex;                   // Held by operations that change an object.
 
  private:
@@ -64,8 +64,8 @@ class LocalNodes {
   // As seen from the host `node_name`: that node's objects can be had by descriptor.
   std::unique_ptr<sai::NodeApi> ViewFrom(const std::string& node_name);
 
-  // Of all operations counted from now on, the one with this number fails with `code`, and so do
-  // the `repeats` after it; 0: none does.
+  // Counting from now on, the operation with this number fails with `code`, and so do the
+  // `repeats` after it; 0: none does.
   void FailOperation(uint64_t number, uint64_t repeats, StatusCode code = StatusCode::kDataLoss);
   // Every operation whose number is a multiple of `period` fails; 0: none does.
   void FailEvery(uint64_t period, StatusCode code);
