@@ -129,18 +129,29 @@ function(mosa_commit variable)
   endif()
 endfunction()
 
-# mosa_test(NAME LABEL label SOURCES ... DEPS ...): a GoogleTest program run as one test of that label.
+# mosa_test(NAME LABEL label [SHARDS count] [TIMEOUT seconds] SOURCES ... DEPS ...): a GoogleTest program run as one test of
+# that label, or as `count` tests NAME_1, NAME_2, ... that share its cases and may run at the same time: for a program that
+# mostly waits.
 function(mosa_test name)
-  cmake_parse_arguments(ARG "" "LABEL;TIMEOUT" "SOURCES;DEPS" ${ARGN})
+  cmake_parse_arguments(ARG "" "LABEL;SHARDS;TIMEOUT" "SOURCES;DEPS" ${ARGN})
   if(NOT ARG_TIMEOUT)
-    set(ARG_TIMEOUT 120)
+    set(ARG_TIMEOUT 300)
   endif()
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE ${ARG_DEPS} GTest::gmock GTest::gtest GTest::gtest_main mosa_warnings)
   mosa_precompile(${name} test)
   mosa_unity(${name} batches)
-  add_test(NAME ${name} COMMAND ${name})
-  set_tests_properties(${name} PROPERTIES LABELS ${ARG_LABEL} TIMEOUT ${ARG_TIMEOUT})
+  if(ARG_SHARDS)
+    foreach(shard RANGE 1 ${ARG_SHARDS})
+      math(EXPR index "${shard} - 1")
+      add_test(NAME ${name}_${shard} COMMAND ${name})
+      set_tests_properties(${name}_${shard} PROPERTIES LABELS ${ARG_LABEL} TIMEOUT ${ARG_TIMEOUT}
+        ENVIRONMENT "GTEST_TOTAL_SHARDS=${ARG_SHARDS};GTEST_SHARD_INDEX=${index}")
+    endforeach()
+  else()
+    add_test(NAME ${name} COMMAND ${name})
+    set_tests_properties(${name} PROPERTIES LABELS ${ARG_LABEL} TIMEOUT ${ARG_TIMEOUT})
+  endif()
 endfunction()
 
 # mosa_fuzz_replay(NAME ROUNDS count SOURCE source DEPS ...): the libFuzzer entry in SOURCE, replayed as the test
