@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "client-sai/api/bulk_transfer.h"
+#include "client-sai/api/wait_budget.h"
 #include "common/base/check.h"
 #include "common/base/clock.h"
 #include "common/base/crc32c.h"
@@ -76,7 +78,9 @@ Result<BulkNodeApi::ChannelRef> BulkNodeApi::Find(NodeId node) const {
   return found->second;
 }
 
-Time BulkNodeApi::Deadline() const { return SystemClock().Monotonic() + options_.call_wait; }
+Time BulkNodeApi::Deadline() const {
+  return SystemClock().Monotonic() + std::min(options_.call_wait, WaitBudget::ForQuestion());
+}
 
 TimedRequest BulkNodeApi::Measure(size_t kind, const NodeChannel& channel) const {
   DurationTable* const table = options_.residence;

@@ -388,7 +388,7 @@ class Filesystem::Impl final : public SessionListener {
   static void PauseBeforeStore(int attempt);
   // The right to write, once nobody else has frozen the file: what the inode keeps.
   Outcome<AccessPtr> EnsureThawed(Inode& inode);
-  static Failure FrozenTooLong(const Inode& inode);
+  static Failure FrozenTooLong(const Inode& inode, Duration waited);
   static Failure LostBytes(const Inode& inode);
   static Outcome<Done> CheckBound(const Inode& inode, const DataAccess& access);
   Outcome<Done> TellError(OpenFile& handle);

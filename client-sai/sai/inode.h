@@ -135,7 +135,7 @@ struct Inode : Unsaved {
   uint32_t removals = 0;  // Requests that may take its last name, and say that it is not open.
   uint32_t write_handles = 0;
   uint32_t unclosed_writers = 0;  // Those that were not closed since they last wrote.
-  uint32_t closes_waiting = 0;  // For copies.
+  uint32_t closes_waiting = 0;    // For copies, from before their commits.
   uint32_t cached_handles = 0;
   uint32_t passthrough_handles = 0;
   uint32_t passthrough_writers = 0;

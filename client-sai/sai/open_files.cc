@@ -568,12 +568,7 @@ void Filesystem::Impl::Flush(HandleId id, uint64_t lock_owner,
   std::optional<AwaitCopiesRequest> awaited;
   const Outcome<Done> flushed = FlushData(id, lock_owner, &awaited);
   if (!awaited) return done(flushed);
-  const InodePtr inode = Get(awaited->file);
-  {
-    const std::lock_guard lock(inode->mutex);
-    ++inode->closes_waiting;
-  }
-  AwaitCopies(*awaited, [inode, done = std::move(done)](Outcome<Done> copied) {
+  AwaitCopies(*awaited, [inode = Get(awaited->file), done = std::move(done)](Outcome<Done> copied) {
     {
       const std::lock_guard lock(inode->mutex);
       --inode->closes_waiting;
@@ -613,6 +608,7 @@ Outcome<Done> Filesystem::Impl::FlushData(HandleId id, uint64_t lock_owner,
              inode.attributes.link_count > 0 && !MayBeStoredInto(inode);
       awaits_copies = last && (inode.data_dirty || inode.awaits_copies);
       tells_close = awaits_copies && inode.access && inode.access->close_copies > 1;
+      if (awaits_copies) ++inode.closes_waiting;
     }
     if (awaits_copies) FinishBeforeCopies(inode);
     // Copies are made of what nobody has open for writing: the manager must hear of this close
@@ -625,6 +621,10 @@ Outcome<Done> Filesystem::Impl::FlushData(HandleId id, uint64_t lock_owner,
     if (awaits_copies && result.ok()) {
       FinishBeforeCopies(inode);  // The commit may have moved inline bytes to this host's node.
       *awaited = AwaitedCopies(inode);
+    }
+    if (awaits_copies && !awaited->has_value()) {
+      const std::lock_guard lock(inode.mutex);
+      --inode.closes_waiting;
     }
   }
   DropLocksOf(inode, lock_owner, false);

@@ -7,13 +7,12 @@
 #include <thread>
 #include <utility>
 
+#include "client-sai/api/wait_budget.h"
 #include "client-sai/sai/impl.h"
 
 namespace mosa::sai {
 namespace {
 
-// Nobody waits longer for a file that another client has frozen.
-constexpr Duration kFrozenWaitMax = Seconds(15);
 // A store that is refused so often, by ever new rights, is one that never will be taken.
 constexpr int kStoresMax = 50;
 
@@ -25,6 +24,7 @@ void SleepWhileFrozen() { std::this_thread::sleep_for(std::chrono::nanoseconds(k
 
 Outcome<AccessPtr> Filesystem::Impl::EnsureThawed(Inode& inode) {
   const Time begun = clock_.Monotonic();
+  const Duration patience = WaitBudget::ForQuestion();
   for (;;) {
     auto access = EnsureAccess(inode, true);
     if (!access.ok()) return access;
@@ -32,18 +32,19 @@ Outcome<AccessPtr> Filesystem::Impl::EnsureThawed(Inode& inode) {
       const std::lock_guard lock(inode.mutex);
       if (inode.access == *access) return access;
     }
-    if (clock_.Monotonic() - begun > kFrozenWaitMax) return FrozenTooLong(inode);
+    if (clock_.Monotonic() - begun > patience) return FrozenTooLong(inode, patience);
     SleepWhileFrozen();  // Or what was answered was overtaken by a later change.
     const std::lock_guard lock(inode.mutex);
     inode.access_era = 0;
   }
 }
 
-Failure Filesystem::Impl::FrozenTooLong(const Inode& inode) {
-  return Fail(StatusCode::kUnavailable, ErrorReason::kTimedOut,
-              fmt::format("another client settles where the bytes of file {} go, for more than {} "
-                          "s: try again",
-                          inode.file.value, kFrozenWaitMax.ns / 1'000'000'000));
+Failure Filesystem::Impl::FrozenTooLong(const Inode& inode, Duration waited) {
+  return Fail(
+      StatusCode::kUnavailable, ErrorReason::kTimedOut,
+      fmt::format("another client has been settling where the bytes of file {} go for more than {} "
+                  "ms: try again",
+                  inode.file.value, waited.ns / 1'000'000));
 }
 
 Outcome<AccessPtr> Filesystem::Impl::BeginStore(Inode& inode) {
@@ -96,7 +97,8 @@ Outcome<Done> Filesystem::Impl::WithStore(
       const StoreSection section(*this, inode);
       if (!section.access().ok()) return section.access().failure();
       Outcome<Done> stored = store(**section.access());
-      if (stored.ok() || stored.failure().code != StatusCode::kAborted || attempt == kStoresMax)
+      if (stored.ok() || stored.failure().code != StatusCode::kAborted || attempt == kStoresMax ||
+          WaitBudget::IsSpent())
         return stored;
     }
     PauseBeforeStore(attempt);

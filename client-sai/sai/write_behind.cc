@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <thread>
 #include <utility>
 
@@ -103,8 +104,13 @@ void Filesystem::Impl::AwaitRoomForBuffer(Inode& inode, uint64_t bytes) {
   });
 }
 
+// A program may come to wait for it, and is to be answered in time: a store has a budget of its
+// own. It counts from when the store begins, as bytes may have to wait long for a slow node.
 void Filesystem::Impl::RunStore(NodeId node, std::function<void()> store) {
-  stores_.Run({FileId{}, node.value}, options_.io_threads, std::move(store));
+  stores_.Run({FileId{}, node.value}, options_.io_threads, [store = std::move(store)] {
+    const WaitBudget budget(std::chrono::steady_clock::now());
+    store();
+  });
 }
 
 void Filesystem::Impl::SendBuffered(Inode& inode, bool all) {

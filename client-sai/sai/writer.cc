@@ -283,7 +283,7 @@ Outcome<AccessPtr> Filesystem::Impl::Bind(Inode& inode, uint64_t size_bytes) {
     auto reply = Ask<BindReply>(BindRequest{inode.file, size_bytes});
     if (reply.ok()) return StoreAccess(inode, std::move(reply->access), mark, 0);
     if (reply.failure().code == StatusCode::kAborted) {
-      if (clock_.Monotonic() - begun > kInlineMoveMax) return FrozenTooLong(inode);
+      if (clock_.Monotonic() - begun > kInlineMoveMax) return FrozenTooLong(inode, kInlineMoveMax);
       Sleep(kFrozenDelay);  // Another mount gives it objects at this moment.
       continue;
     }

@@ -35,7 +35,7 @@ TEST_F(CoreLeases, AChangeIsAnsweredWhenEveryoneElseHasLetGo) {
   EXPECT_TRUE(recalls_[kAnna].empty());
 }
 
-TEST_F(CoreLeases, ReadersNeverWaitAndSeeTheNewState) {
+TEST_F(CoreLeases, ReadersOfAttributesNeverWaitAndSeeTheNewState) {
   const FileId f = Make(kAnna, kRootFile, "f");
   Ok<AttributesReply>(kBen, GetAttributesRequest{f});
   const RequestId id = Send(kAnna, {SetAttributesRequest{.file = f, .permissions = 0600}});
@@ -43,6 +43,38 @@ TEST_F(CoreLeases, ReadersNeverWaitAndSeeTheNewState) {
   ASSERT_TRUE(Answered(kBen, read));
   EXPECT_EQ(std::get<AttributesReply>(Only(kBen, read)).attributes.permissions, 0600U);
   EXPECT_FALSE(Answered(kAnna, id));
+}
+
+// Else Carl appends to the new file and says so, and Ben, whose mount is silent, is still told that
+// there is no such file.
+TEST_F(CoreLeases, NobodyIsToldOfANewNameWhileAnotherMountMayDenyIt) {
+  Start(kCarl);
+  EXPECT_EQ(Refused(kBen, LookupRequest{kRootFile, "f"}), ErrorReason::kNotFound);
+  const RequestId make = Send(kAnna, {MakeOf(kAnna, kRootFile, "f")});
+  const std::vector<Request> readers = {LookupRequest{kRootFile, "f"},
+                                        MakeOf(kCarl, kRootFile, "f"),
+                                        ListDirectoryRequest{.directory = kRootFile}};
+  std::vector<RequestId> reads;
+  for (const Request& request : readers) reads.push_back(Send(kCarl, {request}));
+  for (const RequestId read : reads) EXPECT_FALSE(Answered(kCarl, read));
+  EXPECT_FALSE(Answered(kAnna, make));
+  // Who is to let go does not wait for himself.
+  const RequestId own = Send(kBen, {LookupRequest{kRootFile, "f"}});
+  EXPECT_TRUE(Answered(kBen, own));
+  Confirm(kBen);
+  EXPECT_TRUE(Answered(kAnna, make));
+  for (const RequestId read : reads) EXPECT_TRUE(Answered(kCarl, read));
+}
+
+TEST_F(CoreLeases, ASilentMountDelaysTheNewsOfANameByItsLeaseAtMost) {
+  Start(kCarl);
+  EXPECT_EQ(Refused(kBen, LookupRequest{kRootFile, "f"}), ErrorReason::kNotFound);
+  Send(kAnna, {MakeOf(kAnna, kRootFile, "f")});
+  const RequestId read = Send(kCarl, {LookupRequest{kRootFile, "f"}});
+  AdvanceAlive(Seconds(4), {kAnna, kCarl});
+  EXPECT_FALSE(Answered(kCarl, read));
+  AdvanceAlive(Seconds(1), {kAnna, kCarl});
+  EXPECT_TRUE(Answered(kCarl, read));
 }
 
 TEST_F(CoreLeases, ASecondChangeWaitsForTheFirstOnesRecallToo) {

@@ -131,6 +131,9 @@ struct ManagerCore::State {
   // Recalls what was touched from everyone but `actor`; each recall holds `waiter` back. Returns
   // how many do.
   size_t RecallTouched(ClientId actor, std::optional<Waiter> waiter);
+  // They hold `waiter` back until others have confirmed earlier recalls, and return how many do.
+  size_t AwaitSameNames(const Request& request, const Waiter& waiter);
+  size_t AwaitRecalls(FileId file, const Waiter& waiter);
   size_t RecallAccess(ClientId actor, std::optional<Waiter> waiter);
   // `waits`: the reply under way waits until nobody stores by the layout of before.
   void TouchAccess(FileId file, bool waits = true);

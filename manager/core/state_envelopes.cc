@@ -268,12 +268,13 @@ void ManagerCore::State::RunEnvelope(Session& session, const RequestEnvelope& en
   only_in_envelope_ = envelope.requests.size() == 1;
   std::vector<Reply> replies = RunRequests(envelope);
   actor_ = nullptr;
-  const size_t recalls =
-      RecallTouched(session.start.client, Waiter{session.start.client, envelope.id});
+  const Waiter waiter{session.start.client, envelope.id};
+  size_t recalls = RecallTouched(session.start.client, waiter);
   for (const FileId file : std::exchange(orphan_checks_, {})) {
     if (recalls > 0 && orphans_.contains(file)) Linger(file);
     CheckOrphan(file);
   }
+  for (const Request& request : envelope.requests) recalls += AwaitSameNames(request, waiter);
   if (changed_) RecordReplies(session.start.client, envelope.id, replies);
   if (wait_ || recalls > 0) return Withhold(session, envelope, recalls, std::move(replies));
   Answer(session, envelope.id, std::move(replies));

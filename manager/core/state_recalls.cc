@@ -139,6 +139,38 @@ size_t ManagerCore::State::RecallAccess(ClientId actor, std::optional<Waiter> wa
   return held_back;
 }
 
+// Holds `waiter` back until everybody shows what the request has read of a directory: else a client
+// acts on a new name, and afterwards another one, which is silent, still says that there is none.
+size_t ManagerCore::State::AwaitSameNames(const Request& request, const Waiter& waiter) {
+  FileId directory;
+  if (const auto* lookup = std::get_if<LookupRequest>(&request)) {
+    directory = lookup->parent;
+  } else if (const auto* make = std::get_if<MakeRequest>(&request)) {
+    directory = make->parent;
+  } else if (const auto* list = std::get_if<ListDirectoryRequest>(&request)) {
+    directory = list->directory;
+  } else {
+    return 0;
+  }
+  return AwaitRecalls(directory, waiter);
+}
+
+// Holds `waiter` back until other clients have confirmed what they were asked to forget of `file`.
+size_t ManagerCore::State::AwaitRecalls(FileId file, const Waiter& waiter) {
+  const auto outstanding = recalls_by_file_.find(file);
+  if (outstanding == recalls_by_file_.end()) return 0;
+  size_t held_back = 0;
+  for (const auto& [client, recall] : outstanding->second) {
+    if (client == waiter.client) continue;
+    Recall& earlier = FindSession(client)->recalls.at(recall);
+    if (earlier.kind == RecallKind::kAccess) continue;
+    if (!earlier.waiters.empty() && earlier.waiters.back() == waiter) continue;
+    earlier.waiters.push_back(waiter);
+    ++held_back;
+  }
+  return held_back;
+}
+
 size_t ManagerCore::State::RecallTouched(ClientId actor, std::optional<Waiter> waiter) {
   size_t held_back = RecallAccess(actor, waiter);
   if (touched_.empty()) return held_back;
@@ -153,15 +185,7 @@ size_t ManagerCore::State::RecallTouched(ClientId actor, std::optional<Waiter> w
       SendRecall(session, file, kind);
     }
     // A client that has not confirmed an earlier recall may still show what was before that.
-    const auto outstanding = recalls_by_file_.find(file);
-    if (!waiter || outstanding == recalls_by_file_.end()) continue;
-    for (const auto& [client, recall] : outstanding->second) {
-      if (client == actor) continue;
-      Recall& earlier = FindSession(client)->recalls.at(recall);
-      if (earlier.kind == RecallKind::kAccess) continue;
-      earlier.waiters.push_back(*waiter);
-      ++held_back;
-    }
+    if (waiter) held_back += AwaitRecalls(file, *waiter);
   }
   return held_back;
 }
