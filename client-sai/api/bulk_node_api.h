@@ -18,8 +18,8 @@
 
 #include "client-sai/api/node_api.h"
 #include "client-sai/api/node_channel.h"
-#include "common/base/duration_table.h"
 #include "common/model/block_sums.h"
+#include "common/observe/duration_table.h"
 
 namespace mosa::sai {
 

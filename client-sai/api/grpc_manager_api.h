@@ -13,8 +13,8 @@
 #include <string>
 
 #include "client-sai/api/manager_api.h"
-#include "common/base/duration_table.h"
 #include "common/model/residence.h"
+#include "common/observe/duration_table.h"
 #include "proto/convert/credentials.h"
 
 namespace mosa::sai {

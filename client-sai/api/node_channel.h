@@ -17,11 +17,11 @@
 #include <string>
 #include <vector>
 
-#include "common/base/duration_table.h"
 #include "common/base/status.h"
 #include "common/base/time.h"
 #include "common/base/unique_fd.h"
 #include "common/model/session.h"
+#include "common/observe/duration_table.h"
 #include "mosa/v1/bulk.pb.h"
 #include "proto/convert/bulk_frame.h"
 

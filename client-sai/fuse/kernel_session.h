@@ -28,10 +28,10 @@
 #include "client-sai/fuse/parked_requests.h"
 #include "client-sai/fuse/passthrough.h"
 #include "client-sai/sai/filesystem.h"
-#include "common/base/duration_table.h"
 #include "common/base/large_buffer.h"
 #include "common/base/status.h"
 #include "common/base/unique_fd.h"
+#include "common/observe/duration_table.h"
 
 namespace mosa::sai {
 

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "common/base/clock.h"
-#include "common/base/duration_table.h"
 #include "common/model/residence.h"
+#include "common/observe/duration_table.h"
 
 namespace mosa::sai {
 

@@ -17,11 +17,11 @@
 #include <utility>
 #include <vector>
 
-#include "common/base/duration_table.h"
 #include "common/base/large_buffer.h"
 #include "common/model/ids.h"
 #include "common/model/messages.h"
 #include "common/model/ranges.h"
+#include "common/observe/duration_table.h"
 
 namespace mosa::sai {
 

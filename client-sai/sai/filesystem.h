@@ -22,13 +22,13 @@
 #include "client-sai/core/write_buffer.h"
 #include "client-sai/trace/traced_mount.h"
 #include "common/base/clock.h"
-#include "common/base/duration_table.h"
 #include "common/base/status.h"
 #include "common/base/strong_id.h"
 #include "common/base/time.h"
 #include "common/model/attributes.h"
 #include "common/model/ids.h"
 #include "common/model/messages.h"
+#include "common/observe/duration_table.h"
 
 namespace mosa::sai {
 

@@ -32,7 +32,7 @@ struct ResidenceAmount {
   bool operator==(const ResidenceAmount&) const = default;
 };
 
-// The log of its requests that a daemon writes, or has written last (common/base/request_log.h).
+// The log of its requests that a daemon writes, or has written last (common/observe/request_log.h).
 struct RequestLogState {
   bool is_on = false;
   bool is_busy = false;  // It is being begun or ended.

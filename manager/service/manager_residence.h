@@ -10,9 +10,9 @@
 #define MOSA_MANAGER_SERVICE_MANAGER_RESIDENCE_H_
 
 #include "common/base/clock.h"
-#include "common/base/duration_table.h"
 #include "common/model/request_kinds.h"
 #include "common/model/residence.h"
+#include "common/observe/duration_table.h"
 
 namespace mosa::manager {
 

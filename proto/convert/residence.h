@@ -6,11 +6,11 @@
 #include <cstddef>
 #include <string>
 
-#include "common/base/duration_table.h"
-#include "common/base/processor_use.h"
-#include "common/base/request_log.h"
 #include "common/base/status.h"
 #include "common/model/residence.h"
+#include "common/observe/duration_table.h"
+#include "common/observe/processor_use.h"
+#include "common/observe/request_log.h"
 #include "mosa/v1/manager_service.pb.h"
 #include "mosa/v1/residence.pb.h"
 

@@ -8,10 +8,10 @@
 #include <cstddef>
 #include <variant>
 
-#include "common/base/request_log.h"
 #include "common/base/status.h"
 #include "common/model/residence.h"
 #include "common/model/session.h"
+#include "common/observe/request_log.h"
 #include "mosa/v1/session.pb.h"
 
 namespace mosa {

@@ -9,8 +9,8 @@
 #include <span>
 #include <string>
 
-#include "common/base/duration_table.h"
 #include "common/base/status.h"
+#include "common/observe/duration_table.h"
 #include "mosa/v1/bulk.pb.h"
 #include "proto/convert/bulk_frame.h"
 #include "storage-node/service/access_gate.h"

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "common/base/clock.h"
-#include "common/base/duration_table.h"
+#include "common/observe/duration_table.h"
 #include "proto/convert/bulk_frame.h"
 
 namespace mosa::node {

@@ -11,10 +11,10 @@
 #include <string>
 
 #include "common/base/check.h"
-#include "common/base/duration_table.h"
-#include "common/base/request_log.h"
 #include "common/base/tcp_options.h"
 #include "common/base/unique_fd.h"
+#include "common/observe/duration_table.h"
+#include "common/observe/request_log.h"
 
 namespace mosa {
 namespace {

@@ -7,13 +7,14 @@ third-party families are allowed only where GENERATED and EXTERNAL say so.
 ARROWS = {
     "common/base": [],
     "common/model": ["common/base"],
+    "common/observe": ["common/base"],
     "manager/placement": ["common/model"],
     "manager/core": ["manager/placement"],
     "manager/store": ["common/model"],
     "storage-node/core": ["common/model"],
     "storage-node/store": ["storage-node/core"],  # The format of records of checksums is pure.
     "client-sai/core": ["common/model"],
-    "proto/convert": ["common/model"],
+    "proto/convert": ["common/model", "common/observe"],
     "manager/service": ["manager/core", "manager/store", "predictor/run", "proto/convert"],
     "storage-node/service": ["storage-node/core", "storage-node/store", "proto/convert", "client-sai/api"],
     "client-sai/api": ["proto/convert"],
@@ -53,7 +54,7 @@ EXTERNAL = {
     "spdlog": ["common/base"],
     "openssl": ["proto/convert"],
     "isa-l": ["common/base"],
-    "microhttpd": ["common/base"],
+    "microhttpd": ["common/observe"],
     "yaml-cpp": ["predictor/workflow"],
     "CLI": ["manager/service", "storage-node/service", "client-sai/fuse", "tools/mosa", "tools/cluster"],
 }

@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "common/base/clock.h"
-#include "common/base/request_log.h"
-#include "common/base/request_log_file.h"
 #include "common/base/text_file.h"
 #include "common/base/units.h"
+#include "common/observe/request_log.h"
+#include "common/observe/request_log_file.h"
 #include "tools/cluster/process.h"
 #include "tools/mosa/command.h"
 #include "tools/mosa/manager.h"

@@ -1,5 +1,5 @@
 // The path of one request through the daemons of a cluster, out of their logs of requests
-// (common/base/request_log.h): what it caused, where, when, and whose each part of its time was.
+// (common/observe/request_log.h): what it caused, where, when, and whose each part of its time was.
 // Pure.
 //
 // Daemons' clocks need not agree: what one asked of another is laid within the question, moved by
@@ -14,8 +14,8 @@
 #include <string>
 #include <vector>
 
-#include "common/base/request_log_file.h"
 #include "common/base/time.h"
+#include "common/observe/request_log_file.h"
 
 namespace mosa::cli {
 

@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "common/base/processor_use.h"
 #include "common/base/time.h"
+#include "common/observe/processor_use.h"
 #include "tools/mosa/residence.h"
 #include "tools/mosa/run_record.h"
 

@@ -1,4 +1,4 @@
-#include "common/base/duration_table.h"
+#include "common/observe/duration_table.h"
 
 #include <algorithm>
 #include <utility>

@@ -1,7 +1,7 @@
 // How long processors have worked: all of a machine's, as its kernel counts them, and for this
 // process. What others do there is what is left of the first.
-#ifndef MOSA_COMMON_BASE_PROCESSOR_USE_H_
-#define MOSA_COMMON_BASE_PROCESSOR_USE_H_
+#ifndef MOSA_COMMON_OBSERVE_PROCESSOR_USE_H_
+#define MOSA_COMMON_OBSERVE_PROCESSOR_USE_H_
 
 #include <cstdint>
 
@@ -27,4 +27,4 @@ ProcessorUse ReadProcessorUse();
 
 }  // namespace mosa
 
-#endif  // MOSA_COMMON_BASE_PROCESSOR_USE_H_
+#endif  // MOSA_COMMON_OBSERVE_PROCESSOR_USE_H_

@@ -1,4 +1,4 @@
-#include "common/base/metrics_server.h"
+#include "common/observe/metrics_server.h"
 
 #include <fmt/format.h>
 #include <microhttpd.h>

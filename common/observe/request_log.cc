@@ -1,4 +1,4 @@
-#include "common/base/request_log.h"
+#include "common/observe/request_log.h"
 
 #include <fcntl.h>
 #include <sys/random.h>

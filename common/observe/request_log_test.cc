@@ -1,6 +1,6 @@
 // What a log of requests has when it is read again: all that was added, by which daemon and on
 // behalf of what; for a file that is cut anywhere, what is before the cut.
-#include "common/base/request_log.h"
+#include "common/observe/request_log.h"
 
 #include <sys/resource.h>
 
@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "common/base/duration_table.h"
+#include "common/observe/duration_table.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

@@ -4,8 +4,8 @@
 // Bounded: 16 connections at once, 8 of one address, 16 KiB of memory for each one's headers, and
 // some seconds without a byte. What is more is closed. A connection's whole time has no bound: who
 // sends a byte now and then keeps it, and two such addresses keep all others out.
-#ifndef MOSA_COMMON_BASE_METRICS_SERVER_H_
-#define MOSA_COMMON_BASE_METRICS_SERVER_H_
+#ifndef MOSA_COMMON_OBSERVE_METRICS_SERVER_H_
+#define MOSA_COMMON_OBSERVE_METRICS_SERVER_H_
 
 #include <functional>
 #include <memory>
@@ -47,4 +47,4 @@ Result<std::unique_ptr<MetricsServer>> ServeMetrics(const std::string& listen,
 
 }  // namespace mosa
 
-#endif  // MOSA_COMMON_BASE_METRICS_SERVER_H_
+#endif  // MOSA_COMMON_OBSERVE_METRICS_SERVER_H_

@@ -6,8 +6,8 @@
 // class and peer (1.7 KiB each) and stay; their number is bounded: peers beyond the limit share one
 // row. Safe from any thread; what is read while others add may miss their last additions, or have
 // some of them only in their count and longest.
-#ifndef MOSA_COMMON_BASE_DURATION_TABLE_H_
-#define MOSA_COMMON_BASE_DURATION_TABLE_H_
+#ifndef MOSA_COMMON_OBSERVE_DURATION_TABLE_H_
+#define MOSA_COMMON_OBSERVE_DURATION_TABLE_H_
 
 #include <array>
 #include <atomic>
@@ -23,8 +23,8 @@
 
 #include "common/base/clock.h"
 #include "common/base/duration_counts.h"
-#include "common/base/request_log.h"
 #include "common/base/strong_id.h"
+#include "common/observe/request_log.h"
 
 namespace mosa {
 
@@ -137,4 +137,4 @@ class TimedRequest {
 
 }  // namespace mosa
 
-#endif  // MOSA_COMMON_BASE_DURATION_TABLE_H_
+#endif  // MOSA_COMMON_OBSERVE_DURATION_TABLE_H_

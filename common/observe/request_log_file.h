@@ -2,8 +2,8 @@
 // writes, names of classes and peers before the records that need them, records, and an end. A file
 // without its end is of a daemon that was ended, or still writes; what is before that can be read.
 // Numbers are little-endian.
-#ifndef MOSA_COMMON_BASE_REQUEST_LOG_FILE_H_
-#define MOSA_COMMON_BASE_REQUEST_LOG_FILE_H_
+#ifndef MOSA_COMMON_OBSERVE_REQUEST_LOG_FILE_H_
+#define MOSA_COMMON_OBSERVE_REQUEST_LOG_FILE_H_
 
 #include <cstdint>
 #include <string>
@@ -68,4 +68,4 @@ Result<RequestLogFile> ReadRequestLog(std::string_view bytes);
 
 }  // namespace mosa
 
-#endif  // MOSA_COMMON_BASE_REQUEST_LOG_FILE_H_
+#endif  // MOSA_COMMON_OBSERVE_REQUEST_LOG_FILE_H_

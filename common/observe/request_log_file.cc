@@ -1,4 +1,4 @@
-#include "common/base/request_log_file.h"
+#include "common/observe/request_log_file.h"
 
 #include <bit>
 #include <cstring>

@@ -1,5 +1,5 @@
 // The HTTP end for monitoring systems, by plain sockets: right requests, wrong ones, none at all.
-#include "common/base/metrics_server.h"
+#include "common/observe/metrics_server.h"
 
 #include <poll.h>
 #include <sys/socket.h>

@@ -1,6 +1,6 @@
 // Counts of durations: where the buckets lie, how far off quantiles are, and that nothing is lost
 // when many count at once.
-#include "common/base/duration_table.h"
+#include "common/observe/duration_table.h"
 
 #include <algorithm>
 #include <atomic>

@@ -9,8 +9,8 @@
 // A thread puts its records into a ring of its own, 64 KiB that it keeps until it ends; one thread
 // writes all rings to the file and does everything that a disk can delay. A record is dropped and
 // counted if its ring is full, or the file at its limit. With no log, a request costs one load.
-#ifndef MOSA_COMMON_BASE_REQUEST_LOG_H_
-#define MOSA_COMMON_BASE_REQUEST_LOG_H_
+#ifndef MOSA_COMMON_OBSERVE_REQUEST_LOG_H_
+#define MOSA_COMMON_OBSERVE_REQUEST_LOG_H_
 
 #include <atomic>
 #include <condition_variable>
@@ -24,10 +24,10 @@
 #include <thread>
 #include <vector>
 
-#include "common/base/request_log_file.h"
 #include "common/base/status.h"
 #include "common/base/time.h"
 #include "common/base/unique_fd.h"
+#include "common/observe/request_log_file.h"
 
 namespace mosa {
 
@@ -151,4 +151,4 @@ class RequestLog {
 
 }  // namespace mosa
 
-#endif  // MOSA_COMMON_BASE_REQUEST_LOG_H_
+#endif  // MOSA_COMMON_OBSERVE_REQUEST_LOG_H_

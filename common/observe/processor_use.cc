@@ -1,4 +1,4 @@
-#include "common/base/processor_use.h"
+#include "common/observe/processor_use.h"
 
 #include <sys/resource.h>
 #include <unistd.h>
