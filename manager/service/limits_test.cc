@@ -153,10 +153,10 @@ TEST_F(FullDirectoryTest, StartsOnAFullDiskAndTakesRemovalsOnceThereIsRoom) {
   FillDisk();
   StartServer();
   ASSERT_NE(server_, nullptr);
+  // While other programs hold every byte nothing can be recorded, not even who comes: it waits.
+  FreeDisk();
   client = Client(2);
   CheckFiles(*client);
-  // While other programs hold every byte, not even a removal can be recorded: it waits.
-  FreeDisk();
   for (int i = 0; i < count; ++i)
     ASSERT_TRUE(WaitUntil([&] { return Removes(*client, fmt::format("f{}", i)); }, seconds(60)));
   EXPECT_TRUE(WaitUntil([&] { return Makes(*client, "again"); }, seconds(60)));
