@@ -135,6 +135,7 @@ class Filesystem::Impl final : public SessionListener {
   Outcome<Attributes> GetUnsettledAttributes(FileId file);
   Outcome<AttributesResult> SetAttributes(FileId file, const AttributeChanges& changes);
   bool SetUnsentAttributes(Inode& inode, const AttributeChanges& changes);
+  void NoteCut(Inode& inode, uint64_t size_bytes);
   void RefreshFromKernelWrites(Inode& inode);
 
   // ---- names (names.cc)

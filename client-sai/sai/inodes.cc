@@ -320,6 +320,26 @@ bool Filesystem::Impl::SetUnsentAttributes(Inode& inode, const AttributeChanges&
   return true;
 }
 
+// The manager has the new size, and the objects are cut.
+void Filesystem::Impl::NoteCut(Inode& inode, uint64_t size_bytes) {
+  {
+    const std::lock_guard lock(inode.mutex);
+    inode.dirty_end = 0;
+    inode.pages.Remove({WidenToPages({0, size_bytes}).end, UINT64_MAX});
+    inode.allocated_known = size_bytes == 0;
+    if (size_bytes == 0) {
+      inode.pages.Clear();
+      inode.allocated.clear();
+    }
+    inode.inline_buffer.reset();
+    inode.inline_ranges.Clear();
+    ++inode.own_changes;
+    inode.access_era = 0;
+    inode.kernel_modify_time = {};
+  }
+  blocks_.DropFile(inode.file);
+}
+
 Outcome<AttributesResult> Filesystem::Impl::SetAttributes(FileId file,
                                                           const AttributeChanges& changes) {
   const InodePtr inode = Get(file);
@@ -379,26 +399,8 @@ Outcome<AttributesResult> Filesystem::Impl::SetAttributes(FileId file,
       reply = Ask<AttributesReply>(request);
     }
     if (!reply.ok()) return reply.failure();
-    {
-      const std::lock_guard lock(inode->mutex);
-      if (changes.size_bytes) {
-        inode->dirty_end = 0;
-        inode->pages.Remove({WidenToPages({0, *changes.size_bytes}).end, UINT64_MAX});
-        inode->allocated_known = false;
-        if (*changes.size_bytes == 0) {
-          inode->pages.Clear();
-          inode->allocated.clear();
-          inode->allocated_known = true;
-        }
-        inode->inline_buffer.reset();
-        inode->inline_ranges.Clear();
-        ++inode->own_changes;
-        inode->access_era = 0;
-        inode->kernel_modify_time = {};
-      }
-    }
     inode->partly_changed = false;
-    if (changes.size_bytes) blocks_.DropFile(file);
+    if (changes.size_bytes) NoteCut(*inode, *changes.size_bytes);
     StoreAttributes(*inode, reply->attributes, mark, true);
   }
   const std::lock_guard lock(inode->mutex);

@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 
+import functions
 import layering
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -78,7 +79,7 @@ def check_code(path, text):
             for pattern, why in IMPURE:
                 if re.search(pattern, strip_strings_and_comments(line)):
                     found.append(f"{path}:{number}: {folder} is pure, and this is {why}")
-    found.extend(check_function_lengths(path, lines))
+    found.extend(check_function_lengths(path, text))
     return found
 
 
@@ -94,19 +95,12 @@ def check_comments(path, lines):
     return found
 
 
-def check_function_lengths(path, lines):
-    """clang-format puts a function's closing brace in the column of its first line: find top-level bodies by that."""
-    found = []
-    start = None
-    for number, line in enumerate(lines, 1):
-        if start is None:
-            if re.match(r"[A-Za-z_~].*\{$", line) and not re.match(r"(namespace|class|struct|enum|union|extern)\b", line) and " = {" not in line and "[] = {" not in line:
-                start = number
-        elif line == "}" or line.startswith("};"):
-            if line == "}" and number - start > FUNCTION_LINES_MAX:
-                found.append(f"{path}:{start}: a function of {number - start} lines: at most {FUNCTION_LINES_MAX}")
-            start = None
-    return found
+def check_function_lengths(path, text):
+    return [
+        f"{path}:{first}: a function of {last - first + 1} lines: at most {FUNCTION_LINES_MAX}"
+        for first, last in functions.functions(text)
+        if last - first + 1 > FUNCTION_LINES_MAX
+    ]
 
 
 def check_links(path, text, exists):
@@ -214,7 +208,17 @@ def self_test():
     one("manager/core/x.cc", "x" * 101 + "\n", "101 columns")
     one("manager/core/x.cc", "\tint x;\n", "a tab")
     one("manager/core/x.cc", "// TO" + "DO later\n", "unfinished")
-    one("manager/core/x.cc", "void F() {\n" + "  x();\n" * 80 + "}\n", "a function of")
+    long_body = "{\n" + "  x([] { y('{'); });  // }\n" * 80 + "}\n"
+    for signature in (
+        "void F() ",
+        "const std::map<int, int>& Of(int a,\n    const B& b) const noexcept ",
+        "class A final : public B {\n public:\n  explicit A(int x) : x_(x), y_{x} ",
+        "namespace a {\nstruct S {\n  int x = 0;\n  bool operator==(const S&) const ",
+        "template <typename T = int>\nauto F(T a = {1}) -> T ",
+    ):
+        one("manager/core/x.cc", "int x{1};\n" + signature + long_body, "a function of")
+    for begin in ("constexpr int kRows[] = ", "namespace a ", "struct A ", "const std::vector<int> rows(3) = "):
+        assert not check_function_lengths("manager/core/x.cc", begin + "{\n" + "1,\n" * 80 + "};\n")
     one("manager/core/x.cc", "int x;\n" * 800, "split it")
     one("manager/core/x.cc", '#include "tests/support/y.h"\n', "nothing includes tests")
     one("manager/core/x.cc", "int x;\n// Of a file: its size.\n", "manager/core/x.cc:2: a comment says who or what first")

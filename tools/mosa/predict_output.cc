@@ -98,6 +98,47 @@ nlohmann::json FileToJson(const predict::Workflow& workflow,
           {"segments", std::move(segments)}};
 }
 
+nlohmann::json StagesToJson(const predict::Prediction& prediction, const Forecast& forecast) {
+  nlohmann::json stages = nlohmann::json::array();
+  for (const predict::PredictedStage& stage : prediction.stages) {
+    stages.push_back({{"name", stage.name},
+                      {"tasks", stage.tasks},
+                      {"start_s", SecondsOf(stage.start)},
+                      {"end_s", SecondsOf(stage.end)},
+                      {"mean_s", nullptr},
+                      {"interval_s", nullptr}});
+    const auto found = forecast.stages.find(stage.name);
+    if (found == forecast.stages.end()) continue;
+    const auto& [interval, mean] = found->second;
+    if (mean) stages.back()["mean_s"] = SecondsOf(*mean);
+    if (interval) stages.back()["interval_s"] = ToJson(*interval);
+  }
+  return stages;
+}
+
+nlohmann::json TasksToJson(const predict::Workflow& workflow,
+                           const predict::Prediction& prediction) {
+  nlohmann::json tasks = nlohmann::json::array();
+  for (size_t i = 0; i < prediction.tasks.size(); ++i) {
+    const PredictedTask& task = prediction.tasks[i];
+    if (!task.ran) continue;
+    tasks.push_back({{"id", workflow.tasks[i].id},
+                     {"stage", workflow.tasks[i].stage},
+                     {"host", prediction.machines[task.host.value].name},
+                     {"placed", predict::ToText(task.reason)},
+                     {"start_s", SecondsOf(task.start)},
+                     {"end_s", SecondsOf(task.end)},
+                     {"read_s", SecondsOf(task.reading)},
+                     {"compute_s", SecondsOf(task.computing)},
+                     {"write_s", SecondsOf(task.writing)},
+                     {"bytes_read_local", task.read_local},
+                     {"bytes_read_remote", task.read_remote},
+                     {"bytes_read_cached", task.read_cached},
+                     {"bytes_written", task.written}});
+  }
+  return tasks;
+}
+
 }  // namespace
 
 void PrintPrediction(const predict::Workflow& workflow, const predict::Prediction& prediction,
@@ -154,9 +195,7 @@ nlohmann::json ToJson(const predict::Workflow& workflow,
                          {"manager_calls", prediction.manager_calls},
                          {"events", prediction.events},
                          {"digest", fmt::format("{:016x}", prediction.digest)},
-                         {"stages", nlohmann::json::array()},
-                         {"hosts", nlohmann::json::array()},
-                         {"tasks", nlohmann::json::array()}};
+                         {"hosts", nlohmann::json::array()}};
   if (forecast.draws_failed > 0) root["draw_failure"] = forecast.draw_failure;
   if (const auto& interval = forecast.turnaround.interval; interval) {
     root["turnaround_interval_s"] = ToJson(*interval);
@@ -180,19 +219,7 @@ nlohmann::json ToJson(const predict::Workflow& workflow,
   for (const predict::PredictedFile& file : prediction.files)
     root["files"].push_back(FileToJson(workflow, configuration, file));
   if (!prediction.daemons.empty()) root["residence"] = ToJson(ResidenceOf(prediction));
-  for (const predict::PredictedStage& stage : prediction.stages) {
-    root["stages"].push_back({{"name", stage.name},
-                              {"tasks", stage.tasks},
-                              {"start_s", SecondsOf(stage.start)},
-                              {"end_s", SecondsOf(stage.end)},
-                              {"mean_s", nullptr},
-                              {"interval_s", nullptr}});
-    const auto found = forecast.stages.find(stage.name);
-    if (found == forecast.stages.end()) continue;
-    const auto& [interval, mean] = found->second;
-    if (mean) root["stages"].back()["mean_s"] = SecondsOf(*mean);
-    if (interval) root["stages"].back()["interval_s"] = ToJson(*interval);
-  }
+  root["stages"] = StagesToJson(prediction, forecast);
   for (const predict::PredictedMachine& machine : prediction.machines)
     root["hosts"].push_back({{"name", machine.name},
                              {"cores", machine.cores},
@@ -204,23 +231,7 @@ nlohmann::json ToJson(const predict::Workflow& workflow,
                              {"sending_s", machine.use.sending_s},
                              {"receiving_s", machine.use.receiving_s},
                              {"store_bytes_max", machine.store_bytes_max}});
-  for (size_t i = 0; i < prediction.tasks.size(); ++i) {
-    const PredictedTask& task = prediction.tasks[i];
-    if (!task.ran) continue;
-    root["tasks"].push_back({{"id", workflow.tasks[i].id},
-                             {"stage", workflow.tasks[i].stage},
-                             {"host", prediction.machines[task.host.value].name},
-                             {"placed", predict::ToText(task.reason)},
-                             {"start_s", SecondsOf(task.start)},
-                             {"end_s", SecondsOf(task.end)},
-                             {"read_s", SecondsOf(task.reading)},
-                             {"compute_s", SecondsOf(task.computing)},
-                             {"write_s", SecondsOf(task.writing)},
-                             {"bytes_read_local", task.read_local},
-                             {"bytes_read_remote", task.read_remote},
-                             {"bytes_read_cached", task.read_cached},
-                             {"bytes_written", task.written}});
-  }
+  root["tasks"] = TasksToJson(workflow, prediction);
   return root;
 }
 
