@@ -79,7 +79,7 @@ Result<BulkNodeApi::ChannelRef> BulkNodeApi::Find(NodeId node) const {
 }
 
 Time BulkNodeApi::Deadline() const {
-  return SystemClock().Monotonic() + std::min(options_.call_wait, WaitBudget::ForQuestion());
+  return SystemClock().Monotonic() + std::min(options_.call_wait, WaitBudget::ForTransfer());
 }
 
 TimedRequest BulkNodeApi::Measure(size_t kind, const NodeChannel& channel) const {

@@ -243,7 +243,7 @@ Status GrpcManagerApi::Start(SessionListener& listener) {
 // ---- requests
 
 std::vector<Reply> GrpcManagerApi::Call(std::vector<Request> requests, Duration deadline) {
-  if (WaitBudget::IsGiven())
+  if (WaitBudget::ProgramWaits())
     deadline = std::clamp(kSilenceMax - SilentFor(), std::min(kSilentWait, deadline), deadline);
   const auto waiter = std::make_shared<Waiter>();
   const auto answered = [this, waiter](std::vector<Reply> replies) {

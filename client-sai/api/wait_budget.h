@@ -1,4 +1,5 @@
-// WaitBudget: what a request of the kernel may wait for in all.
+// WaitBudget: what a thread may wait for in all: one that carries out a request of the kernel, or
+// that stores what was buffered, for which a program may come to wait.
 //
 // One request asks the manager and nodes several times, and each may take as long as kWaitMax. What
 // a program waits for is bounded all the same: later questions have what earlier ones have left.
@@ -15,39 +16,52 @@
 
 namespace mosa::sai {
 
-// Belongs to the thread that makes it, while it exists; the newest one holds.
+// Belongs to the thread that makes it, while it exists. The newest one holds: it may be longer than
+// the one that it hides.
 class WaitBudget {
  public:
-  using Limit = std::optional<std::chrono::steady_clock::time_point>;
+  struct Limit {
+    std::optional<std::chrono::steady_clock::time_point> end;
+    bool program_waits = false;
+  };
   // Two seconds less than kWaitMax: a request that ends by what it has given up, such as a lock,
   // has up to four questions left, of kQuestionMin each.
   static constexpr Duration kAll = kWaitMax - Seconds(2);
   static constexpr Duration kQuestionMin = Milliseconds(500);
+  // What is sent to a node moves bytes: it has as much as that, however late it is.
+  static constexpr Duration kTransferMin = Seconds(2);
 
   // `begun`: when the kernel has asked.
   explicit WaitBudget(std::chrono::steady_clock::time_point begun)
-      : WaitBudget(Limit(begun + std::chrono::nanoseconds(kAll.ns))) {}
-  // What another thread has, for what is done on its behalf while it waits; none if it has none.
-  explicit WaitBudget(Limit limit) : outer_(std::exchange(limit_, limit)) {}
-  ~WaitBudget() { limit_ = outer_; }
+      : WaitBudget(Limit{begun + Chrono(kAll), true}) {}
+  // For a part that is done on another thread: OfThisThread() of the one that waits for it.
+  explicit WaitBudget(Limit limit) : hidden_(std::exchange(limit_, limit)) {}
+  ~WaitBudget() { limit_ = hidden_; }
   WaitBudget(const WaitBudget&) = delete;
   WaitBudget& operator=(const WaitBudget&) = delete;
 
+  // From now on, without a program that waits already.
+  static Limit ForStore() { return {std::chrono::steady_clock::now() + Chrono(kAll), false}; }
+  static Limit OfThisThread() { return limit_; }
+
   // How long a question may wait: kQuestionMin at least; kWaitMax on a thread without a budget.
   static Duration ForQuestion() { return std::clamp(Left(), kQuestionMin, kWaitMax); }
+  static Duration ForTransfer() { return std::clamp(Left(), kTransferMin, kWaitMax); }
   // Whether a program waits for what this thread does.
-  static bool IsGiven() { return limit_.has_value(); }
-  static Limit OfThisThread() { return limit_; }
+  static bool ProgramWaits() { return limit_.program_waits; }
   static bool IsSpent() { return Left() <= Duration{0}; }
 
  private:
+  static std::chrono::nanoseconds Chrono(Duration duration) {
+    return std::chrono::nanoseconds(duration.ns);
+  }
   static Duration Left() {
-    if (!limit_) return kWaitMax;
-    const auto left = *limit_ - std::chrono::steady_clock::now();
+    if (!limit_.end) return kWaitMax;
+    const auto left = *limit_.end - std::chrono::steady_clock::now();
     return Duration{std::chrono::duration_cast<std::chrono::nanoseconds>(left).count()};
   }
   inline static thread_local Limit limit_;
-  const Limit outer_;
+  const Limit hidden_;
 };
 
 }  // namespace mosa::sai

@@ -299,5 +299,38 @@ TEST(Answers, AFileWhoseSizeTheKernelMayNotKnowIsReadPastItsPages) {
   EXPECT_EQ(mode(), OpenMode::Kind::kCached) << "programs could not map it otherwise";
 }
 
+// Each has more directories to let go of than threads kept ready, and the make of each unsent file
+// waits until the other mount has let go of that directory, too.
+TEST(Answers, TwoMountsThatLetGoOfManyDirectoriesDoNotWaitForEachOther) {
+  Cluster cluster;
+  std::vector<std::string> directories;
+  std::vector<HandleId> unsent;
+  for (int i = 0; i < 8; ++i) {
+    for (LocalMount* mount : {&cluster.a(), &cluster.b()}) {
+      directories.push_back((mount == &cluster.a() ? "/a" : "/b") + std::to_string(i));
+      ASSERT_TRUE(Ok(mount->MakeDirectory(directories.back())));
+    }
+  }
+  ASSERT_TRUE(Ok(cluster.a().List("/")));
+  ASSERT_TRUE(Ok(cluster.b().List("/")));
+  for (const std::string& directory : directories) {
+    LocalMount& maker = directory[1] == 'a' ? cluster.a() : cluster.b();
+    const auto made = maker.Open(directory + "/f", O_CREAT | O_WRONLY);
+    ASSERT_TRUE(Ok(made));
+    unsent.push_back(made->handle);
+  }
+  SystemClock clock;
+  LocalMount c(cluster.manager(), cluster.nodes(), "c", clock);
+  const auto begun = std::chrono::steady_clock::now();
+  std::vector<std::future<bool>> looked_up;
+  for (const std::string& directory : directories)
+    looked_up.push_back(
+        std::async(std::launch::async, [&] { return c.Find(directory + "/f").ok(); }));
+  for (std::future<bool>& found : looked_up) EXPECT_TRUE(found.get());
+  EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(4));
+  for (size_t i = 0; i < unsent.size(); ++i)
+    EXPECT_TRUE(Ok((directories[i][1] == 'a' ? cluster.a() : cluster.b()).Close(unsent[i])));
+}
+
 }  // namespace
 }  // namespace mosa::sai

@@ -395,7 +395,8 @@ Outcome<Done> Filesystem::Impl::CutObjectsOf(Inode& inode, const DataAccess& acc
   // Not among what is written: that may wait for a store of this file's.
   Countdown others(nodes.size() - 1);
   for (size_t i = 1; i < nodes.size(); ++i) {
-    reads_.Run([&, i] {
+    reads_.Run([&, i, limit = WaitBudget::OfThisThread()] {
+      const WaitBudget budget(limit);
       cut(i);
       others.Arrive();
     });

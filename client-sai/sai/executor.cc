@@ -2,27 +2,16 @@
 
 #include <utility>
 
-#include "client-sai/api/wait_budget.h"
 #include "common/observe/request_log.h"
 
 namespace mosa::sai {
-namespace {
-
-std::function<void()> OnBehalf(std::function<void()> task) {
-  return InThisSpan([limit = WaitBudget::OfThisThread(), task = std::move(task)] {
-    const WaitBudget budget(limit);
-    task();
-  });
-}
-
-}  // namespace
 
 Executor::Executor(uint32_t threads, uint32_t threads_max) : threads_max_(threads_max) {
   for (uint32_t i = 0; i < threads; ++i) threads_.emplace_back([this] { Work(); });
 }
 
 void Executor::Run(std::function<void()> task) {
-  task = OnBehalf(std::move(task));
+  task = InThisSpan(std::move(task));
   {
     const std::lock_guard lock(mutex_);
     if (!stopping_) {
@@ -63,7 +52,7 @@ void Executor::Work() {
 }
 
 void Lanes::Run(Key lane, uint32_t at_once, Task task) {
-  task = OnBehalf(std::move(task));
+  task = InThisSpan(std::move(task));
   {
     const std::lock_guard lock(mutex_);
     Lane& its = lanes_[lane];

@@ -15,10 +15,9 @@
 
 namespace mosa::sai {
 
-// Thread-safe. A task is on behalf of what the thread works for that gives it (InThisSpan),
-// and has its WaitBudget. While all threads are busy more are started, up to `threads_max`; they
-// stay. Stop runs what is queued, then joins; tasks that come later run at once, on the caller's
-// thread.
+// Thread-safe. A task is on behalf of what the thread works for that gives it (InThisSpan). While
+// all threads are busy more are started, up to `threads_max`; they stay. Stop runs what is queued,
+// then joins; tasks that come later run at once, on the caller's thread.
 class Executor {
  public:
   explicit Executor(uint32_t threads, uint32_t threads_max = 0);

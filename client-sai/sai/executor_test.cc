@@ -3,11 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <chrono>
-#include <future>
 #include <map>
-
-#include "client-sai/api/wait_budget.h"
 
 namespace mosa::sai {
 namespace {
@@ -77,26 +73,6 @@ TEST(Lanes, RunsWhatStillWaitsWhenTheExecutorStops) {
   for (int i = 0; i < 5; ++i) lanes.Run({FileId{1}, 0}, 1, [&ran] { ++ran; });
   executor.Stop();
   EXPECT_EQ(ran, 5);
-}
-
-// Else a read in pieces waits longer for a silent node than its program may wait.
-TEST(Executor, ATaskHasWhatItsCallerMayStillWait) {
-  Executor executor(1);
-  const auto left_in_task = [&] {
-    std::promise<Duration> left;
-    executor.Run([&] { left.set_value(WaitBudget::ForQuestion()); });
-    return left.get_future().get();
-  };
-  {
-    const WaitBudget budget(std::chrono::steady_clock::now() - std::chrono::seconds(9));
-    EXPECT_LE(left_in_task(), WaitBudget::kAll - Seconds(9));
-    {
-      const WaitBudget own(std::chrono::steady_clock::now());
-      EXPECT_GT(left_in_task(), WaitBudget::kAll - Seconds(9));
-    }
-    EXPECT_LE(left_in_task(), WaitBudget::kAll - Seconds(9));
-  }
-  EXPECT_EQ(left_in_task(), kWaitMax) << "the thread keeps no budget of an earlier task";
 }
 
 }  // namespace

@@ -55,7 +55,7 @@ Filesystem::Impl::Impl(FilesystemOptions options, ManagerApi& manager, NodeApi& 
       reads_(options_.fetch_threads),
       stores_(io_),
       fetches_(reads_),
-      service_(options_.recall_threads),
+      service_(options_.recall_threads, options_.recall_threads_max),
       drops_(options_.recall_threads, options_.drop_threads_max) {}
 
 Filesystem::Impl::~Impl() {

@@ -73,12 +73,13 @@ struct FilesystemOptions {
   uint32_t io_threads = 8;       // Kept ready; and so many stores go to one node at once.
   uint32_t io_threads_max = 96;  // A node that hangs holds io_threads of them, never all.
   uint32_t fetch_threads = 16;
-  uint32_t recall_threads = 3;
-  uint32_t drop_threads_max = 256;  // Each waits for the kernel's pages of one file at a time.
-  size_t idle_inodes_max = 65'536;  // Cached though the kernel has forgotten them.
-  size_t names_max = 1'000'000;     // Cached names over all directories.
-  bool passthrough = true;          // False: every operation comes through here (tracing).
-  std::string node_name;            // As in SessionStart.
+  uint32_t recall_threads = 3;        // Kept ready.
+  uint32_t recall_threads_max = 256;  // One may have to wait until another mount has let go.
+  uint32_t drop_threads_max = 256;    // Each waits for the kernel's pages of one file at a time.
+  size_t idle_inodes_max = 65'536;    // Cached though the kernel has forgotten them.
+  size_t names_max = 1'000'000;       // Cached names over all directories.
+  bool passthrough = true;            // False: every operation comes through here (tracing).
+  std::string node_name;              // As in SessionStart.
   std::string host_identity;
   std::string mount_point;
   // Whose one class is waits for what is being fetched ahead; null: they are not counted. Outlives

@@ -212,7 +212,7 @@ class Filesystem::Impl final : public SessionListener {
   std::optional<NodeId> LocalHolder(const DataAccess& access) const;
   void Flush(HandleId handle, uint64_t lock_owner, std::function<void(Outcome<Done>)> done);
   // All of it but the wait for copies: for which, if for any.
-  Outcome<Done> FlushData(HandleId handle, uint64_t lock_owner,
+  Outcome<Done> FlushData(OpenFile& handle, uint64_t lock_owner,
                           std::optional<AwaitCopiesRequest>* awaited);
   Outcome<Done> Fsync(HandleId handle);
   std::shared_ptr<OpenFile> HandleOf(HandleId handle);

@@ -565,10 +565,13 @@ Outcome<Done> Filesystem::Impl::TellError(OpenFile& handle) {
 
 void Filesystem::Impl::Flush(HandleId id, uint64_t lock_owner,
                              std::function<void(Outcome<Done>)> done) {
+  stats_.Add(Counter::kCloses);
+  const std::shared_ptr<OpenFile> handle = HandleOf(id);
+  if (!handle) return done(Done{});
   std::optional<AwaitCopiesRequest> awaited;
-  const Outcome<Done> flushed = FlushData(id, lock_owner, &awaited);
+  const Outcome<Done> flushed = FlushData(*handle, lock_owner, &awaited);
   if (!awaited) return done(flushed);
-  AwaitCopies(*awaited, [inode = Get(awaited->file), done = std::move(done)](Outcome<Done> copied) {
+  AwaitCopies(*awaited, [inode = handle->inode, done = std::move(done)](Outcome<Done> copied) {
     {
       const std::lock_guard lock(inode->mutex);
       --inode->closes_waiting;
@@ -577,14 +580,11 @@ void Filesystem::Impl::Flush(HandleId id, uint64_t lock_owner,
   });
 }
 
-Outcome<Done> Filesystem::Impl::FlushData(HandleId id, uint64_t lock_owner,
+Outcome<Done> Filesystem::Impl::FlushData(OpenFile& handle, uint64_t lock_owner,
                                           std::optional<AwaitCopiesRequest>* awaited) {
-  stats_.Add(Counter::kCloses);
-  const std::shared_ptr<OpenFile> handle = HandleOf(id);
-  if (!handle) return Done{};
-  Inode& inode = *handle->inode;
+  Inode& inode = *handle.inode;
   Outcome<Done> result = Done{};
-  bool concerned = handle->write;
+  bool concerned = handle.write;
   {
     const std::lock_guard lock(inode.mutex);
     concerned = concerned || (inode.needs_commit && inode.write_handles == 0);
@@ -601,10 +601,10 @@ Outcome<Done> Filesystem::Impl::FlushData(HandleId id, uint64_t lock_owner,
       const std::lock_guard lock(inode.mutex);
       // The kernel's release of a handle comes later than the close of its last descriptor. What is
       // written by passthrough after the close of one of several is not seen here.
-      const bool by_kernel = handle->mode.kind == OpenMode::Kind::kPassthrough;
-      if (handle->write && !by_kernel && !std::exchange(handle->closed, true))
+      const bool by_kernel = handle.mode.kind == OpenMode::Kind::kPassthrough;
+      if (handle.write && !by_kernel && !std::exchange(handle.closed, true))
         --inode.unclosed_writers;
-      last = inode.unclosed_writers <= (handle->write && by_kernel ? 1U : 0U) &&
+      last = inode.unclosed_writers <= (handle.write && by_kernel ? 1U : 0U) &&
              inode.attributes.link_count > 0 && !MayBeStoredInto(inode);
       awaits_copies = last && (inode.data_dirty || inode.awaits_copies);
       tells_close = awaits_copies && inode.access && inode.access->close_copies > 1;
@@ -614,9 +614,9 @@ Outcome<Done> Filesystem::Impl::FlushData(HandleId id, uint64_t lock_owner,
     // Copies are made of what nobody has open for writing: the manager must hear of this close
     // even if an fsync, or the close of another descriptor, has told it of the bytes.
     result = Commit(inode, last, tells_close);
-    if (!result.ok() && last && handle->write && !MayBeMapped(*handle))
+    if (!result.ok() && last && handle.write && !MayBeMapped(handle))
       GiveUpUnsaved(inode, result.failure());
-    const Outcome<Done> earlier = TellError(*handle);
+    const Outcome<Done> earlier = TellError(handle);
     if (!earlier.ok()) result = earlier;
     if (awaits_copies && result.ok()) {
       FinishBeforeCopies(inode);  // The commit may have moved inline bytes to this host's node.
@@ -628,7 +628,7 @@ Outcome<Done> Filesystem::Impl::FlushData(HandleId id, uint64_t lock_owner,
     }
   }
   DropLocksOf(inode, lock_owner, false);
-  NoteLockOwnersClosing(*handle, lock_owner);
+  NoteLockOwnersClosing(handle, lock_owner);
   return result;
 }
 

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <utility>
 
+#include "client-sai/api/wait_budget.h"
 #include "client-sai/core/rules.h"
 #include "client-sai/sai/impl.h"
 #include "common/base/hash.h"
@@ -312,7 +313,8 @@ Outcome<Done> Filesystem::Impl::FetchRange(Inode& inode, const DataAccess& acces
   if (parallel && pieces.size() > 1) {
     Countdown others(pieces.size() - 1);
     for (size_t i = 1; i < pieces.size(); ++i) {
-      reads_.Run([&, i] {
+      reads_.Run([&, i, limit = WaitBudget::OfThisThread()] {
+        const WaitBudget budget(limit);
         fetch(i);
         others.Arrive();
       });

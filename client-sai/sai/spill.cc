@@ -97,9 +97,12 @@ Outcome<Done> Filesystem::Impl::WithStore(
       const StoreSection section(*this, inode);
       if (!section.access().ok()) return section.access().failure();
       Outcome<Done> stored = store(**section.access());
-      if (stored.ok() || stored.failure().code != StatusCode::kAborted || attempt == kStoresMax ||
-          WaitBudget::IsSpent())
+      if (stored.ok() || stored.failure().code != StatusCode::kAborted || attempt == kStoresMax)
         return stored;
+      if (WaitBudget::IsSpent())
+        return Fail(StatusCode::kDeadlineExceeded, ErrorReason::kTimedOut,
+                    fmt::format("bytes of file {} could not be stored in time: {}",
+                                inode.file.value, stored.failure().message));
     }
     PauseBeforeStore(attempt);
   }

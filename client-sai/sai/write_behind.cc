@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <thread>
 #include <utility>
 
@@ -104,11 +103,11 @@ void Filesystem::Impl::AwaitRoomForBuffer(Inode& inode, uint64_t bytes) {
   });
 }
 
-// A program may come to wait for it, and is to be answered in time: a store has a budget of its
-// own. It counts from when the store begins, as bytes may have to wait long for a slow node.
+// A program may come to wait for it, and is to be answered in time. The budget counts from when the
+// store begins: before that, bytes may have to wait long for a slow node.
 void Filesystem::Impl::RunStore(NodeId node, std::function<void()> store) {
   stores_.Run({FileId{}, node.value}, options_.io_threads, [store = std::move(store)] {
-    const WaitBudget budget(std::chrono::steady_clock::now());
+    const WaitBudget budget(WaitBudget::ForStore());
     store();
   });
 }

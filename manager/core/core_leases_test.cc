@@ -51,9 +51,10 @@ TEST_F(CoreLeases, NobodyIsToldOfANewNameWhileAnotherMountMayDenyIt) {
   Start(kCarl);
   Refused(kBen, LookupRequest{kRootFile, "f"});
   const RequestId make = Send(kAnna, {MakeOf(kAnna, kRootFile, "f")});
-  const std::vector<Request> readers = {LookupRequest{kRootFile, "f"},
-                                        MakeOf(kCarl, kRootFile, "f"),
-                                        ListDirectoryRequest{.directory = kRootFile}};
+  const std::vector<Request> readers = {
+      LookupRequest{kRootFile, "f"}, MakeOf(kCarl, kRootFile, "f"),
+      ListDirectoryRequest{.directory = kRootFile}, RemoveRequest{kRootFile, "absent"},
+      RenameRequest{kRootFile, "absent", kRootFile, "f"}};
   std::vector<RequestId> reads;
   for (const Request& request : readers) reads.push_back(Send(kCarl, {request}));
   for (const RequestId read : reads) EXPECT_FALSE(Answered(kCarl, read));
@@ -64,6 +65,26 @@ TEST_F(CoreLeases, NobodyIsToldOfANewNameWhileAnotherMountMayDenyIt) {
   Confirm(kBen);
   EXPECT_TRUE(Answered(kAnna, make));
   for (const RequestId read : reads) EXPECT_TRUE(Answered(kCarl, read));
+}
+
+// Withheld listings would take memory: they are made when it is known what everybody shows.
+TEST_F(CoreLeases, ListingsThatWaitAreMadeLaterAndNotAllAtOnce) {
+  Start(kCarl);
+  for (int i = 0; i < 1000; ++i) Make(kAnna, kRootFile, "f" + std::to_string(i));
+  Ok<EntryReply>(kBen, LookupRequest{kRootFile, "f1"});
+  const RequestId make = Send(kAnna, {MakeOf(kAnna, kRootFile, "g")});
+  std::vector<RequestId> lists;
+  for (int i = 0; i < 1000; ++i)
+    lists.push_back(Send(kCarl, {ListDirectoryRequest{.directory = kRootFile}}));
+  EXPECT_FALSE(Answered(kAnna, make));
+  EXPECT_FALSE(Answered(kCarl, lists.front()));
+  // Not all of their answers leave at once.
+  Confirm(kBen);
+  EXPECT_TRUE(Answered(kAnna, make));
+  EXPECT_TRUE(Answered(kCarl, lists.front()));
+  EXPECT_FALSE(Answered(kCarl, lists.back()));
+  for (int i = 0; i < 100 && !Answered(kCarl, lists.back()); ++i) Step(Tick{});
+  for (const RequestId list : lists) ASSERT_TRUE(Answered(kCarl, list));
 }
 
 TEST_F(CoreLeases, ASilentMountDelaysTheNewsOfANameByItsLeaseAtMost) {

@@ -85,10 +85,11 @@ Effects ManagerCore::State::Step(const Command& command, Time now) {
 }
 
 void ManagerCore::State::FinishStep() {
-  while (!ready_.empty() || space_changed_) {
+  while (MayRunReady() || space_changed_) {
     RunReady();
     if (std::exchange(space_changed_, false)) RetrySpaceWaiters(false);
   }
+  if (!ready_.empty()) Schedule(now_);
   CheckDue();
   RunCopyReviews();
   RecallTouched(ClientId(), std::nullopt);

@@ -96,10 +96,12 @@ struct ManagerCore::State {
   void ReceiveEnvelope(Session& session, const RequestEnvelope& envelope);
   static void NoteGivenUp(Session& session, const RequestEnvelope& envelope);
   bool AnswerAsRecorded(Session& session, const RequestEnvelope& envelope);
-  void RunEnvelope(Session& session, const RequestEnvelope& envelope);
+  // `names_awaited`: what it lists, everybody shows the same of by now.
+  void RunEnvelope(Session& session, const RequestEnvelope& envelope, bool names_awaited = false);
   void Withhold(Session& session, const RequestEnvelope& envelope, size_t recalls,
                 std::vector<Reply> replies);
   std::vector<Reply> RunRequests(const RequestEnvelope& envelope);
+  bool MayRunReady() const;
   void RunReady();
   void Answer(Session& session, RequestId id, std::vector<Reply> replies);
   void RecordReplies(ClientId client, RequestId id, const std::vector<Reply>& replies);
@@ -116,6 +118,7 @@ struct ManagerCore::State {
                      std::vector<Reply>& replies);
   std::vector<FileId> BlockedOn(const Session& session, const Request& request) const;
   bool IsDelegatedElsewhere(const Session& session, FileId directory) const;
+  bool ParkListing(Session& session, const RequestEnvelope& envelope);
   void Park(Session& session, RequestEnvelope envelope, FileId directory);
 
   // ---- interest, recalls, delegations (state_recalls.cc)
@@ -131,8 +134,8 @@ struct ManagerCore::State {
   // Recalls what was touched from everyone but `actor`; each recall holds `waiter` back. Returns
   // how many do.
   size_t RecallTouched(ClientId actor, std::optional<Waiter> waiter);
-  // They hold `waiter` back until others have confirmed earlier recalls, and return how many do.
-  size_t AwaitSameNames(const Request& request, const Waiter& waiter);
+  // They hold a request back until others have confirmed earlier recalls, and return of how many.
+  size_t AwaitSameNames(ClientId client, const RequestEnvelope& envelope, size_t answered);
   size_t AwaitRecalls(FileId file, const Waiter& waiter);
   size_t RecallAccess(ClientId actor, std::optional<Waiter> waiter);
   // `waits`: the reply under way waits until nobody stores by the layout of before.

@@ -19,6 +19,8 @@ constexpr size_t kRecordedRepliesMax = 2 * kPendingPerSessionMax;
 constexpr size_t kReplyBytesMax = size_t{32} << 20;
 // Where it changes something: then they are kept until the client has confirmed them.
 constexpr size_t kKeptReplyBytesMax = size_t{4} << 20;
+// What the answers to those may take, about, that have waited and run in one step.
+constexpr size_t kReadyReplyBytesMax = size_t{4} << 20;
 constexpr size_t kPendingOverheadBytes = 512;
 
 bool IsChange(const Request& request) {
@@ -206,7 +208,15 @@ bool ManagerCore::State::AnswerAsRecorded(Session& session, const RequestEnvelop
     }
   }
   CorrectAccess(session, AccessFilesOf(envelope.requests), recorded->replies);
-  Answer(session, id, std::move(recorded->replies));
+  wait_.reset();
+  promised_.clear();
+  // Others may still be asked to forget what was before.
+  const size_t recalls = AwaitSameNames(client, envelope, recorded->replies.size());
+  if (recalls > 0) {
+    Withhold(session, envelope, recalls, std::move(recorded->replies));
+  } else {
+    Answer(session, id, std::move(recorded->replies));
+  }
   return true;
 }
 
@@ -240,7 +250,8 @@ std::vector<Reply> ManagerCore::State::RunRequests(const RequestEnvelope& envelo
   return replies;
 }
 
-void ManagerCore::State::RunEnvelope(Session& session, const RequestEnvelope& envelope) {
+void ManagerCore::State::RunEnvelope(Session& session, const RequestEnvelope& envelope,
+                                     bool names_awaited) {
   // Its asker has told a program that it failed, and what it means may be another thing by now.
   if (envelope.expires != Time{} && envelope.expires < now_)
     return Answer(
@@ -258,6 +269,7 @@ void ManagerCore::State::RunEnvelope(Session& session, const RequestEnvelope& en
     }
   }
   if (!blocked_on.empty()) return Park(session, envelope, blocked_on.front());
+  if (!names_awaited && ParkListing(session, envelope)) return;
   // What others have changed in this step is recalled from the actor too.
   RecallTouched(ClientId(), std::nullopt);
   actor_ = &session;
@@ -268,13 +280,12 @@ void ManagerCore::State::RunEnvelope(Session& session, const RequestEnvelope& en
   only_in_envelope_ = envelope.requests.size() == 1;
   std::vector<Reply> replies = RunRequests(envelope);
   actor_ = nullptr;
-  const Waiter waiter{session.start.client, envelope.id};
-  size_t recalls = RecallTouched(session.start.client, waiter);
+  size_t recalls = RecallTouched(session.start.client, Waiter{session.start.client, envelope.id});
   for (const FileId file : std::exchange(orphan_checks_, {})) {
     if (recalls > 0 && orphans_.contains(file)) Linger(file);
     CheckOrphan(file);
   }
-  for (const Request& request : envelope.requests) recalls += AwaitSameNames(request, waiter);
+  recalls += AwaitSameNames(session.start.client, envelope, replies.size());
   if (changed_) RecordReplies(session.start.client, envelope.id, replies);
   if (wait_ || recalls > 0) return Withhold(session, envelope, recalls, std::move(replies));
   Answer(session, envelope.id, std::move(replies));
@@ -308,8 +319,13 @@ void ManagerCore::State::Withhold(Session& session, const RequestEnvelope& envel
   HoldWaiting(session, pending);
 }
 
+// Many that have waited for the same may run at once: their answers must not all leave at once.
+bool ManagerCore::State::MayRunReady() const {
+  return !ready_.empty() && effects_.reply_bytes <= kReadyReplyBytesMax;
+}
+
 void ManagerCore::State::RunReady() {
-  while (!ready_.empty()) {
+  while (MayRunReady()) {
     const Waiter waiter = ready_.front();
     ready_.pop_front();
     Session* session = FindSession(waiter.client);
@@ -318,8 +334,9 @@ void ManagerCore::State::RunReady() {
     if (pending == session->pending.end() || pending->second.stage != Pending::Stage::kParked)
       continue;
     RequestEnvelope envelope = std::move(pending->second.envelope);
+    const bool names_awaited = pending->second.awaits_names;
     session->pending.erase(pending);
-    if (!AnswerAsRecorded(*session, envelope)) RunEnvelope(*session, envelope);
+    if (!AnswerAsRecorded(*session, envelope)) RunEnvelope(*session, envelope, names_awaited);
   }
 }
 
@@ -434,7 +451,9 @@ void ManagerCore::State::FinishPending(const Waiter& waiter) {
   if (found == session->pending.end()) return;
   Pending& pending = found->second;
   if (pending.recalls_left > 0) --pending.recalls_left;
-  if (pending.recalls_left > 0 || pending.stage != Pending::Stage::kWithheld) return;
+  if (pending.recalls_left > 0) return;
+  if (pending.awaits_names) ready_.push_back(waiter);
+  if (pending.stage != Pending::Stage::kWithheld) return;
   Pending finished = std::move(pending);
   session->pending.erase(found);
   AnswerPending(*session, waiter.request, std::move(finished));
@@ -484,6 +503,23 @@ std::vector<FileId> ManagerCore::State::BlockedOn(const Session& session,
       },
       request);
   return blocked;
+}
+
+// A listing waits for recalls of its directory before it is made: many of them, withheld, would
+// take much memory. True if it waits.
+bool ManagerCore::State::ParkListing(Session& session, const RequestEnvelope& envelope) {
+  size_t recalls = 0;
+  for (const Request& request : envelope.requests)
+    if (const auto* list = std::get_if<ListDirectoryRequest>(&request))
+      recalls += AwaitRecalls(list->directory, {session.start.client, envelope.id});
+  if (recalls == 0) return false;
+  Pending& pending = session.pending[envelope.id];
+  pending.stage = Pending::Stage::kParked;
+  pending.awaits_names = true;
+  pending.recalls_left = recalls;
+  pending.envelope = envelope;
+  HoldWaiting(session, pending);
+  return true;
 }
 
 void ManagerCore::State::Park(Session& session, RequestEnvelope envelope, FileId directory) {

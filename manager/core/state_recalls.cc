@@ -139,20 +139,34 @@ size_t ManagerCore::State::RecallAccess(ClientId actor, std::optional<Waiter> wa
   return held_back;
 }
 
-// Holds `waiter` back until everybody shows what the request has read of a directory: else a client
-// acts on a new name, and afterwards another one, which is silent, still says that there is none.
-size_t ManagerCore::State::AwaitSameNames(const Request& request, const Waiter& waiter) {
-  FileId directory;
-  if (const auto* lookup = std::get_if<LookupRequest>(&request)) {
-    directory = lookup->parent;
-  } else if (const auto* make = std::get_if<MakeRequest>(&request)) {
-    directory = make->parent;
-  } else if (const auto* list = std::get_if<ListDirectoryRequest>(&request)) {
-    directory = list->directory;
-  } else {
-    return 0;
+// The first `answered` requests of the envelope tell of directories' names, also those that fail.
+// They are held back until everybody shows the same names: else a client acts on a new name, and
+// afterwards another one, which is silent, still says that there is none.
+size_t ManagerCore::State::AwaitSameNames(ClientId client, const RequestEnvelope& envelope,
+                                          size_t answered) {
+  if (recalls_by_file_.empty()) return 0;
+  const Waiter waiter{client, envelope.id};
+  size_t held_back = 0;
+  const auto await = [&](FileId directory) { held_back += AwaitRecalls(directory, waiter); };
+  for (size_t i = 0; i < std::min(answered, envelope.requests.size()); ++i) {
+    std::visit(
+        [&](const auto& r) {
+          using T = std::decay_t<decltype(r)>;
+          if constexpr (std::is_same_v<T, LookupRequest> || std::is_same_v<T, MakeRequest> ||
+                        std::is_same_v<T, RemoveRequest>) {
+            await(r.parent);
+          } else if constexpr (std::is_same_v<T, ListDirectoryRequest>) {
+            await(r.directory);
+          } else if constexpr (std::is_same_v<T, LinkRequest>) {
+            await(r.new_parent);
+          } else if constexpr (std::is_same_v<T, RenameRequest>) {
+            await(r.old_parent);
+            await(r.new_parent);
+          }
+        },
+        envelope.requests[i]);
   }
-  return AwaitRecalls(directory, waiter);
+  return held_back;
 }
 
 // Holds `waiter` back until other clients have confirmed what they were asked to forget of `file`.

@@ -101,6 +101,7 @@ struct Pending {
   enum class Stage : uint8_t { kParked, kWithheld, kLock, kSpace, kCopies };
   Stage stage = Stage::kParked;
   RequestEnvelope envelope;                         // kParked, kSpace, kCopies: to be run (again).
+  bool awaits_names = false;                        // kParked: until `recalls_left` are confirmed.
   std::vector<Reply> replies;                       // kWithheld, kLock: what is to be answered.
   std::vector<std::pair<size_t, FileId>> promised;  // Which replies tell of which delegation.
   std::vector<FileId> files;                        // To which requests have asked for access.

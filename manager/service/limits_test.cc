@@ -153,7 +153,7 @@ TEST_F(FullDirectoryTest, StartsOnAFullDiskAndTakesRemovalsOnceThereIsRoom) {
   FillDisk();
   StartServer();
   ASSERT_NE(server_, nullptr);
-  // While other programs hold every byte nothing can be recorded, not even who comes: it waits.
+  // While other programs hold every byte no session can begin: it could not be recorded.
   FreeDisk();
   client = Client(2);
   CheckFiles(*client);

@@ -1,0 +1,53 @@
+#include "client-sai/api/wait_budget.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <thread>
+
+namespace mosa::sai {
+namespace {
+
+TEST(WaitBudget, LaterQuestionsHaveWhatEarlierOnesHaveLeft) {
+  EXPECT_EQ(WaitBudget::ForQuestion(), kWaitMax) << "nobody waits";
+  const auto now = std::chrono::steady_clock::now();
+  {
+    const WaitBudget budget(now - std::chrono::seconds(9));
+    EXPECT_TRUE(WaitBudget::ProgramWaits());
+    EXPECT_LE(WaitBudget::ForQuestion(), WaitBudget::kAll - Seconds(9));
+    EXPECT_FALSE(WaitBudget::IsSpent());
+  }
+  {
+    const WaitBudget budget(now - std::chrono::seconds(60));
+    EXPECT_TRUE(WaitBudget::IsSpent());
+    EXPECT_EQ(WaitBudget::ForQuestion(), WaitBudget::kQuestionMin);
+    EXPECT_EQ(WaitBudget::ForTransfer(), WaitBudget::kTransferMin);
+  }
+  EXPECT_FALSE(WaitBudget::ProgramWaits());
+  EXPECT_EQ(WaitBudget::ForQuestion(), kWaitMax);
+}
+
+TEST(WaitBudget, AStoreHasOneOfItsOwnAndNoProgramWaitsForIt) {
+  const WaitBudget spent(std::chrono::steady_clock::now() - std::chrono::seconds(60));
+  {
+    const WaitBudget store(WaitBudget::ForStore());
+    EXPECT_FALSE(WaitBudget::ProgramWaits());
+    EXPECT_FALSE(WaitBudget::IsSpent());
+    EXPECT_GT(WaitBudget::ForTransfer(), WaitBudget::kAll - Seconds(5));
+  }
+  EXPECT_TRUE(WaitBudget::ProgramWaits());
+  EXPECT_TRUE(WaitBudget::IsSpent());
+}
+
+// Else a read in pieces waits longer for a silent node than its program may wait.
+TEST(WaitBudget, APartOnAnotherThreadHasWhatItsAskerHasLeft) {
+  const WaitBudget budget(std::chrono::steady_clock::now() - std::chrono::seconds(9));
+  std::thread([limit = WaitBudget::OfThisThread()] {
+    EXPECT_EQ(WaitBudget::ForQuestion(), kWaitMax);
+    const WaitBudget part(limit);
+    EXPECT_LE(WaitBudget::ForQuestion(), WaitBudget::kAll - Seconds(9));
+  }).join();
+}
+
+}  // namespace
+}  // namespace mosa::sai
