@@ -89,7 +89,7 @@ Result<std::vector<StageOutcome>> MarkBatch(v1::ManagerService::Stub& manager,
     }));
     MOSA_ASSIGN_OR_RETURN(const std::vector<StageOutcome> answers, FromProto(response));
     if (answers.size() != asked.size())
-      return InternalError("the manager did not answer for every file");
+      return InternalError("the manager's reply does not cover every file");
     for (size_t k = 0; k < open.size(); ++k) outcomes[open[k]] = answers[k];
     std::erase_if(open, [&](size_t i) { return outcomes[i] != StageOutcome::kBusy; });
     const auto now = std::chrono::steady_clock::now();
@@ -163,7 +163,7 @@ Result<std::vector<FileLocation>> AdminClient::ListLocations(const std::vector<s
     MOSA_RETURN_IF_ERROR(FromGrpc(stub_->manager->ListLocations(&context, request, &response)));
     MOSA_ASSIGN_OR_RETURN(std::vector<FileLocation> answers, FromProto(response));
     if (answers.size() != query.paths.size())
-      return InternalError("the manager did not answer for every path");
+      return InternalError("the manager's reply does not cover every path");
     std::move(answers.begin(), answers.end(), std::back_inserter(locations));
   }
   return locations;
@@ -181,7 +181,7 @@ Result<ReadCostAnswer> AdminClient::PredictReads(const ReadCostQuery& query) {
       if (node.address.state == NodeState::kLive || node.address.state == NodeState::kDraining)
         all.hosts.push_back(node.address.name);
     if (all.hosts.empty())
-      return FailedPreconditionError("no storage node answers: there is no host to read on");
+      return FailedPreconditionError("no storage node responds, so there is no host to read on");
   }
   const size_t sets_max = std::min(kReadSetsMax, kReadAnswersMax / all.hosts.size());
   const size_t paths_max = std::min(kReadPathsMax, kReadAddendsMax / all.hosts.size());
@@ -202,7 +202,7 @@ Result<ReadCostAnswer> AdminClient::PredictReads(const ReadCostQuery& query) {
     MOSA_RETURN_IF_ERROR(FromGrpc(stub_->manager->PredictReads(&context, request, &response)));
     MOSA_ASSIGN_OR_RETURN(ReadCostAnswer answer, FromProto(response));
     if (answer.sets.size() != batch.sets.size() || answer.hosts != all.hosts)
-      return InternalError("the manager did not answer for every set and host");
+      return InternalError("the manager's reply does not cover every set and host");
     // What was too much for one call is asked again in the next.
     const auto again =
         std::find_if(answer.sets.begin() + 1, answer.sets.end(), [](const auto& set) {
@@ -273,7 +273,7 @@ Result<std::vector<AdoptOutcome>> AdminClient::AdoptFiles(const std::vector<File
   }));
   MOSA_ASSIGN_OR_RETURN(std::vector<AdoptOutcome> outcomes, FromProto(response));
   if (outcomes.size() != files.size())
-    return InternalError(fmt::format("the manager answered {} outcomes for {} files",
+    return InternalError(fmt::format("the manager's reply has {} outcomes for {} files",
                                      outcomes.size(), files.size()));
   return outcomes;
 }
@@ -292,9 +292,9 @@ Result<uint64_t> AdminClient::AddHintRule(const std::string& glob,
     response.Clear();
     const Status answered = FromGrpc(stub_->manager->AddHintRule(&context, request, &response));
     if (!answered.ok() || response.settled()) return answered;
-    return Status(AbortedError(
-        "the rule is kept, but a mount has not taken note of it yet: what it makes at this moment "
-        "may be made without"));
+    return Status(
+        AbortedError("the rule is stored, but a mount has not acknowledged it yet: files it "
+                     "creates right now may lack the rule's hints"));
   });
   if (!added.ok()) return added;
   return response.rule_id();
@@ -407,7 +407,8 @@ Result<ResidenceSnapshot> AdminClient::GetResidence(const ResidenceSource& sourc
   MOSA_RETURN_IF_ERROR(FromGrpc(stub_->manager->GetResidence(&context, request, &response)));
   v1::ResidenceSnapshot snapshot;
   if (!snapshot.ParseFromString(response.snapshot()))
-    return DataLossError("its answer is no snapshot: is it of another version?");
+    return DataLossError(
+        "its reply is not a residence snapshot: check that it runs the same version of Mosa");
   return FromProto(snapshot);
 }
 

@@ -32,8 +32,9 @@ void SetSpan(v1::BulkRequest& request) {
 
 Status CheckRange(uint64_t offset, uint64_t length) {
   if (offset <= kFileBytesMax && length <= kFileBytesMax - offset) return OkStatus();
-  return InvalidArgumentError(fmt::format("{} bytes at offset {}: a file has at most {} bytes",
-                                          length, offset, kFileBytesMax));
+  return InvalidArgumentError(
+      fmt::format("{} bytes at offset {} exceed the maximum file size of {} bytes", length, offset,
+                  kFileBytesMax));
 }
 
 }  // namespace
@@ -183,8 +184,9 @@ Result<uint64_t> BulkNodeApi::Seek(const ObjectTarget& target, uint64_t offset, 
 
 Result<uint64_t> BulkNodeApi::Append(const ObjectTarget& target, std::span<const std::byte> data) {
   if (data.size() > kFramePayloadBytesMax) {
-    return InvalidArgumentError(fmt::format("{} bytes cannot be appended at once, at most {}",
-                                            data.size(), kFramePayloadBytesMax));
+    return InvalidArgumentError(
+        fmt::format("cannot append {} bytes at once: at most {} are allowed", data.size(),
+                    kFramePayloadBytesMax));
   }
   MOSA_ASSIGN_OR_RETURN(const ChannelRef channel, Find(target.node));
   const TimedRequest timed = Measure(v1::BulkRequest::kAppend, *channel);
@@ -236,9 +238,9 @@ Result<BlockSums> BulkNodeApi::Sums(const ObjectTarget& target, const SumsQuesti
   const uint64_t blocks = BlocksTouched(question.range.begin, question.range.size());
   if (reply.blocks().size() != blocks || static_cast<uint64_t>(reply.crc32c_size()) != blocks ||
       reply.changed_ranges_size() % 2 != 0) {
-    return InternalError(
-        fmt::format("node {}: {} blocks were asked for and {} with {} checksums came",
-                    target.node.value, blocks, reply.blocks().size(), reply.crc32c_size()));
+    return InternalError(fmt::format("node {}: requested {} blocks, received {} with {} checksums",
+                                     target.node.value, blocks, reply.blocks().size(),
+                                     reply.crc32c_size()));
   }
   BlockSums sums{.object_bytes = reply.size_bytes(),
                  .blocks = {},
@@ -277,7 +279,7 @@ Result<UniqueFd> BulkNodeApi::OpenLocal(const ObjectTarget& target, bool write) 
   MOSA_ASSIGN_OR_RETURN(const ChannelRef channel, Find(target.node));
   if (options_.host_identity.empty() || !channel->HasIdentity(options_.host_identity)) {
     return FailedPreconditionError(
-        fmt::format("{} is not on this host and network namespace", channel->Name()));
+        fmt::format("{} does not run on this host in this network namespace", channel->Name()));
   }
   const TimedRequest timed = Measure(v1::BulkRequest::kOpenLocal, *channel);
   v1::BulkRequest request = RequestFor(target);
@@ -297,7 +299,7 @@ Result<UniqueFd> BulkNodeApi::OpenLocal(const ObjectTarget& target, bool write) 
       exchange, {.kind = NodeChannel::Kind::kUnix, .repeatable = true, .deadline = deadline}));
   MOSA_RETURN_IF_ERROR(StatusOf(reply, channel->Name()));
   if (!descriptor)
-    return InternalError(fmt::format("{} answered without a descriptor", channel->Name()));
+    return InternalError(fmt::format("{} replied without a file descriptor", channel->Name()));
   return descriptor;
 }
 
@@ -329,9 +331,9 @@ Result<LocalWrites> BulkNodeApi::LookAtLocalWrites(const ObjectTarget& target,
   MOSA_RETURN_IF_ERROR(StatusOf(reply, channel->Name()));
   const v1::BulkLocalWrites& answer = reply.local_writes();
   if (!answer.complete() && answer.next_bytes() <= question.from_bytes)
-    return InternalError(fmt::format("{} looked at file {} from {} on, and got no further than {}",
-                                     channel->Name(), target.file.value, question.from_bytes,
-                                     answer.next_bytes()));
+    return InternalError(
+        fmt::format("{} scanned file {} from offset {} but got no further than offset {}",
+                    channel->Name(), target.file.value, question.from_bytes, answer.next_bytes()));
   return LocalWrites{.writers_left = answer.writers_left(),
                      .changed = answer.changed(),
                      .unknown = answer.unknown(),

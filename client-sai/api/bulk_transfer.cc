@@ -76,7 +76,7 @@ class PartReceiver {
       return OkStatus();
     }
     return InternalError(fmt::format(
-        "{} bytes at offset {} were asked for and {} at {} with {} checksums came", part.length,
+        "requested {} bytes at offset {}, received {} at offset {} with {} checksums", part.length,
         part.offset, payload_bytes, reply.offset_bytes(), reply.crc32c_size()));
   }
 
@@ -137,9 +137,9 @@ Status ReadAgain(const Transfer& transfer, PartReceiver& receiver, FrameSocket& 
       socket.SendFrame(ReadRequest(transfer, part, id, /*verify=*/true), {}, transfer.deadline));
   MOSA_RETURN_IF_ERROR(ReceivePart(transfer, receiver, socket, part, id, out, answer, matches));
   if (answer.ok() && !matches) {
-    answer = DataLossError(fmt::format(
-        "{}: {} bytes at offset {} of file {} arrived damaged twice: a checksum does not match",
-        transfer.node_name, part.length, part.offset, transfer.request.file_id()));
+    answer = DataLossError(
+        fmt::format("{}: {} bytes at offset {} of file {} arrived damaged twice: checksum mismatch",
+                    transfer.node_name, part.length, part.offset, transfer.request.file_id()));
   }
   return OkStatus();
 }
@@ -151,7 +151,7 @@ Result<FramePrefix> ReceiveReply(FrameSocket& socket, uint64_t id, v1::BulkReply
   MOSA_ASSIGN_OR_RETURN(const FramePrefix prefix, socket.ReceiveStart(reply, deadline, descriptor));
   if (reply.id() == id) return prefix;
   if (reply.id() == 0 && reply.code() != 0) return AbortedError(reply.message());
-  return InternalError(fmt::format("request {} was answered as {}", id, reply.id()));
+  return InternalError(fmt::format("the reply to request {} carries the id {}", id, reply.id()));
 }
 
 Status TransferRead(const Transfer& transfer, FrameSocket& socket, uint64_t offset,

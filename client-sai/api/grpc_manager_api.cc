@@ -223,7 +223,7 @@ Status GrpcManagerApi::Start(SessionListener& listener) {
   session_thread_ = std::thread([this] { RunSession(); });
   keep_alive_thread_ = std::thread([this] { RunKeepAlive(); });
   Status status = UnavailableError(fmt::format(
-      "no manager answers at {} within {} s; is it running there, with the same cluster secret?",
+      "no manager answered at {} within {} s; is it running there, with the same cluster secret?",
       options_.address, options_.start_wait.ns / 1'000'000'000));
   {
     std::unique_lock lock(mutex_);
@@ -253,12 +253,12 @@ std::vector<Reply> GrpcManagerApi::Call(std::vector<Request> requests, Duration 
   const RequestId id = Submit(std::move(requests), answered, deadline);
   if (!stream_.Await(waiter->ticket, Chrono(deadline)) &&
       (GiveUp(id) || !stream_.Await(waiter->ticket, Chrono(kHandOverWait)))) {
-    return {Failure{.code = StatusCode::kDeadlineExceeded,
-                    .reason = ErrorReason::kTimedOut,
-                    .message = fmt::format("the manager at {} did not answer within {} ms, and was "
-                                           "last heard {} s ago",
-                                           options_.address, deadline.ns / 1'000'000,
-                                           SilentFor().ns / 1'000'000'000)}};
+    return {
+        Failure{.code = StatusCode::kDeadlineExceeded,
+                .reason = ErrorReason::kTimedOut,
+                .message = fmt::format(
+                    "the manager at {} did not reply within {} ms and was last heard from {} s ago",
+                    options_.address, deadline.ns / 1'000'000, SilentFor().ns / 1'000'000'000)}};
   }
   return std::move(waiter->replies);
 }
@@ -344,8 +344,8 @@ std::optional<Failure> GrpcManagerApi::WhyNot(const v1::ClientMessage& message) 
     return Failure{
         .code = StatusCode::kInvalidArgument,
         .reason = ErrorReason::kArgumentTooBig,
-        .message = fmt::format("{} requests of {} bytes do not fit one envelope of at most {} "
-                               "requests and {} bytes: send fewer at once",
+        .message = fmt::format("{} requests of {} bytes exceed the envelope limit of {} requests "
+                               "and {} bytes: send fewer at once",
                                message.requests().requests_size(), message.ByteSizeLong(),
                                kEnvelopeRequestsMax, kClientMessageBytesMax)};
   }
@@ -353,8 +353,8 @@ std::optional<Failure> GrpcManagerApi::WhyNot(const v1::ClientMessage& message) 
   if (pending_.size() >= kPendingMax) {
     return Failure{.code = StatusCode::kResourceExhausted,
                    .reason = ErrorReason::kBusy,
-                   .message = fmt::format("{} requests wait for the manager at {}", pending_.size(),
-                                          options_.address)};
+                   .message = fmt::format("{} requests are already waiting for the manager at {}",
+                                          pending_.size(), options_.address)};
   }
   return std::nullopt;
 }
@@ -391,8 +391,7 @@ void GrpcManagerApi::RunSession() {
 }
 
 void GrpcManagerApi::GiveUp(const Status& why) {
-  LogError("no session with the manager at {}, and no further attempt: {}", options_.address,
-           MessageOf(why));
+  LogError("giving up on a session with the manager at {}: {}", options_.address, MessageOf(why));
   const Failure failure{StatusCode::kUnimplemented, ErrorReason::kNone, MessageOf(why)};
   std::map<uint64_t, Pending> unanswered;
   {
@@ -439,8 +438,9 @@ Status GrpcManagerApi::RunStream(bool& was_ready) {
     context_ = nullptr;
   }
   if (!status.ok()) return status;
-  return was_ready || !finished.ok() ? finished
-                                     : UnavailableError("the manager ended the stream at once");
+  return was_ready || !finished.ok()
+             ? finished
+             : UnavailableError("the manager closed the stream before the session began");
 }
 
 Status GrpcManagerApi::OpenSession(const grpc::ClientContext& context, Time sent, bool& was_ready) {
@@ -451,7 +451,7 @@ Status GrpcManagerApi::OpenSession(const grpc::ClientContext& context, Time sent
   MOSA_ASSIGN_OR_RETURN(const ManagerMessage message, FromProto(*in));
   if (const auto* const failure = std::get_if<Failure>(&message)) return StatusOf(*failure);
   const auto* const ready = std::get_if<SessionReady>(&message);
-  if (ready == nullptr) return UnavailableError("the manager did not begin with SessionReady");
+  if (ready == nullptr) return UnavailableError("the manager's first message is not SessionReady");
   was_ready = true;
   {
     const std::lock_guard lock(mutex_);
@@ -484,7 +484,7 @@ void GrpcManagerApi::RefuseRepetitions() {
                                 .reason = ErrorReason::kTimedOut,
                                 .message = fmt::format(
                                     "the manager at {} no longer knows whether request {} of an "
-                                    "earlier session has run: look before you repeat it",
+                                    "earlier session was executed: check before you repeat it",
                                     options_.address, item->first)}});
     item = pending_.erase(item);
   }

@@ -57,24 +57,24 @@ const char* KindOf(mode_t mode) {
 Status CheckFile(const struct stat& status, const ObjectTerms& terms) {
   if (!S_ISREG(status.st_mode)) {
     return UnauthenticatedError(
-        fmt::format("the descriptor is of a {}, not of a regular file", KindOf(status.st_mode)));
+        fmt::format("the descriptor refers to a {}, not a regular file", KindOf(status.st_mode)));
   }
   if (status.st_uid != terms.owner) {
-    return UnauthenticatedError(fmt::format("the descriptor's file belongs to user {}, not to {}",
-                                            status.st_uid, terms.owner));
+    return UnauthenticatedError(fmt::format(
+        "the descriptor's file belongs to user {}, not to user {}", status.st_uid, terms.owner));
   }
   if ((status.st_mode & kNoObjectHas) != 0) {
     return UnauthenticatedError(
-        fmt::format("the descriptor's file has mode {:04o}, no object has more than 0600",
+        fmt::format("the descriptor's file has mode {:04o}, but objects have at most 0600",
                     status.st_mode & 07777));
   }
   if (status.st_nlink > 1) {
-    return UnauthenticatedError(
-        fmt::format("the descriptor's file has {} names, an object has one", status.st_nlink));
+    return UnauthenticatedError(fmt::format(
+        "the descriptor's file has {} hard links, but an object has exactly one", status.st_nlink));
   }
   if (terms.device && *terms.device != status.st_dev) {
     return UnauthenticatedError(fmt::format(
-        "the descriptor's file is on device {:#x}, the node's other objects are on {:#x}",
+        "the descriptor's file is on device {:#x}, but the node's other objects are on {:#x}",
         status.st_dev, *terms.device));
   }
   return OkStatus();
@@ -89,9 +89,10 @@ Result<UniqueFd> OpenSocketFile(const std::string& path) {
   if (!S_ISSOCK(status.st_mode))
     return UnauthenticatedError(fmt::format("it is a {}", KindOf(status.st_mode)));
   if (!IsTrusted(status.st_uid) || (status.st_mode & kOthersCanReach) != 0) {
-    return UnauthenticatedError(fmt::format(
-        "it belongs to user {} and has mode {:04o}; it must be root's or user {}'s, with mode 0600",
-        status.st_uid, status.st_mode & 07777, ::geteuid()));
+    return UnauthenticatedError(
+        fmt::format("it belongs to user {} and has mode {:04o}, but must belong to root or user {} "
+                    "and have mode 0600",
+                    status.st_uid, status.st_mode & 07777, ::geteuid()));
   }
   return file;
 }
@@ -100,10 +101,10 @@ Result<uid_t> TrustedPeer(int socket) {
   ucred peer{};
   socklen_t size = sizeof peer;
   if (::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0)
-    return ErrnoStatus(errno, "cannot ask who listens on it");
+    return ErrnoStatus(errno, "cannot identify the process that listens on it");
   if (!IsTrusted(peer.uid)) {
     return UnauthenticatedError(
-        fmt::format("user {} listens on it (process {}): it must be root or user {}", peer.uid,
+        fmt::format("user {} listens on it (process {}), but only root or user {} may", peer.uid,
                     peer.pid, ::geteuid()));
   }
   return peer.uid;
@@ -114,16 +115,15 @@ Result<dev_t> CheckObjectDescriptor(int descriptor, const ObjectTerms& terms) {
   struct statfs file_system {};
   const int flags = ::fcntl(descriptor, F_GETFL);
   if (flags < 0 || ::fstat(descriptor, &status) != 0 || ::fstatfs(descriptor, &file_system) != 0)
-    return ErrnoStatus(errno, "cannot look at the descriptor");
+    return ErrnoStatus(errno, "cannot inspect the descriptor");
   MOSA_RETURN_IF_ERROR(CheckFile(status, terms));
   if (IsOfTheKernel(file_system.f_type)) {
-    return UnauthenticatedError(
-        fmt::format("the descriptor's file system, of type {:#x}, is none that stores objects",
-                    file_system.f_type));
+    return UnauthenticatedError(fmt::format(
+        "the descriptor's file system, of type {:#x}, cannot store objects", file_system.f_type));
   }
   const int wanted = terms.write ? O_RDWR : O_RDONLY;
   if ((flags & O_PATH) != 0 || (flags & O_APPEND) != 0 || (flags & O_ACCMODE) != wanted) {
-    return UnauthenticatedError(fmt::format("the descriptor has the flags {:#o}, asked for was {}",
+    return UnauthenticatedError(fmt::format("the descriptor has flags {:#o}, but {} was requested",
                                             flags, terms.write ? "O_RDWR" : "O_RDONLY"));
   }
   return status.st_dev;

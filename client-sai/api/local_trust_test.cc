@@ -81,14 +81,14 @@ TEST_F(LocalTrust, RefusesWhatIsNoObject) {
   Refuses(Path("object"), O_RDONLY, true, "O_RDWR");
   Refuses(Path("object"), O_WRONLY, true, "O_RDWR");
   Refuses(Path("object"), O_RDWR | O_APPEND, true, "O_RDWR");
-  Refuses("/proc/self/mem", O_RDONLY, false, "stores objects");
+  Refuses("/proc/self/mem", O_RDONLY, false, "store objects");
   for (const mode_t mode : {0644u, 0620u, 0601u, 0700u, 04600u, 02600u}) {
     ASSERT_EQ(::chmod(Path("object").c_str(), mode), 0);
     Refuses(Path("object"), O_RDONLY, false, "mode");
   }
   ASSERT_EQ(::chmod(Path("object").c_str(), 0600), 0);
   ASSERT_EQ(::link(Path("object").c_str(), Path("other").c_str()), 0);
-  Refuses(Path("object"), O_RDONLY, false, "2 names");
+  Refuses(Path("object"), O_RDONLY, false, "2 hard links");
   int pipe[2];
   ASSERT_EQ(::pipe2(static_cast<int*>(pipe), O_CLOEXEC), 0);
   const UniqueFd reader(pipe[0]);

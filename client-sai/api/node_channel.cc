@@ -33,7 +33,7 @@ Status FinishConnect(int socket, Duration wait) {
   pollfd event{.fd = socket, .events = POLLOUT, .revents = 0};
   const int ready = ::poll(&event, 1, static_cast<int>(wait.ns / 1'000'000));
   if (ready == 0) {
-    return UnavailableError(fmt::format("no connection within {} ms", wait.ns / 1'000'000));
+    return UnavailableError(fmt::format("connecting timed out after {} ms", wait.ns / 1'000'000));
   }
   int error = 0;
   socklen_t size = sizeof error;
@@ -44,7 +44,7 @@ Status FinishConnect(int socket, Duration wait) {
 // Connects without waiting longer than `wait`; the socket blocks afterwards.
 Result<UniqueFd> Connect(const sockaddr* address, socklen_t size, Duration wait) {
   UniqueFd socket(::socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!socket) return ErrnoStatus(errno, "cannot make a socket");
+  if (!socket) return ErrnoStatus(errno, "cannot create a socket");
   if (address->sa_family != AF_UNIX) {
     TuneBulkTcp(socket.get());
     AbortOnClose(socket.get());
@@ -55,7 +55,7 @@ Result<UniqueFd> Connect(const sockaddr* address, socklen_t size, Duration wait)
   }
   const int flags = ::fcntl(socket.get(), F_GETFL);
   if (flags < 0 || ::fcntl(socket.get(), F_SETFL, flags & ~O_NONBLOCK) != 0)
-    return ErrnoStatus(errno, "cannot make a socket wait");
+    return ErrnoStatus(errno, "cannot make the socket blocking");
   return socket;
 }
 
@@ -157,8 +157,8 @@ Result<std::unique_ptr<FrameSocket>> NodeChannel::Acquire(Kind kind, bool fresh,
     }
   }
   if (pool.retry_at && Now() < *pool.retry_at) {
-    return UnavailableError(fmt::format("{}: its socket {} could not be reached, or not trusted",
-                                        Name(), address_.socket_path));
+    return UnavailableError(fmt::format("{}: its socket {} is unreachable or not trusted", Name(),
+                                        address_.socket_path));
   }
   ++pool.connecting;
   lock.unlock();
@@ -197,7 +197,7 @@ Result<std::unique_ptr<FrameSocket>> NodeChannel::OpenOnce(Kind kind, Time deadl
     MOSA_RETURN_IF_ERROR(CheckState());  // It may have been found silent meanwhile.
     if (identity_.key.empty()) {
       return UnavailableError(
-          "there has been no session with the manager yet, which gives the key to nodes");
+          "no session with the manager has been opened yet, so there is no key for storage nodes");
     }
     identity = identity_;
     PoolOf(kind).busy.insert(socket.get());  // So that it ends with the others.
@@ -293,7 +293,7 @@ void NodeChannel::Distrust(const Status& why) {
   AvoidSocketFor(kDistrustedFor);
   unix_.idle.clear();
   if (told) return;
-  LogWarning("{}: {}; its objects are read and written by TCP", Name(), MessageOf(why));
+  LogWarning("{}: {}; using TCP for its objects instead", Name(), MessageOf(why));
 }
 
 Status NodeChannel::CheckDescriptor(int descriptor, const FrameSocket& socket, bool write) {

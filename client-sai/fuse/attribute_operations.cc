@@ -165,8 +165,8 @@ void ControlTrace(fuse_req_t request, std::string_view value) {
     return;
   }
   const std::string_view directory = value.substr(std::min(value.size(), value.find(' ') + 1));
-  Status done =
-      InvalidArgumentError("a trace is set to 'full DIR', 'cold DIR', 'light DIR' or 'stop'");
+  Status done = InvalidArgumentError(
+      "the trace attribute takes 'full DIR', 'cold DIR', 'light DIR' or 'stop'");
   if (value == "stop") {
     done = mount.tracer.Stop();
   } else if (value.starts_with("full /") || value.starts_with("cold /") ||

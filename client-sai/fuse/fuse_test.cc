@@ -565,7 +565,7 @@ TEST_F(MountLifeTest, RefusesToMountOverALiveMount) {
                        cluster_->directory() / "second.ready");
   const auto started = second.Start();
   ASSERT_FALSE(started.ok());
-  EXPECT_NE(second.LogText().find("a live Mosa mount is on"), std::string::npos)
+  EXPECT_NE(second.LogText().find("a live Mosa mount is already on"), std::string::npos)
       << second.LogText();
 }
 

@@ -165,11 +165,11 @@ Status KernelSession::Mount(const fuse_lowlevel_ops& operations, void* userdata,
   fuse_args args = FUSE_ARGS_INIT(3, const_cast<char**>(arguments));
   session_ = fuse_session_new(&args, &table, sizeof(table), userdata);
   fuse_opt_free_args(&args);
-  if (session_ == nullptr) return InternalError("libfuse does not start a session");
+  if (session_ == nullptr) return InternalError("libfuse cannot create a session");
   if (fuse_session_mount(session_, options_.mount_point.c_str()) != 0) {
     return PermissionDeniedError(
-        fmt::format("cannot mount on {}: see the line before; /dev/fuse must exist, and without "
-                    "root fusermount3 be installed set-user-id",
+        fmt::format("cannot mount on {}: see the previous line; /dev/fuse must exist and, without "
+                    "root, fusermount3 must be installed set-user-ID",
                     options_.mount_point));
   }
   device_ = fuse_session_fd(session_);
@@ -183,14 +183,14 @@ Status KernelSession::Negotiate() {
   const int ready = poll(&readable, 1, kInitWaitMs);
   if (ready <= 0) {
     return UnavailableError(
-        fmt::format("the kernel has not begun to talk about {} within 10 s", options_.mount_point));
+        fmt::format("the kernel sent no first message for {} within 10 s", options_.mount_point));
   }
   fuse_buf request{};
   const int bytes = fuse_session_receive_buf(session_, &request);
   const std::unique_ptr<void, decltype(&free)> memory(request.mem, &free);
   if (bytes < static_cast<int>(sizeof(fuse_in_header) + sizeof(fuse_init_in))) {
     return UnavailableError(fmt::format(
-        "the kernel's first message about {} has {} bytes: Linux 5.17 or newer is needed",
+        "the kernel's first message for {} has only {} bytes: Linux 5.17 or newer is needed",
         options_.mount_point, bytes));
   }
   const auto& header = *static_cast<const fuse_in_header*>(request.mem);
@@ -233,8 +233,8 @@ Status KernelSession::AnswerInit(const fuse_in_header& header, const fuse_init_i
     agreement_.passthrough_reason = "switched off by --no-passthrough";
   } else if ((offered & kernel::kPassthrough) == 0) {
     agreement_.passthrough_reason = fmt::format(
-        "the kernel (FUSE 7.{}) has none: Linux 6.9 or newer with CONFIG_FUSE_PASSTHROUGH is "
-        "needed",
+        "the kernel (FUSE 7.{}) does not support it: Linux 6.9 or newer with "
+        "CONFIG_FUSE_PASSTHROUGH is needed",
         agreement_.protocol_minor);
   } else {
     flags |= kernel::kPassthrough;
@@ -257,7 +257,7 @@ Status KernelSession::AnswerInit(const fuse_in_header& header, const fuse_init_i
   out.time_gran = 1;
   out.max_stack_depth = agreement_.passthrough ? 1 : 0;
   if (WriteReply(device_, header.unique, 0, &out, sizeof(out)) < 0) {
-    return ErrnoStatus(errno, fmt::format("cannot agree with the kernel on {} (FUSE 7.{})",
+    return ErrnoStatus(errno, fmt::format("cannot complete the FUSE handshake for {} (FUSE 7.{})",
                                           options_.mount_point, init.minor));
   }
   return OkStatus();
@@ -278,8 +278,7 @@ void KernelSession::StartWorker() {
   } catch (const std::system_error& error) {
     // The workers there are go on; one that ends its request starts the next one.
     idle_.fetch_sub(1);
-    LogWarning("no more than {} workers, for no thread can be started: {}", workers_.size(),
-               error.what());
+    LogWarning("cannot start more than {} worker threads: {}", workers_.size(), error.what());
     MOSA_CHECK(!workers_.empty());
   }
 }
@@ -459,7 +458,7 @@ void KernelSession::InvalidateEntries() {
   notice.len = sizeof(notice);
   notice.error = kernel::kNotifyIncrementEpoch;
   if (write(device_, &notice, sizeof(notice)) < 0 && errno != ENODEV && errno != ENOTCONN) {
-    LogError("cannot tell the kernel to look names up again: {}", strerror(errno));
+    LogError("cannot invalidate the names in the kernel's cache: {}", strerror(errno));
   }
   EndNotice();
 }
@@ -472,8 +471,7 @@ bool KernelSession::Invalidate(FileId file, off_t begin) {
   if (!BeginNotice()) return true;
   const int error = fuse_lowlevel_notify_inval_inode(session_, file.value, begin, 0);
   if (error != 0 && error != -ENOENT && error != -ENODEV && error != -ENOTCONN) {
-    LogError("cannot tell the kernel to drop what it caches of file {}: {}", file.value,
-             strerror(-error));
+    LogError("cannot invalidate file {} in the kernel's cache: {}", file.value, strerror(-error));
   }
   EndNotice();
   return error != -ENOENT;

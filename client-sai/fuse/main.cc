@@ -128,7 +128,8 @@ Status Serve(Mount& mount, const std::string& mount_point, const MountOptions& o
           agreement.passthrough ? "on" : fmt::format("off: {}", agreement.passthrough_reason),
           agreement.epoch ? "on" : "off: names are looked up at each use");
   const Status read_ahead = RaiseReadAhead(mount_point, kKernelReadAheadBytes);
-  if (!read_ahead.ok()) LogInfo("the kernel reads ahead 128 KiB: {}", MessageOf(read_ahead));
+  if (!read_ahead.ok())
+    LogInfo("the kernel's read-ahead stays at 128 KiB: {}", MessageOf(read_ahead));
   const Status ready =
       WriteReadyFile(options.ready_file, {{"mount", mount_point},
                                           {"passthrough", agreement.passthrough},
@@ -203,13 +204,13 @@ Status Run(const MountOptions& options) {
   Tracer tracer(traced_filesystem, clock);
   Mount mount{filesystem, session, tracer, {"", host, mount_point}};
   const Status served = Serve(mount, mount_point, options, signals.get());
-  if (tracer.on()) LogInfo("the trace of this mount ends with it: {}", tracer.StatusJson());
+  if (tracer.on()) LogInfo("ending the trace together with the mount: {}", tracer.StatusJson());
   const bool traced = tracer.EndWithin(kTraceEndMax);
   const Status stopped = filesystem.Stop();
   LogInfo("ended{}", stopped.ok() ? "" : ": " + MessageOf(stopped));
   Status result = served.ok() ? stopped : served;
   if (!traced) {
-    LogWarning("the trace is left as far as its disk has taken it within {} s",
+    LogWarning("the trace is incomplete: its disk did not take all of it within {} s",
                kTraceEndMax.ns / 1'000'000'000);
     // Its thread uses what a return would take apart.
     _exit(result.ok() ? 0 : FailProgram(kProgram, result));

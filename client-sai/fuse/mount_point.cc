@@ -127,7 +127,7 @@ Result<std::string> PrepareMountPoint(const std::string& path) {
           fmt::format("cannot remove the dead mount on {}: unmount it first (umount -l {})",
                       absolute, absolute));
     }
-    LogInfo("removed the dead mount of a predecessor on {}", absolute);
+    LogInfo("removed a dead mount of an earlier process on {}", absolute);
   }
   if (!S_ISDIR(status.stx_mode)) {
     return FailedPreconditionError(
@@ -136,7 +136,7 @@ Result<std::string> PrepareMountPoint(const std::string& path) {
   const std::optional<MountedAt> mounted = FindMount(absolute);
   if (mounted && mounted->type.starts_with("fuse.mosa")) {
     return FailedPreconditionError(fmt::format(
-        "a live Mosa mount is on {} already: unmount it first (umount {})", absolute, absolute));
+        "a live Mosa mount is already on {}: unmount it first (umount {})", absolute, absolute));
   }
   return absolute;
 }
@@ -147,10 +147,10 @@ void Unmount(const std::string& mount_point) {
     if (!FindMount(mount_point)) return;  // Somebody else was faster.
     std::this_thread::sleep_for(kBusyPause);
   }
-  LogWarning("{} is in use: unmounted lazily, programs that have files open there get errors",
+  LogWarning("{} is in use: unmounting it lazily, so programs with open files there get errors",
              mount_point);
   if (!TryUnmount(mount_point, true)) {
-    LogError("cannot unmount {}: {}; unmount it with umount -l", mount_point, strerror(errno));
+    LogError("cannot unmount {}: {}; run umount -l", mount_point, strerror(errno));
   }
 }
 

@@ -49,7 +49,7 @@ void WaitForEnd(const KernelSession& session, int signals) {
   while (poll(ends.data(), ends.size(), -1) < 0 && errno == EINTR) {
   }
   if (ends[0].revents == 0) {
-    LogInfo("somebody has unmounted: ending");
+    LogInfo("the file system was unmounted: exiting");
     return;
   }
   signalfd_siginfo info{};

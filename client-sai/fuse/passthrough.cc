@@ -20,7 +20,7 @@ namespace {
 Result<int32_t> OpenBacking(int device, int descriptor) {
   kernel::BackingMap map{descriptor, 0, 0};
   const int id = ioctl(device, kernel::kBackingOpen, &map);
-  if (id <= 0) return ErrnoStatus(errno, "the kernel does not take a backing file");
+  if (id <= 0) return ErrnoStatus(errno, "the kernel refuses the backing file");
   return id;
 }
 
@@ -52,7 +52,7 @@ bool MayBeJoined(bool is_linked, bool has_the_bytes, uint32_t flags) {
 
 Status ProbePassthrough(int device) {
   const UniqueFd memory(memfd_create("mosa-passthrough-probe", MFD_CLOEXEC));
-  if (!memory) return ErrnoStatus(errno, "cannot make a file in memory");
+  if (!memory) return ErrnoStatus(errno, "cannot create a file in memory");
   MOSA_ASSIGN_OR_RETURN(const int32_t id, OpenBacking(device, memory.get()));
   CloseBacking(device, id);
   return OkStatus();
@@ -64,7 +64,7 @@ Result<int32_t> BackingFiles::Acquire(FileId file, int descriptor, uint64_t data
   if (found != backings_.end()) {
     if (!SameObject(found->second.object.get(), descriptor)) {
       return FailedPreconditionError(
-          "the kernel still has an object of it open that its node has dropped");
+          "the kernel still has an earlier object of the file open, which its node has dropped");
     }
     ++found->second.opens;
     return found->second.id;
@@ -83,9 +83,8 @@ Result<int32_t> BackingFiles::Join(FileId file, uint32_t flags, uint64_t data_ve
   Backing& backing = found->second;
   if (!MayBeJoined(IsLinked(backing.object.get()), backing.data_version == data_version, flags)) {
     return FailedPreconditionError(
-        "programs on this host have it open by an object that its node has dropped, and which "
-        "would "
-        "be mapped in place of the file: open it again when they have closed it");
+        "programs on this host still use an object of the file that its node has dropped and that "
+        "mmap would map: open the file again after they close it");
   }
   ++backing.opens;
   return backing.id;

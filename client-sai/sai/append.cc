@@ -82,7 +82,7 @@ Outcome<Done> Filesystem::Impl::BeginAppend(Inode& inode, HandleId handle) {
   MOSA_RETURN_IF_FAILED(Commit(inode, false));
   Outcome<Done> locked =
       Fail(StatusCode::kDeadlineExceeded, ErrorReason::kTimedOut,
-           fmt::format("file {} was not to be appended to in time", inode.file.value));
+           fmt::format("timed out waiting to append to file {}", inode.file.value));
   AppendHold hold;
   for (uint32_t attempt = 0; attempt < 2000 && !WaitBudget::IsSpent(); ++attempt) {
     // Before it is asked for: a session that begins meanwhile may be without the lock.
@@ -137,8 +137,8 @@ Outcome<Done> Filesystem::Impl::RenewAppendRight(Inode& inode) {
     return Done{};
   }
   return Fail(StatusCode::kFailedPrecondition, ErrorReason::kStale,
-              fmt::format("others may have appended to file {} while the manager was not heard of: "
-                          "what was to be appended here is not stored",
+              fmt::format("other clients may have appended to file {} while this mount could not "
+                          "reach the manager: this append is not stored",
                           inode.file.value));
 }
 
@@ -164,8 +164,8 @@ Outcome<Done> Filesystem::Impl::EndAppend(Inode& inode, bool stored) {
     if (counts && appended.ok() && hold.session != sessions_ &&
         inode.attributes.data_version > hold.data_version + 1)
       appended = Fail(StatusCode::kAborted, ErrorReason::kStale,
-                      fmt::format("others have appended to file {} while the manager was not heard "
-                                  "of: what was appended here may be lost",
+                      fmt::format("other clients appended to file {} while this mount could not "
+                                  "reach the manager: the bytes appended here may be lost",
                                   inode.file.value));
   }
   GiveUpLock(inode, AppendLock(LockType::kExclusive));

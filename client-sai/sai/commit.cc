@@ -304,7 +304,7 @@ void Filesystem::Impl::KeepInline(Inode& inode) {
 Outcome<Done> Filesystem::Impl::Resize(Inode& inode, uint64_t size_bytes) {
   if (size_bytes > kFileBytesMax)
     return Fail(StatusCode::kInvalidArgument, ErrorReason::kTooBig,
-                fmt::format("a size of {} bytes passes the largest file size, {}", size_bytes,
+                fmt::format("a size of {} bytes exceeds the maximum file size, {}", size_bytes,
                             kFileBytesMax));
   {
     const std::lock_guard lock(inode.mutex);
@@ -377,7 +377,7 @@ Outcome<Done> Filesystem::Impl::CheckNodesAlive(const Inode& inode, const DataAc
   for (const NodeId node : access.layout.Nodes())
     if (!NodeAlive(node))
       return Fail(StatusCode::kUnavailable, ErrorReason::kNodeLost,
-                  fmt::format("node {} is silent and has a part of file {}, of which nothing was "
+                  fmt::format("node {} is silent and holds a part of file {}, so nothing was "
                               "changed: try again when the node is back",
                               node.value, inode.file.value));
   return Done{};
@@ -417,7 +417,7 @@ Outcome<Done> Filesystem::Impl::Allocate(HandleId id, int mode, uint64_t offset,
   const std::shared_ptr<OpenFile> handle = HandleOf(id);
   if (!handle || !handle->write || length == 0)
     return Fail(StatusCode::kInvalidArgument, ErrorReason::kInvalid,
-                "room can be allocated only in a file open for writing, and not for no bytes");
+                "fallocate needs a file that is open for writing and a length above 0");
   constexpr int kPunch = FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE;
   const int kind = mode & ~FALLOC_FL_KEEP_SIZE;
   if (kind != 0 && kind != FALLOC_FL_ZERO_RANGE && mode != kPunch)
@@ -425,7 +425,7 @@ Outcome<Done> Filesystem::Impl::Allocate(HandleId id, int mode, uint64_t offset,
                 fmt::format("fallocate mode {:#x} is not supported", mode));
   if (offset > kFileBytesMax || length > kFileBytesMax - offset)
     return Fail(StatusCode::kInvalidArgument, ErrorReason::kTooBig,
-                fmt::format("{} bytes at {} pass the largest file size", length, offset));
+                fmt::format("{} bytes at offset {} exceed the maximum file size", length, offset));
   Inode& inode = *handle->inode;
   const std::lock_guard io(inode.io);
   MOSA_RETURN_IF_FAILED(TellError(*handle));

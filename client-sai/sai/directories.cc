@@ -97,7 +97,7 @@ Outcome<DirectoryPage> Filesystem::Impl::ReadDirectory(HandleId handle, uint64_t
     const auto it = directories_.find(handle.value);
     if (it == directories_.end())
       return Fail(StatusCode::kInvalidArgument, ErrorReason::kInvalid,
-                  "the directory is not open any more");
+                  "the directory is no longer open");
     listing = it->second;
   }
   const std::lock_guard lock(listing->mutex);

@@ -134,7 +134,7 @@ Outcome<EntryResult> Filesystem::MakeNode(const NewEntry& entry) {
   const std::optional<FileType> type = TypeOfMode(entry.mode);
   if (!type)
     return Fail(StatusCode::kInvalidArgument, ErrorReason::kInvalid,
-                fmt::format("mode {:o} names no kind of file that mknod makes", entry.mode));
+                fmt::format("mknod cannot create a file of mode {:o}", entry.mode));
   MakeRequest request;
   request.type = *type;
   request.permissions = entry.mode & 07777 & ~entry.caller.umask;

@@ -61,11 +61,10 @@ Outcome<bool> Grants::Take(NodeId node, uint64_t bytes) {
     }
     if (room.asking) {
       if (answered_.wait_until(lock, give_up) == std::cv_status::timeout)
-        return Failure{
-            StatusCode::kDeadlineExceeded, ErrorReason::kTimedOut,
-            fmt::format("the manager did not say in time how much room there is on node {}: "
-                        "is it running?",
-                        node.value)};
+        return Failure{StatusCode::kDeadlineExceeded, ErrorReason::kTimedOut,
+                       fmt::format("timed out waiting for the manager to grant space on node {}: "
+                                   "check that the manager is running",
+                                   node.value)};
       continue;
     }
     const uint64_t held_before = room.held;

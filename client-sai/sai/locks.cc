@@ -32,8 +32,8 @@ Duration ClosingFor(const Inode& inode, uint64_t owner, Time now) {
 
 Failure PagesStay(FileId file) {
   return Fail(StatusCode::kUnavailable, ErrorReason::kTimedOut,
-              fmt::format("file {} was locked, but the kernel still has pages from before, which a "
-                          "request that waits for a node has locked: try again",
+              fmt::format("file {} was locked, but a request that waits for a node still locks "
+                          "older pages of it in the kernel: try again",
                           file.value));
 }
 

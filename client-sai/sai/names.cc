@@ -20,10 +20,11 @@ constexpr Duration kPatienceMax = Seconds(300);
 
 Outcome<Done> CheckName(std::string_view name) {
   if (name.size() > kNameBytesMax)
-    return Fail(StatusCode::kInvalidArgument, ErrorReason::kNameTooLong,
-                fmt::format("a name of {} bytes is longer than {}", name.size(), kNameBytesMax));
+    return Fail(
+        StatusCode::kInvalidArgument, ErrorReason::kNameTooLong,
+        fmt::format("a name of {} bytes exceeds the limit of {}", name.size(), kNameBytesMax));
   if (name.empty())
-    return Fail(StatusCode::kInvalidArgument, ErrorReason::kNoEntry, "a name is empty");
+    return Fail(StatusCode::kInvalidArgument, ErrorReason::kNoEntry, "the name is empty");
   return Done{};
 }
 

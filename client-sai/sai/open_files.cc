@@ -256,7 +256,7 @@ Outcome<CreateResult> Filesystem::Impl::Create(const NewEntry& entry, uint32_t f
   if (known && known->value != 0) {
     if ((flags & O_EXCL) != 0)
       return Fail(StatusCode::kAlreadyExists, ErrorReason::kExists,
-                  fmt::format("{} exists already", name));
+                  fmt::format("{} already exists", name));
     return OpenExisting(entry, flags);
   }
   MakeRequest request;
@@ -290,7 +290,7 @@ Outcome<CreateResult> Filesystem::Impl::OpenExisting(const NewEntry& entry, uint
   const FileId file = found->entry.file;
   if (file.value == 0)
     return Fail(StatusCode::kNotFound, ErrorReason::kNoEntry,
-                fmt::format("{} was removed while it was opened", entry.name));
+                fmt::format("{} was removed while it was being opened", entry.name));
   if (found->entry.attributes.type == FileType::kDirectory) {
     Forget(file, 1);
     return Fail(StatusCode::kFailedPrecondition, ErrorReason::kIsDirectory,

@@ -82,7 +82,7 @@ Outcome<Value> Filesystem::Impl::ByOneLayout(Inode& inode,
     if (refused || mark == mark_now()) return result;
     if (attempt == kReadsMax)
       return Fail(StatusCode::kUnavailable, ErrorReason::kTimedOut,
-                  fmt::format("the layout of file {} was changed {} times while it was read",
+                  fmt::format("the layout of file {} changed {} times while it was being read",
                               inode.file.value, kReadsMax));
   }
 }
@@ -165,7 +165,8 @@ Outcome<ReadResult> Filesystem::Impl::ReadOnce(OpenFile& handle, uint64_t offset
 // Until the file is cut to nothing: what was written into it could not be read either.
 Failure Filesystem::Impl::LostBytes(const Inode& inode) {
   return Fail(StatusCode::kDataLoss, ErrorReason::kNodeLost,
-              fmt::format("bytes of file {} were on a node that has lost them", inode.file.value));
+              fmt::format("bytes of file {} are lost: the node that held them no longer has them",
+                          inode.file.value));
 }
 
 Outcome<ReadResult> Filesystem::Impl::ReadBound(OpenFile& handle, const AccessPtr& access,
@@ -295,7 +296,7 @@ void Filesystem::Impl::FetchAhead(const InodePtr& inode, const AccessPtr& access
                      const std::lock_guard lock(inode->mutex);
                      if (fetched.ok() && MarkLayout(*inode) != mark)
                        fetched = Fail(StatusCode::kAborted, ErrorReason::kStale,
-                                      "the layout was recalled while bytes were fetched");
+                                      "the layout was recalled during the read");
                    }
                    if (!fetched.ok()) blocks_.DropBlock(inode->file, *block);
                    block->Finish(fetched.ok() ? std::nullopt : std::optional(fetched.failure()));
@@ -344,8 +345,7 @@ Outcome<Done> Filesystem::Impl::FetchPiece(Inode& inode, const DataAccess& acces
     if (is_last && !nodes_.IsLocal(order[i]) && !NodeAlive(order[i]) && order.size() == 1)
       return Fail(
           StatusCode::kUnavailable, ErrorReason::kNodeLost,
-          fmt::format("node {} is silent and has the only copy of bytes {} to {} of file "
-                      "{}",
+          fmt::format("node {} is silent and holds the only copy of bytes {} to {} of file {}",
                       order[i].value, piece.range.begin, piece.range.end, inode.file.value));
     if (nodes_.IsLocal(order[i]) && ReadLocal(inode, access, order[i], piece.range, out)) {
       stats_.Add(Counter::kBytesReadLocal, size);
@@ -381,8 +381,8 @@ Failure Filesystem::Impl::ObjectMissing(Inode& inode, NodeId node) {
     inode.access_era = 0;
   }
   return Fail(StatusCode::kAborted, ErrorReason::kNodeLost,
-              fmt::format("node {} has no object of file {}, though bytes of it were committed "
-                          "there: they are lost, run the task that wrote them again",
+              fmt::format("node {} has no object of file {} although bytes were committed there, "
+                          "so they are lost: rerun the task that wrote them",
                           node.value, inode.file.value));
 }
 
@@ -411,8 +411,9 @@ Outcome<uint64_t> Filesystem::Impl::SeekOnce(Inode& inode, uint64_t offset, Seek
     may_have_holes = is_object && (inode.needs_commit || view.allocated_bytes < file_bytes);
   }
   if (offset >= file_bytes)
-    return Fail(StatusCode::kNotFound, ErrorReason::kNoEntry,
-                fmt::format("offset {} is at or beyond the end, {}", offset, file_bytes));
+    return Fail(
+        StatusCode::kNotFound, ErrorReason::kNoEntry,
+        fmt::format("offset {} is at or beyond the end of the file, {}", offset, file_bytes));
   if (!may_have_holes) return kind == SeekKind::kData ? offset : file_bytes;
   const ByteRange range{offset, file_bytes};
   return kind == SeekKind::kData ? SeekData(inode, *access, range)
@@ -463,7 +464,7 @@ Outcome<uint64_t> Filesystem::Impl::SeekData(Inode& inode, const DataAccess& acc
   }
   if (first < range.end) return first;
   return Fail(StatusCode::kNotFound, ErrorReason::kNoEntry,
-              fmt::format("no data at or after {}", range.begin));
+              fmt::format("no data at or after offset {}", range.begin));
 }
 
 Outcome<uint64_t> Filesystem::Impl::SeekHole(Inode& inode, const DataAccess& access,

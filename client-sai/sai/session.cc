@@ -59,7 +59,7 @@ Failure FromStatus(const Status& status) {
 
 Failure Filesystem::Impl::UnexpectedReply() {
   return Fail(StatusCode::kInternal, ErrorReason::kNone,
-              "the manager answered a request with a reply of another kind");
+              "the manager's reply does not match the kind of the request");
 }
 
 Outcome<std::vector<Reply>> Filesystem::Impl::AskAll(std::vector<Request> requests) {
@@ -280,8 +280,8 @@ void Filesystem::Impl::EndOverdueDrops() {
   for (const Drop& drop : overdue) {
     stats_.Add(Counter::kPagesWaitsEnded);
     LogWarning(
-        "the kernel has not dropped the pages of file {} within {} s: a request that has one "
-        "locked waits for a node, or for another mount",
+        "the kernel did not drop the pages of file {} within {} s: a request that locks one of "
+        "them waits for a node or another mount",
         drop.file.value, kPagesWaitMax.ns / 1'000'000'000);
     drop.done(false);
   }

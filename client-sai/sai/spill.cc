@@ -42,9 +42,9 @@ Outcome<AccessPtr> Filesystem::Impl::EnsureThawed(Inode& inode) {
 Failure Filesystem::Impl::FrozenTooLong(const Inode& inode, Duration waited) {
   return Fail(
       StatusCode::kUnavailable, ErrorReason::kTimedOut,
-      fmt::format("another client has been settling where the bytes of file {} go for more than {} "
-                  "ms: try again",
-                  inode.file.value, waited.ns / 1'000'000));
+      fmt::format(
+          "another client has kept the layout of file {} frozen for more than {} ms: try again",
+          inode.file.value, waited.ns / 1'000'000));
 }
 
 Outcome<AccessPtr> Filesystem::Impl::BeginStore(Inode& inode) {
@@ -65,8 +65,8 @@ Outcome<AccessPtr> Filesystem::Impl::BeginStore(Inode& inode) {
     if (inode.stored_by != 0 && inode.stored_by < (*access)->kept_since)
       return Fail(
           StatusCode::kFailedPrecondition, ErrorReason::kStale,
-          fmt::format("others may have written file {} while this mount was not heard: what "
-                      "was written here since the last sync is not stored",
+          fmt::format("other mounts may have written file {} while this mount could not reach the "
+                      "manager: bytes written here since the last sync are not stored",
                       inode.file.value));
     ++inode.stores;
     inode.stored_by = OlderGeneration(inode.stored_by, (*access)->generation);
@@ -118,7 +118,7 @@ Outcome<Done> Filesystem::Impl::CheckBound(const Inode& inode, const DataAccess&
   if (access.layout.bound()) return Done{};
   return Fail(
       StatusCode::kAborted, ErrorReason::kBusy,
-      fmt::format("file {} was emptied by another client while it was written", inode.file.value));
+      fmt::format("another client emptied file {} while it was being written", inode.file.value));
 }
 
 // ---- making room
@@ -188,11 +188,10 @@ Outcome<ByteRange> Filesystem::Impl::HoleIn(Inode& inode, const DataAccess& acce
   {
     const std::lock_guard lock(inode.mutex);
     if (inode.passthrough_handles > 0)
-      return Fail(
-          StatusCode::kResourceExhausted, ErrorReason::kNoSpace,
-          fmt::format("node {} is full, and file {} cannot go on elsewhere while the kernel "
-                      "has its object open: close it, or free room",
-                      full.front().value, inode.file.value));
+      return Fail(StatusCode::kResourceExhausted, ErrorReason::kNoSpace,
+                  fmt::format("node {} is full, and file {} cannot continue on another node while "
+                              "the kernel has its object open: close the file or free space",
+                              full.front().value, inode.file.value));
   }
   for (const Piece& piece : SplitRange(access.layout, WidenToPages(range))) {
     const bool affected = std::any_of(full.begin(), full.end(), [&](NodeId node) {

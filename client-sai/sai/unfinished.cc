@@ -184,8 +184,8 @@ bool Filesystem::Impl::CommitAtRelease(Inode& inode, HandleId id) {
 void Filesystem::Impl::NoteUnsaved(const Inode& inode, const Failure& failure) {
   stats_.Add(Counter::kFilesUnsaved);
   unsaved_.Note(inode.file);
-  LogWarning("what was written to file {} behind its last close is not stored: {}",
-             inode.file.value, failure.message);
+  LogWarning("bytes written to file {} after its last close are not stored: {}", inode.file.value,
+             failure.message);
 }
 
 bool Filesystem::Impl::KeepHandle(const std::shared_ptr<OpenFile>& handle) {
@@ -194,11 +194,10 @@ bool Filesystem::Impl::KeepHandle(const std::shared_ptr<OpenFile>& handle) {
     case WatchedFiles::Keeping::kOneIsKept:
       return false;
     case WatchedFiles::Keeping::kTooMany:
-      NoteUnsaved(inode,
-                  Fail(StatusCode::kResourceExhausted, ErrorReason::kNone,
-                       fmt::format("{} files wait to be looked at again, and more are not kept: "
-                                   "stores that come later are told by the file's node",
-                                   WatchedFiles::kFilesMax)));
+      NoteUnsaved(inode, Fail(StatusCode::kResourceExhausted, ErrorReason::kNone,
+                              fmt::format("{} files are already watched for late stores, which is "
+                                          "the limit: the file's node reports later stores",
+                                          WatchedFiles::kFilesMax)));
       return false;
     case WatchedFiles::Keeping::kKept:
       return true;
@@ -370,8 +369,8 @@ bool Filesystem::Impl::LookAt(const WatchedFiles::Due& due) {
 void Filesystem::Impl::NameKept() {
   for (const FileId file : watched_.Kept(WatchedFiles::kFilesMax)) {
     LogWarning(
-        "file {} may still be mapped for writing as this mount ends: what is stored from now on is "
-        "told by its node once nobody has it mapped",
+        "file {} may still be mapped for writing while this mount ends: its node reports later "
+        "stores once no program maps the file",
         file.value);
   }
 }

@@ -193,7 +193,7 @@ Status Filesystem::Impl::WithRetries(Inode& inode, NodeId node, bool write,
   for (uint32_t attempt = 1;; ++attempt) {
     // Without the lease nobody waits for this mount any more: the layout may be another one by now.
     if (write && attempt > 1 && (era == 0 || lease_.ValidEra() != era))
-      return AbortedError("the lease ended while bytes were stored");
+      return AbortedError("the lease expired during the write");
     if (!access) {
       const std::lock_guard lock(inode.mutex);
       access = inode.access;

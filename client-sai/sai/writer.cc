@@ -104,7 +104,7 @@ Outcome<Done> Filesystem::Impl::EnsureCounted(OpenFile& handle) {
   // The program was killed: nobody would commit what its last request writes.
   if (handle.ended)
     return Fail(StatusCode::kInvalidArgument, ErrorReason::kInvalid,
-                "the file was closed while it was to be written");
+                "the file was closed before the write began");
   if (std::exchange(handle.closed, false)) ++inode.unclosed_writers;
   if (inode.make_state == MakeState::kSent && !inode.manager_counts_open) inode.access_era = 0;
   return Done{};
@@ -114,7 +114,7 @@ Outcome<Done> Filesystem::Impl::WriteAt(Inode& inode, uint64_t offset,
                                         std::span<const std::byte> data, const Memory& memory) {
   if (offset > kFileBytesMax || data.size() > kFileBytesMax - offset)
     return Fail(StatusCode::kInvalidArgument, ErrorReason::kTooBig,
-                fmt::format("a write of {} bytes at {} passes the largest file size, {}",
+                fmt::format("a write of {} bytes at offset {} exceeds the maximum file size, {}",
                             data.size(), offset, kFileBytesMax));
   auto stored = WriteInline(inode, offset, data);
   if (!stored.ok()) return stored.failure();
@@ -226,7 +226,7 @@ Outcome<AccessPtr> Filesystem::Impl::EnsureBound(Inode& inode, uint64_t size_byt
   Outcome<Done> moved = PutInlineIntoObjects(inode, **access);
   if (moved.ok() && clock_.Monotonic() - begun > kInlineMoveMax)
     moved = Fail(StatusCode::kUnavailable, ErrorReason::kTimedOut,
-                 fmt::format("the content of file {} went to its nodes too slowly: try again",
+                 fmt::format("moving the content of file {} to its nodes took too long: try again",
                              inode.file.value));
   if (moved.ok() && manager_has_content) moved = Commit(inode, false);
   {
@@ -364,8 +364,8 @@ Outcome<Done> Filesystem::Impl::StorePieces(Inode& inode, ByteRange range, uint6
     }
     if (++refusals == kRefusalsMax)
       return Fail(StatusCode::kUnavailable, ErrorReason::kTimedOut,
-                  fmt::format("bytes {} to {} of file {} were refused {} times by nodes that know "
-                              "a newer layout than the manager: try again",
+                  fmt::format("bytes {} to {} of file {} were refused {} times by nodes with a "
+                              "newer layout than the manager's: try again",
                               piece.range.begin, piece.range.end, inode.file.value, refusals));
     PauseBeforeStore(refusals);
   }
@@ -398,8 +398,8 @@ Outcome<Done> Filesystem::Impl::SpillPatiently(Inode& inode, ByteRange range,
   if (!progress->fruitless_since) progress->fruitless_since = now;
   if (now - *progress->fruitless_since > kFruitlessMax)
     return Fail(StatusCode::kResourceExhausted, ErrorReason::kNoSpace,
-                fmt::format("node {} has no room for bytes {} to {} of file {}, and they could not "
-                            "go on elsewhere within {} s",
+                fmt::format("node {} has no free space for bytes {} to {} of file {}, and no other "
+                            "node took them within {} s",
                             full.front().value, range.begin, range.end, inode.file.value,
                             kFruitlessMax.ns / 1'000'000'000));
   Sleep(kFrozenDelay);

@@ -96,7 +96,7 @@ Outcome<Done> Filesystem::Impl::SetXattr(FileId file, std::string_view name, std
                                          XattrMode mode) {
   if (file == kRootFile && name == kMountCounters)
     return Fail(StatusCode::kPermissionDenied, ErrorReason::kNotPermitted,
-                "the counters of a mount cannot be set");
+                "the counters of a mount are read-only");
   const InodePtr inode = Get(file);
   if (mode == XattrMode::kAny && DeferHint(*inode, name, value)) return Done{};
   MOSA_RETURN_IF_FAILED(EnsureMade(*inode));

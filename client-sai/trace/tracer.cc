@@ -132,12 +132,13 @@ Status Tracer::Start(const Options& options) {
     const std::lock_guard lock(mutex_);
     if (on())
       return FailedPreconditionError(
-          fmt::format("{} is being traced to {} already: 'mosa trace stop {}' ends that",
+          fmt::format("{} is already being traced to {}: end that trace with 'mosa trace stop {}'",
                       options.mount_point, path_, options.mount_point));
     if (running_)
-      return FailedPreconditionError(fmt::format(
-          "the last trace of {} is not written yet: its disk is slow; try again when it is",
-          options.mount_point));
+      return FailedPreconditionError(
+          fmt::format("the previous trace of {} is still being written to a slow disk: try again "
+                      "when it is complete",
+                      options.mount_point));
     ending_ = given_up_ = false;
     opened_.reset();
     running_ = true;
@@ -148,16 +149,16 @@ Status Tracer::Start(const Options& options) {
   } catch (const std::system_error& error) {
     const std::lock_guard lock(mutex_);
     running_ = false;
-    return UnavailableError(
-        fmt::format("{} has no thread for its trace: {}", options.mount_point, error.what()));
+    return UnavailableError(fmt::format("{} cannot start a thread for its trace: {}",
+                                        options.mount_point, error.what()));
   }
   std::unique_lock lock(mutex_);
   if (changed_.wait_for(lock, kOpenMax, [this] { return opened_.has_value(); })) return *opened_;
   given_up_ = true;
-  return FailedPreconditionError(fmt::format(
-      "{} has not answered the mount's process within {} s: choose a directory that is on a disk "
-      "of this host and not on the mount",
-      options.directory, kOpenMax.count()));
+  return FailedPreconditionError(
+      fmt::format("{} did not respond to the mount's process within {} s: choose a directory on a "
+                  "disk of this host, not on the mount",
+                  options.directory, kOpenMax.count()));
 }
 
 Status Tracer::Stop() {
@@ -165,7 +166,7 @@ Status Tracer::Stop() {
   const std::lock_guard lock(mutex_);
   if (!unstopped_)
     return FailedPreconditionError(
-        "there is no trace of this mount: 'mosa trace start' begins one");
+        "this mount is not being traced: start a trace with 'mosa trace start'");
   level_ = TraceLevel::kOff;
   mount_.SetPassthrough(true);
   unstopped_ = false;
@@ -175,7 +176,7 @@ Status Tracer::Stop() {
 }
 
 bool Tracer::EndWithin(Duration wait_max) {
-  if (on() && !Stop().ok()) LogWarning("the trace could not be ended");
+  if (on() && !Stop().ok()) LogWarning("cannot end the trace");
   const std::lock_guard control(control_mutex_);
   std::unique_lock lock(mutex_);
   return changed_.wait_for(lock, std::chrono::nanoseconds(wait_max.ns),
@@ -204,10 +205,10 @@ void Tracer::Run(const Options& options) {
   } catch (const std::bad_alloc&) {
     level_ = TraceLevel::kOff;
     mount_.SetPassthrough(true);
-    LogWarning("the trace to {} ends: there is no memory", options.directory);
+    LogWarning("ending the trace to {}: out of memory", options.directory);
     const std::lock_guard lock(mutex_);
-    if (!opened_) opened_ = UnavailableError("there is no memory for a trace");
-    foot_.reason = "there was no memory";
+    if (!opened_) opened_ = UnavailableError("there is not enough memory for a trace");
+    foot_.reason = "the mount was out of memory";
   }
   file_ = UniqueFd();
   const std::lock_guard lock(mutex_);
@@ -257,14 +258,14 @@ Status Tracer::MakeFile(const Options& options, std::string_view pages) {
   const auto opened = OpenWithoutLinks(options.directory);
   if (!opened.ok()) {
     return FailedPreconditionError(
-        fmt::format("the mount's process cannot make {}: {}", path, MessageOf(opened.status())));
+        fmt::format("the mount's process cannot create {}: {}", path, MessageOf(opened.status())));
   }
   const UniqueFd& directory = *opened;
   struct stat there {};
   struct stat here {};
   if (fstat(directory.get(), &there) != 0)
     return FailedPreconditionError(
-        fmt::format("the mount's process cannot make {}: {}", path, strerror(errno)));
+        fmt::format("the mount's process cannot create {}: {}", path, strerror(errno)));
   if (stat(options.mount_point.c_str(), &here) == 0 && there.st_dev == here.st_dev)
     return InvalidArgumentError(
         fmt::format("{} lies on {}, whose trace would trace itself: choose a directory elsewhere",
@@ -274,10 +275,10 @@ Status Tracer::MakeFile(const Options& options, std::string_view pages) {
                           O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (!file_ && errno == EEXIST)
     return AlreadyExistsError(
-        fmt::format("{} is there already: remove it, or trace to another directory", path));
+        fmt::format("{} already exists: remove it or trace to another directory", path));
   if (!file_)
     return FailedPreconditionError(
-        fmt::format("the mount's process cannot make {}: {}", path, strerror(errno)));
+        fmt::format("the mount's process cannot create {}: {}", path, strerror(errno)));
   if (const int error = WriteAt(file_.get(), 0, pages); error != 0) {
     file_ = UniqueFd();
     unlinkat(directory.get(), name.c_str(), 0);
@@ -412,11 +413,11 @@ void Tracer::Fail(const std::string& why) {
     bytes = foot_.bytes;
     path = path_;
   }
-  const std::string reason = fmt::format("its file could not be written any further: {}", why);
-  LogWarning("the trace {} ends: {}", path, reason);
+  const std::string reason = fmt::format("its file could no longer be written: {}", why);
+  LogWarning("ending the trace {}: {}", path, reason);
   // Half a block is none.
   if (ftruncate(file_.get(), static_cast<off_t>(bytes)) != 0)
-    LogWarning("{} could not be cut: {}", path, strerror(errno));
+    LogWarning("cannot truncate {}: {}", path, strerror(errno));
   WriteFoot(reason);
   file_ = UniqueFd();
 }
@@ -431,7 +432,7 @@ void Tracer::WriteFoot(std::string_view reason) {
     foot = foot_;
   }
   if (const int error = WriteAt(file_.get(), kTraceHeadBytes, EncodeTraceFoot(foot)); error != 0)
-    LogWarning("the end of the trace could not be written: {}", strerror(error));
+    LogWarning("cannot write the end of the trace: {}", strerror(error));
 }
 
 }  // namespace mosa::sai

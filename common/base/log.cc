@@ -61,7 +61,7 @@ Result<LogLevel> ParseLogLevel(std::string_view text) {
   if (text == "warning") return LogLevel::kWarning;
   if (text == "error") return LogLevel::kError;
   return InvalidArgumentError(
-      fmt::format("log level '{}' is none of debug, info, warning, error", text));
+      fmt::format("unknown log level '{}': use debug, info, warning or error", text));
 }
 
 Status OpenLog(const LogOptions& options) {

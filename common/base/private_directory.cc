@@ -32,7 +32,7 @@ UniqueFd Walk(std::string_view path) {
 
 Result<UniqueFd> OpenWithoutLinks(const std::string& path) {
   if (!path.starts_with('/'))
-    return FailedPreconditionError(fmt::format("'{}' is no absolute path", path));
+    return FailedPreconditionError(fmt::format("'{}' is not an absolute path", path));
   UniqueFd fd = Walk(path);
   if (fd) return fd;
   const int error = errno;
@@ -40,7 +40,7 @@ Result<UniqueFd> OpenWithoutLinks(const std::string& path) {
   const bool is_link = error == ELOOP || error == ENOTDIR;
   return FailedPreconditionError(
       fmt::format("cannot open the directory {}: {}", path,
-                  is_link ? "a part of it is a symbolic link, or no directory; give its real path"
+                  is_link ? "a part of it is a symbolic link or not a directory; give its real path"
                           : std::strerror(error)));
 }
 
@@ -49,14 +49,14 @@ Result<UniqueFd> OpenPrivateDirectory(const std::string& path) {
   struct stat status {};
   if (::fstat(fd.get(), &status) != 0) {
     return FailedPreconditionError(
-        fmt::format("cannot look at the directory {}: {}", path, std::strerror(errno)));
+        fmt::format("cannot inspect the directory {}: {}", path, std::strerror(errno)));
   }
   const bool is_ours = status.st_uid == 0 || status.st_uid == ::geteuid();
   if (!is_ours || (status.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
-    return PermissionDeniedError(fmt::format(
-        "the directory {} belongs to user {} and has mode {:04o}: it must be root's or user {}'s, "
-        "and writable for nobody else",
-        path, status.st_uid, status.st_mode & 07777, ::geteuid()));
+    return PermissionDeniedError(
+        fmt::format("the directory {} belongs to user {} and has mode {:04o}, but must belong to "
+                    "root or user {} and be writable for nobody else",
+                    path, status.st_uid, status.st_mode & 07777, ::geteuid()));
   }
   return fd;
 }

@@ -45,7 +45,7 @@ TEST_F(PrivateDirectory, IsNoneBehindALink) {
   Refuses(At("link"), StatusCode::kFailedPrecondition, "symbolic link");
   Refuses(At("link/b"), StatusCode::kFailedPrecondition, "symbolic link");
   Refuses(At("a/last"), StatusCode::kFailedPrecondition, "symbolic link");
-  Refuses(At("a/file"), StatusCode::kFailedPrecondition, "no directory");
+  Refuses(At("a/file"), StatusCode::kFailedPrecondition, "not a directory");
   Refuses(At("a/none"), StatusCode::kNotFound, "there is no");
   Refuses("a/b", StatusCode::kFailedPrecondition, "absolute");
   Refuses("", StatusCode::kFailedPrecondition, "absolute");

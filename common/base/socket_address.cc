@@ -40,7 +40,7 @@ Result<SocketAddress> ResolveAddress(std::string_view text) {
       ::getaddrinfo(std::string(host).c_str(), fmt::format("{}", port).c_str(), &hints, &found);
   if (error != 0) {
     return UnavailableError(
-        fmt::format("the host of address '{}' cannot be found: {}", text, ::gai_strerror(error)));
+        fmt::format("cannot resolve the host of address '{}': {}", text, ::gai_strerror(error)));
   }
   SocketAddress address;
   std::memcpy(&address.storage_, found->ai_addr, found->ai_addrlen);

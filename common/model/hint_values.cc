@@ -189,7 +189,7 @@ AttributeName ClassifyAttribute(std::string_view attribute) {
 
 Result<std::string> ParseHint(std::string_view hint, bool alias, std::string_view value) {
   if (!Contains(kHintNames, hint))
-    return InvalidArgumentError(fmt::format("there is no hint '{}'; known are {}",
+    return InvalidArgumentError(fmt::format("unknown hint '{}': known hints are {}",
                                             hint.substr(0, kRepeatedBytesMax),
                                             fmt::join(kHintNames, ", ")));
   Parsed parsed = Parse(hint, value);
@@ -198,7 +198,7 @@ Result<std::string> ParseHint(std::string_view hint, bool alias, std::string_vie
   if (alias && hint == "ack")
     parsed = {Word(value, {"optimistic", "pessimistic"}), "optimistic or pessimistic"};
   if (!parsed.value)
-    return InvalidArgumentError(fmt::format("'{}' is no value of hint '{}': allowed are {}",
+    return InvalidArgumentError(fmt::format("'{}' is not a value of hint '{}': allowed are {}",
                                             value.substr(0, kRepeatedBytesMax), hint,
                                             parsed.allowed));
   return *std::move(parsed.value);

@@ -68,7 +68,7 @@ std::string MetricsText(const ResidenceSnapshot& snapshot) {
   std::string text;
   const auto out = std::back_inserter(text);
   const std::string requests = MetricName(snapshot.component, "request_seconds");
-  fmt::format_to(out, "# HELP {} How long requests stayed, by class and peer.\n", requests);
+  fmt::format_to(out, "# HELP {} Residence time of requests, by class and peer.\n", requests);
   fmt::format_to(out, "# TYPE {} histogram\n", requests);
   for (const ResidenceRow& row : snapshot.rows) AddRow(requests, row, text);
   for (const ResidenceAmount& amount : snapshot.amounts) {
@@ -87,11 +87,10 @@ std::string MetricsText(std::string_view component, const std::vector<LimitStatu
   const auto out = std::back_inserter(text);
   const std::string used = MetricName(std::string(component), "limit_used");
   const std::string most = MetricName(std::string(component), "limit_max");
-  fmt::format_to(out, "# HELP {0} How far what clients make grow has grown.\n# TYPE {0} gauge\n",
-                 used);
+  fmt::format_to(out, "# HELP {0} Current use of each limited resource.\n# TYPE {0} gauge\n", used);
   for (const LimitStatus& limit : limits)
     fmt::format_to(out, "{}{{limit=\"{}\"}} {}\n", used, LabelValue(limit.name), limit.used);
-  fmt::format_to(out, "# HELP {0} How far it may grow.\n# TYPE {0} gauge\n", most);
+  fmt::format_to(out, "# HELP {0} Limit of each limited resource.\n# TYPE {0} gauge\n", most);
   for (const LimitStatus& limit : limits) {
     if (limit.limit == 0) continue;
     fmt::format_to(out, "{}{{limit=\"{}\"}} {}\n", most, LabelValue(limit.name), limit.limit);

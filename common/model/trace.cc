@@ -126,19 +126,21 @@ bool ParsePayload(std::string_view in, uint32_t count, std::vector<TraceRecord>&
 std::string FaultOf(const TraceFile& file, bool damaged, size_t whole_bytes) {
   const size_t records = file.records.size();
   if (damaged && file.foot && file.foot->bytes > whole_bytes)
-    return fmt::format("is cut short or damaged behind record {} of {}", records,
+    return fmt::format("is cut short or damaged after record {} of {}", records,
                        file.foot->records);
-  if (damaged) return fmt::format("is cut short or damaged behind record {}", records);
+  if (damaged) return fmt::format("is cut short or damaged after record {}", records);
   if (!file.foot)
     return fmt::format(
-        "has no end: the mount traces still, or was killed; it holds {} whole records", records);
+        "has no end: the mount is still tracing or was killed; the file holds {} whole records",
+        records);
   if (records < file.foot->records)
-    return fmt::format("is cut short behind record {} of {}", records, file.foot->records);
+    return fmt::format("is cut short after record {} of {}", records, file.foot->records);
   if (file.foot->reason != kTraceStopped)
-    return fmt::format("ends behind record {}: {}", records, file.foot->reason);
+    return fmt::format("ends after record {}: {}", records, file.foot->reason);
   if (file.foot->dropped > 0)
-    return fmt::format("lacks {} records that came faster than they were written; {} are there",
-                       file.foot->dropped, records);
+    return fmt::format(
+        "lacks {} records that arrived faster than they could be written; it holds {}",
+        file.foot->dropped, records);
   return {};
 }
 
@@ -197,12 +199,13 @@ std::string TraceBlock::Take() {
 }
 
 Result<TraceFile> ParseTrace(std::string_view bytes, size_t records_max) {
-  if (!bytes.starts_with(kMagic)) return InvalidArgumentError("it is no trace of a Mosa mount");
+  if (!bytes.starts_with(kMagic)) return InvalidArgumentError("it is not a trace of a Mosa mount");
   const std::string_view version = bytes.substr(kMagic.size(), 16);
   const std::string_view number = version.substr(0, version.find('\n'));
   if (number != std::to_string(kTraceVersion))
-    return InvalidArgumentError(fmt::format("it is a trace of version {}, only {} is read",
-                                            std::string(number), kTraceVersion));
+    return InvalidArgumentError(
+        fmt::format("it is a trace of version {}, but this program reads only version {}",
+                    std::string(number), kTraceVersion));
   const std::string_view head = bytes.substr(0, kTraceHeadBytes);
   TraceFile file;
   file.head.host = ValueOf(head, "host");
@@ -237,9 +240,9 @@ Result<TraceFile> ParseTrace(std::string_view bytes, size_t records_max) {
     if (Crc32c(payload.data(), payload.size()) != FixedAt(bytes, at + 8)) break;
     const size_t before = file.records.size();
     if (count > records_max - before) {
-      file.fault =
-          fmt::format("is read up to record {} only: more than {} records are too many{}", before,
-                      records_max, file.foot ? fmt::format(", it has {}", file.foot->records) : "");
+      file.fault = fmt::format("is read only up to record {}: at most {} records are supported{}",
+                               before, records_max,
+                               file.foot ? fmt::format(", and it has {}", file.foot->records) : "");
       return file;
     }
     if (!ParsePayload(payload, count, file.records)) {

@@ -99,17 +99,17 @@ TEST(Trace, DamageEndsItBeforeTheBlock) {
   const auto file = ParseTrace(damaged);
   ASSERT_TRUE(file.ok());
   EXPECT_EQ(file->records.size(), 3U);
-  EXPECT_THAT(file->fault, HasSubstr("damaged behind record 3 of 4"));
+  EXPECT_THAT(file->fault, HasSubstr("damaged after record 3 of 4"));
 }
 
 TEST(Trace, SaysWhyItHoldsLessThanItShould) {
   const auto full = ParseTrace(FileOf(Records(), {.reason = "no room on /t (ENOSPC)"}));
-  EXPECT_THAT(full->fault, HasSubstr("ends behind record 4: no room on /t"));
+  EXPECT_THAT(full->fault, HasSubstr("ends after record 4: no room on /t"));
   const auto dropped = ParseTrace(FileOf(Records(), {.reason = "stopped", .dropped = 12}));
   EXPECT_THAT(dropped->fault, HasSubstr("lacks 12 records"));
   std::string endless = FileOf(Records(), {.reason = "stopped"});
   endless.replace(kTraceHeadBytes, kTraceFootBytes, kTraceFootBytes, '\n');
-  EXPECT_THAT(ParseTrace(endless)->fault, HasSubstr("was killed; it holds 4 whole records"));
+  EXPECT_THAT(ParseTrace(endless)->fault, HasSubstr("was killed; the file holds 4 whole records"));
 }
 
 TEST(Trace, IsReadWithinBounds) {
@@ -117,19 +117,19 @@ TEST(Trace, IsReadWithinBounds) {
   EXPECT_THAT(ParseTrace(whole, 4)->fault, IsEmpty());
   const auto part = ParseTrace(whole, 3);
   EXPECT_EQ(part->records.size(), 3U);
-  EXPECT_THAT(part->fault, HasSubstr("up to record 3 only: more than 3 records are too many"));
+  EXPECT_THAT(part->fault, HasSubstr("only up to record 3: at most 3 records are supported"));
   // No mount writes such a block.
   TraceRecord record = Records().front();
   record.text.assign(kTraceBlockBytesMax, 'x');
   const auto large = ParseTrace(FileOf({record}, {.reason = "stopped"}));
   EXPECT_TRUE(large->records.empty());
-  EXPECT_THAT(large->fault, HasSubstr("damaged behind record 0"));
+  EXPECT_THAT(large->fault, HasSubstr("damaged after record 0"));
 }
 
 TEST(Trace, RefusesWhatIsNone) {
-  EXPECT_THAT(MessageOf(ParseTrace("hello").status()), HasSubstr("no trace"));
+  EXPECT_THAT(MessageOf(ParseTrace("hello").status()), HasSubstr("not a trace"));
   EXPECT_THAT(MessageOf(ParseTrace("mosa-trace 2\nhost=h1\n").status()),
-              HasSubstr("version 2, only 1"));
+              HasSubstr("version 2, but this program reads only version 1"));
 }
 
 }  // namespace

@@ -39,9 +39,9 @@ MHD_Result Answer(void* page, MHD_Connection* connection, const char* url, const
                   const char*, const char*, size_t*, void**) {
   const std::string_view asked = method;
   if (asked != MHD_HTTP_METHOD_GET && asked != MHD_HTTP_METHOD_HEAD)
-    return Reply(connection, MHD_HTTP_METHOD_NOT_ALLOWED, "only GET is answered\n");
+    return Reply(connection, MHD_HTTP_METHOD_NOT_ALLOWED, "only GET is supported\n");
   if (std::string_view(url) != "/metrics")
-    return Reply(connection, MHD_HTTP_NOT_FOUND, "there is only /metrics\n");
+    return Reply(connection, MHD_HTTP_NOT_FOUND, "only /metrics is served\n");
   return Reply(connection, MHD_HTTP_OK, (*static_cast<const MetricsServer::Page*>(page))());
 }
 

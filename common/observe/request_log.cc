@@ -163,13 +163,13 @@ void RequestLog::Add(const RequestRecord& record) {
 
 Status RequestLog::CheckDirectory(std::string_view directory) {
   if (!directory.starts_with("/"))
-    return InvalidArgumentError(
-        fmt::format("'{}' is no absolute path: each daemon writes to that directory of its own "
-                    "host",
-                    directory.substr(0, PATH_MAX)));
+    return InvalidArgumentError(fmt::format(
+        "'{}' is not an absolute path: each daemon writes to that directory of its own host",
+        directory.substr(0, PATH_MAX)));
   if (directory.size() >= PATH_MAX)
-    return InvalidArgumentError(fmt::format("a directory's name has at most {} bytes, not {}",
-                                            PATH_MAX - 1, directory.size()));
+    return InvalidArgumentError(
+        fmt::format("the directory's name may have at most {} bytes, but has {}", PATH_MAX - 1,
+                    directory.size()));
   return OkStatus();
 }
 
@@ -180,7 +180,7 @@ Status RequestLog::Start(const Options& options) {
     const std::lock_guard lock(mutex_);
     if (state_.is_on || state_.is_busy) {
       return FailedPreconditionError(fmt::format(
-          "a log of requests is written already, to {}: 'mosa log off' ends it", state_.path));
+          "a request log is already being written to {}: end it with 'mosa log off'", state_.path));
     }
     state_ = {.is_on = false, .is_busy = true, .path = options.directory, .fault = {}};
     ending_ = false;
@@ -191,7 +191,8 @@ Status RequestLog::Start(const Options& options) {
   } catch (const std::system_error& error) {
     const std::lock_guard lock(mutex_);
     state_ = {};
-    return UnavailableError(fmt::format("no thread for a log of requests: {}", error.what()));
+    return UnavailableError(
+        fmt::format("cannot start a thread for the request log: {}", error.what()));
   }
   return OkStatus();
 }
@@ -229,11 +230,11 @@ void RequestLog::Run(const Options& options) {
     if (done.ok()) done = Write(options);
   } catch (const std::bad_alloc&) {
     done = ResourceExhaustedError(
-        fmt::format("no memory to write the log of requests into {}", options.directory));
+        fmt::format("not enough memory to write the request log in {}", options.directory));
   }
   if (file_ && close(file_.release()) != 0 && done.ok())
-    done = FailedPreconditionError(fmt::format("the log of requests in {} cannot be closed: {}",
-                                               options.directory, strerror(errno)));
+    done = FailedPreconditionError(
+        fmt::format("cannot close the request log in {}: {}", options.directory, strerror(errno)));
   drained_ = {};
   const std::lock_guard lock(mutex_);
   std::erase_if(rings_, [](const auto& ring) { return ring->is_abandoned.load(); });
@@ -261,7 +262,7 @@ Status RequestLog::Open(const Options& options) {
                           O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (!file_ && errno == EEXIST)
     return AlreadyExistsError(
-        fmt::format("{} is there already: remove it, or choose another directory", path));
+        fmt::format("{} already exists: remove it or choose another directory", path));
   if (!file_)
     return FailedPreconditionError(fmt::format("cannot make {}: {}", path, strerror(errno)));
   const Status written = WriteBytes(
@@ -351,7 +352,7 @@ Status RequestLog::WriteRecords(const Options& options) {
                                                  options.directory, options.file_bytes_max >> 20));
   } else if (is_known && disk.f_bavail * disk.f_frsize < reserve) {
     written = ResourceExhaustedError(
-        fmt::format("the disk of {} has less than {} MiB left: its log of requests has ended",
+        fmt::format("the disk of {} has less than {} MiB free: its request log has ended",
                     options.directory, reserve >> 20));
   } else {
     written = WriteNames();  // They were known before their records.
@@ -373,7 +374,7 @@ Status RequestLog::WriteRecords(const Options& options) {
 Status RequestLog::WriteBytes(std::string_view bytes) {
   if (!WriteAll(file_.get(), bytes))
     return FailedPreconditionError(
-        fmt::format("the log of requests cannot be written: {}", strerror(errno)));
+        fmt::format("cannot write the request log: {}", strerror(errno)));
   bytes_ += bytes.size();
   return OkStatus();
 }

@@ -201,30 +201,30 @@ Result<RequestLogFile> ReadRequestLog(std::string_view bytes) {
   Reader reader(bytes);
   if (reader.Take(kRequestLogTitle.size()) != kRequestLogTitle) {
     return InvalidArgumentError(
-        "this is no log of requests: 'mosa log on' makes such files, of this version of Mosa");
+        "this is not a request log that 'mosa log on' of this version of Mosa wrote");
   }
   Assembly assembly;
   const char* fault = nullptr;
   while (fault == nullptr && !assembly.has_ended()) {
     if (reader.empty()) {
-      fault = "it has no end: its daemon was ended, or still writes it";
+      fault = "it has no end: its daemon was killed or is still writing it";
       break;
     }
     const auto head = reader.Take<BlockHead>();
     const auto payload = head ? reader.Take(head->bytes) : std::nullopt;
     if (!payload) {
-      fault = "it ends within a block: its daemon was ended, or it is cut short";
+      fault = "it ends within a block: its daemon was killed or the file was cut short";
     } else if (head->bytes > kBlockBytesMax ||
                Crc32c(payload->data(), payload->size()) != head->crc32c) {
-      fault = "a block is damaged, and what follows is not read";
+      fault = "a block is damaged, so the rest is not read";
     } else if (!assembly.Add(static_cast<RequestLogBlock>(head->kind), Reader(*payload))) {
-      fault = "a block is not understood, and what follows is not read";
+      fault = "a block has an unknown format, so the rest is not read";
     }
   }
   RequestLogFile file = std::move(assembly.file());
   if (fault != nullptr)
     file.fault =
-        fmt::format("{}; the {} requests before that are here", fault, file.requests.size());
+        fmt::format("{}; the {} requests before that point were read", fault, file.requests.size());
   return file;
 }
 

@@ -129,7 +129,7 @@ TEST_F(RequestLogTest, AFileThatIsCutHasWhatIsBeforeTheCut) {
   for (size_t size = kRequestLogTitle.size(); size < whole.size(); ++size) {
     const auto file = ReadRequestLog(whole.substr(0, size));
     ASSERT_TRUE(file.ok());
-    EXPECT_THAT(file->fault, HasSubstr("requests before that are here"));
+    EXPECT_THAT(file->fault, HasSubstr("requests before that point were read"));
   }
   std::string damaged = whole;
   damaged[whole.size() - 40] ^= 1;
@@ -157,10 +157,10 @@ TEST_F(RequestLogTest, RefusesWhatCannotBe) {
   EXPECT_THAT(Begin(nowhere), HasSubstr("writable for nobody else"));
   EXPECT_FALSE(log_.state().is_on);
   ASSERT_EQ(Begin(Into()), "");
-  EXPECT_THAT(log_.Start(Into()).message(), HasSubstr("written already"));
+  EXPECT_THAT(log_.Start(Into()).message(), HasSubstr("already being written"));
   EXPECT_EQ(End(), "");
   EXPECT_EQ(End(), "");
-  EXPECT_THAT(Begin(Into()), HasSubstr("is there already"));
+  EXPECT_THAT(Begin(Into()), HasSubstr("already exists"));
 }
 
 TEST_F(RequestLogTest, AFullFileEndsWell) {
@@ -189,7 +189,7 @@ TEST_F(RequestLogTest, AFailingWriteIsSaid) {
   ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
   signal(SIGXFSZ, ignored);
   EXPECT_THAT(state.fault, HasSubstr("File too large"));
-  EXPECT_THAT(ReadRequestLog(Bytes())->fault, HasSubstr("requests before that are here"));
+  EXPECT_THAT(ReadRequestLog(Bytes())->fault, HasSubstr("requests before that point were read"));
 }
 
 }  // namespace

@@ -213,8 +213,8 @@ TEST_F(Rules, ThatMakeNoSenseAreRefused) {
   } rows[] = {
       {"a", {{"placement", "local"}}, "'a' is no glob: it begins with '/'"},
       {"/a", {}, "says nothing"},
-      {"/a", {{"colour", "blue"}}, "there is no hint 'colour'"},
-      {"/a", {{"replicas", "10000"}}, "'10000' is no value of hint 'replicas'"},
+      {"/a", {{"colour", "blue"}}, "unknown hint 'colour'"},
+      {"/a", {{"replicas", "10000"}}, "'10000' is not a value of hint 'replicas'"},
       {"/a", {{"strict", "1"}, {"strict", "0"}}, "gives hint 'strict' twice"},
   };
   for (const auto& row : rows) {

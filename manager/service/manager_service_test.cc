@@ -385,7 +385,7 @@ TEST_F(ManagerServiceTest, RulesAreAddedAskedForRemovedAndKeptOverARestart) {
   EXPECT_EQ(admin.AddHintRule("a", {{"strict", "1"}}).status().code(),
             StatusCode::kInvalidArgument);
   EXPECT_THAT(MessageOf(admin.AddHintRule("/a", {{"replicas", "0"}}).status()),
-              HasSubstr("'0' is no value of hint 'replicas': allowed are 1 to 64, or auto"));
+              HasSubstr("'0' is not a value of hint 'replicas': allowed are 1 to 64, or auto"));
   server_->Stop();
   server_.reset();
   StartServer();

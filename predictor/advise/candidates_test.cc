@@ -99,7 +99,7 @@ TEST(MakeSpeedHintsCanonical, PutsValuesAsTheStoreKeepsThem) {
   workflow = Broadcast(2, kMiB, {{"pattern", "circle"}});
   const Status status = MakeSpeedHintsCanonical(workflow);
   EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
-  EXPECT_NE(MessageOf(status).find("file 'all': 'circle' is no value of hint 'pattern'"),
+  EXPECT_NE(MessageOf(status).find("file 'all': 'circle' is not a value of hint 'pattern'"),
             std::string::npos)
       << status;
 }

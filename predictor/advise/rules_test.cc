@@ -117,8 +117,8 @@ TEST(ApplyRules, RefusesGlobsAndHintsThatAreNone) {
   const std::pair<HintRuleText, const char*> rows[] = {
       {{"a[", {{"placement", "local"}}}, "rule 'a[': '/a[' is no glob"},
       {{"a", {}}, "rule 'a': rule /a says nothing"},
-      {{"a", {{"colour", "red"}}}, "rule 'a': there is no hint 'colour'"},
-      {{"a", {{"replicas", "many"}}}, "rule 'a': 'many' is no value of hint 'replicas'"},
+      {{"a", {{"colour", "red"}}}, "rule 'a': unknown hint 'colour'"},
+      {{"a", {{"replicas", "many"}}}, "rule 'a': 'many' is not a value of hint 'replicas'"},
   };
   for (const auto& [rule, fault] : rows) {
     Workflow workflow = Broadcast(2, kMiB);

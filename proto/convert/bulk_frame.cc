@@ -88,7 +88,7 @@ Result<FramePrefix> DecodeFramePrefix(std::span<const std::byte, kFramePrefixByt
                            .payload_bytes = GetUint32(bytes.data() + 4)};
   if (prefix.header_bytes > kFrameHeaderBytesMax || prefix.payload_bytes > kFramePayloadBytesMax) {
     return InvalidArgumentError(fmt::format(
-        "a frame of {} header and {} payload bytes: at most {} and {} are allowed",
+        "a frame of {} header and {} payload bytes exceeds the limits of {} and {}",
         prefix.header_bytes, prefix.payload_bytes, kFrameHeaderBytesMax, kFramePayloadBytesMax));
   }
   return prefix;
@@ -117,7 +117,7 @@ Status FrameSocket::Handshake(Time deadline) {
   while (true) {
     MOSA_ASSIGN_OR_RETURN(const bool over, tls_->Handshake());
     if (over) return OkStatus();
-    MOSA_RETURN_IF_ERROR(CheckDeadline(deadline, "agreeing on a key before"));
+    MOSA_RETURN_IF_ERROR(CheckDeadline(deadline, "completing the TLS handshake before"));
   }
 }
 
@@ -163,8 +163,8 @@ Result<FramePrefix> FrameSocket::ReceiveStart(google::protobuf::MessageLite& hea
   room = room.first(prefix.header_bytes);
   MOSA_RETURN_IF_ERROR(Receive(room, deadline));
   if (!header.ParseFromArray(room.data(), static_cast<int>(room.size()))) {
-    return InvalidArgumentError(
-        fmt::format("the {} header bytes of a frame are no {}", room.size(), header.GetTypeName()));
+    return InvalidArgumentError(fmt::format("the {} header bytes of a frame do not decode as {}",
+                                            room.size(), header.GetTypeName()));
   }
   return prefix;
 }

@@ -87,8 +87,8 @@ Status CheckHello(const v1::BulkRequest& request) {
   }
   if (hello.nonce().size() != kBulkNonceBytes || hello.version_min() > hello.version()) {
     return InvalidArgumentError(
-        fmt::format("a hello with a nonce of {} bytes and versions {} to {}: a nonce has {} bytes, "
-                    "and versions ascend",
+        fmt::format("invalid hello with a nonce of {} bytes and versions {} to {}: a nonce must "
+                    "have {} bytes, and versions must ascend",
                     hello.nonce().size(), hello.version_min(), hello.version(), kBulkNonceBytes));
   }
   return OkStatus();
@@ -110,8 +110,8 @@ Greeting Greet(const v1::BulkHello& hello, std::string_view key, std::string_vie
 Status CheckProof(const v1::BulkRequest& request, std::string_view proof_expected) {
   if (request.has_proof() && Equal(request.proof().proof(), proof_expected)) return OkStatus();
   return PermissionDeniedError(
-      "the peer did not prove that it is the client that it says it is: its session's key is "
-      "another one");
+      "the peer failed to authenticate as the client that it claims to be: its session key does "
+      "not match");
 }
 
 // ---- the client's side
@@ -144,8 +144,8 @@ Result<v1::BulkRequest> ProofFor(const BulkIdentity& identity, const v1::BulkHel
   if (greeting.nonce().size() != kBulkNonceBytes ||
       !Equal(greeting.proof(), Proof(identity.key, kNodeLabel, hello, greeting.version(),
                                      greeting.nonce(), node_name))) {
-    return absl::UnauthenticatedError(
-        fmt::format("who answers there does not prove to be node {} of this cluster", node_name));
+    return absl::UnauthenticatedError(fmt::format(
+        "the process that answered failed to authenticate as node {} of this cluster", node_name));
   }
   v1::BulkRequest request;
   request.mutable_proof()->set_proof(
@@ -159,7 +159,7 @@ Status Introduce(FrameSocket& socket, const BulkIdentity& identity, std::string_
   MOSA_RETURN_IF_ERROR(socket.SendFrame(hello, {}, deadline));
   v1::BulkReply reply;
   MOSA_ASSIGN_OR_RETURN(const FramePrefix prefix, socket.ReceiveStart(reply, deadline));
-  if (prefix.payload_bytes > 0) return InternalError("the answer to a hello came with a payload");
+  if (prefix.payload_bytes > 0) return InternalError("the reply to a hello carries a payload");
   MOSA_ASSIGN_OR_RETURN(const v1::BulkRequest proof,
                         ProofFor(identity, hello.hello(), reply, node_name));
   return socket.SendStart(proof, 0, /*more=*/true, deadline);

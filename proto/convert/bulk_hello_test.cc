@@ -71,7 +71,7 @@ TEST(BulkHello, AnImpostorInANodesPlaceIsToldNothing) {
   Greeting greeting = Greet(hello.hello(), std::string(32, 'q'), "n1", kNonceB);
   const auto refused = ProofFor(Identity(), hello.hello(), greeting.reply, "n1");
   EXPECT_EQ(refused.status().code(), StatusCode::kUnauthenticated);
-  EXPECT_THAT(MessageOf(refused.status()), HasSubstr("does not prove to be node n1"));
+  EXPECT_THAT(MessageOf(refused.status()), HasSubstr("failed to authenticate as node n1"));
   greeting.reply.mutable_greeting()->set_nonce("short");
   EXPECT_FALSE(ProofFor(Identity(), hello.hello(), greeting.reply, "n1").ok());
 }

@@ -125,16 +125,15 @@ Result<bool> TlsStream::Handshake() {
   const int returned = SSL_do_handshake(ssl_.get());
   if (returned == 1) {
     if (SSL_session_reused(ssl_.get()) == 1) return true;  // By the key, not by a certificate.
-    return UnavailableError("the TLS handshake was made without the session's key");
+    return UnavailableError("the TLS handshake did not use the session key");
   }
   const int error = SSL_get_error(ssl_.get(), returned);
   if (error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE) return false;
   const unsigned long code = ERR_peek_error();
   const char* const reason = code == 0 ? nullptr : ERR_reason_error_string(code);
-  return UnavailableError(
-      fmt::format("the TLS handshake failed ({}): the peer does not encrypt, or does not know the "
-                  "session's key",
-                  reason != nullptr ? reason : "the peer closed the connection"));
+  return UnavailableError(fmt::format(
+      "the TLS handshake failed ({}): the peer does not encrypt or does not have the session key",
+      reason != nullptr ? reason : "the peer closed the connection"));
 }
 
 ssize_t TlsStream::Outcome(int returned) const {

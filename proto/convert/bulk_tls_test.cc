@@ -134,7 +134,7 @@ TEST_F(TlsTest, AnotherKeyOrAnUnknownClientIsRefused) {
   client_ = TlsStream::Client(near_[0].get(), stranger);
   const auto refused = Shake();
   EXPECT_EQ(refused.status().code(), StatusCode::kUnavailable);
-  EXPECT_THAT(MessageOf(refused.status()), HasSubstr("does not know the session's key"));
+  EXPECT_THAT(MessageOf(refused.status()), HasSubstr("does not have the session key"));
 }
 
 TEST_F(TlsTest, BytesThatAreNoTlsAreRefused) {

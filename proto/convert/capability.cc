@@ -62,20 +62,21 @@ std::string SealCapability(const Capability& capability, std::string_view key) {
 
 Result<Capability> OpenCapability(std::string_view sealed, std::string_view key, Time now) {
   MOSA_CHECK(!key.empty());
-  if (sealed.empty()) return PermissionDeniedError("no capability was shown");
+  if (sealed.empty()) return PermissionDeniedError("the request carries no capability");
   const auto version = static_cast<uint8_t>(sealed[0]);
   if (version != kVersion) {
-    return PermissionDeniedError(fmt::format(
-        "the capability is of version {}, this program knows version {}", version, kVersion));
+    return PermissionDeniedError(
+        fmt::format("the capability has version {}, but this program supports only version {}",
+                    version, kVersion));
   }
   if (sealed.size() != kSealedCapabilityBytes) {
-    return PermissionDeniedError(fmt::format("the capability has {} bytes, version {} has {}",
+    return PermissionDeniedError(fmt::format("the capability has {} bytes, but version {} has {}",
                                              sealed.size(), kVersion, kSealedCapabilityBytes));
   }
   const std::string_view body = sealed.substr(0, kBodyBytes);
   const auto mac = Mac(body, key);
   if (CRYPTO_memcmp(mac.data(), sealed.data() + kBodyBytes, kMacBytes) != 0) {
-    return PermissionDeniedError("the capability is forged or of another cluster");
+    return PermissionDeniedError("the capability is forged or belongs to another cluster");
   }
   Capability capability;
   capability.file = FileId{GetUint64(body, 1)};

@@ -50,7 +50,7 @@ TEST(Capability, EveryFlippedBitIsSeen) {
 
 TEST(Capability, EveryShorterAndALongerOneIsRefused) {
   const std::string sealed = SealCapability(kWriter, kKey);
-  ExpectRefused("", kKey, kNow, "no capability was shown");
+  ExpectRefused("", kKey, kNow, "the request carries no capability");
   for (size_t size = 1; size < sealed.size(); ++size)
     ExpectRefused(sealed.substr(0, size), kKey, kNow, "bytes");
   ExpectRefused(sealed + "x", kKey, kNow, "83 bytes");
@@ -58,7 +58,7 @@ TEST(Capability, EveryShorterAndALongerOneIsRefused) {
 
 TEST(Capability, AnotherClustersKeyDoesNotOpenIt) {
   ExpectRefused(SealCapability(kWriter, kKey), std::string(kCapabilityKeyBytes, 'q'), kNow,
-                "forged or of another cluster");
+                "forged or belongs to another cluster");
 }
 
 TEST(Capability, ExpiresAtItsTimeAndSaysSinceWhen) {

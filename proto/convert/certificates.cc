@@ -190,8 +190,8 @@ Result<std::string> ReadSecretFile(const std::string& path) {
       stated && S_ISREG(info.st_mode) ? ::read(fd.get(), text.data(), text.size()) : -1;
   if (stated && S_ISREG(info.st_mode) && (info.st_mode & 077) != 0 && !IsCredential(path, info)) {
     return PermissionDeniedError(
-        fmt::format("the secret {} has mode {:04o}: others can reach it; chmod 600 {}", path,
-                    info.st_mode & 07777, path));
+        fmt::format("the secret {} has mode {:04o}, so other users can access it: run chmod 600 {}",
+                    path, info.st_mode & 07777, path));
   }
   if (size < 0 || static_cast<size_t>(size) > kSecretBytesMax) {
     return InvalidArgumentError(
@@ -227,7 +227,7 @@ Result<PemFile> ReadPem(const std::string& text, std::string_view path) {
   }
   file.key = KeyOf(text);
   if (file.certificate == nullptr) return wrong("holds no certificate");
-  if (file.key == nullptr) return wrong("holds no private key without a pass phrase");
+  if (file.key == nullptr) return wrong("holds no unencrypted private key");
   if (!IsP256(file.key.get())) return wrong("has a key that is not EC P-256");
   if (X509_check_private_key(file.certificate.get(), file.key.get()) != 1)
     return wrong("has a key that does not belong to its certificate");
@@ -271,11 +271,12 @@ Result<std::string> IssueUntil(const Authority& authority, const Identity& ident
                                const ASN1_TIME* ends) {
   if (identity.uid.has_value() != (identity.role == Role::kUser) ||
       (!identity.node.empty() && identity.role != Role::kNode))
-    return InvalidArgumentError("a user has a uid, a node may have a name, others have neither");
+    return InvalidArgumentError(
+        "the role user needs a uid, the role node may have a name, and other roles have neither");
   const auto checked = IdentityOfUri(ToUri(identity));
   if (!checked.ok() || *checked != identity)
     return InvalidArgumentError(
-        fmt::format("the name '{}' must have letters, digits and '-_.' alone", identity.node));
+        fmt::format("the name '{}' may contain only letters, digits and '-_.'", identity.node));
   const Key key(EVP_EC_gen("P-256"));
   const Certificate certificate(X509_new());
   if (key == nullptr || certificate == nullptr ||
@@ -318,8 +319,8 @@ Result<Authority> CreateAuthority() {
 Result<Authority> ParseAuthority(const std::string& text, std::string_view path) {
   MOSA_ASSIGN_OR_RETURN(const PemFile file, ReadValidPem(text, path));
   if (X509_check_ca(file.certificate.get()) != 1) {
-    return InvalidArgumentError(
-        fmt::format("{} is no authority: name the ca.pem that `mosa secret create` made", path));
+    return InvalidArgumentError(fmt::format(
+        "{} is not an authority: name the ca.pem that `mosa secret create` made", path));
   }
   Authority authority{PemOf(file.certificate.get()), PemOf(file.key.get()), {}};
   for (const Certificate& other : file.others)
@@ -329,7 +330,8 @@ Result<Authority> ParseAuthority(const std::string& text, std::string_view path)
 
 Result<std::string> IssueSecret(const Authority& authority, const Identity& identity, int days) {
   if (days < 1 || days > kDaysMax)
-    return InvalidArgumentError(fmt::format("{} days: it must be 1 to {}", days, kDaysMax));
+    return InvalidArgumentError(
+        fmt::format("the validity is {} days, but must be 1 to {}", days, kDaysMax));
   return IssueUntil(authority, identity, InDays(days).get());
 }
 
@@ -348,10 +350,10 @@ Result<ClusterSecret> LoadSecret(const std::string& path, std::initializer_list<
   MOSA_ASSIGN_OR_RETURN(const PemFile file, ReadValidPem(text, path));
   X509* const certificate = file.certificate.get();
   if (file.others.empty() && X509_check_host(certificate, kManagerName, 0, 0, nullptr) == 1) {
-    return FailedPreconditionError(fmt::format(
-        "the secret {} was made before secrets had roles, and admits to everything: make new ones "
-        "with `mosa secret create DIR`, one file for each role",
-        path));
+    return FailedPreconditionError(
+        fmt::format("the secret {} was made before secrets had roles and grants full access: make "
+                    "new ones, one file per role, with `mosa secret create DIR`",
+                    path));
   }
   const auto identity = IdentityOf(certificate);
   if (!identity.ok()) {
@@ -363,14 +365,15 @@ Result<ClusterSecret> LoadSecret(const std::string& path, std::initializer_list<
       [certificate](const Certificate& other) { return IsSignedBy(certificate, other.get()); });
   if (!is_issued) {
     return InvalidArgumentError(
-        fmt::format("the secret {} was issued by none of the authorities that it trusts", path));
+        fmt::format("the secret {} was not issued by any authority that it trusts", path));
   }
   if (roles.size() > 0 && std::find(roles.begin(), roles.end(), identity->role) == roles.end()) {
     std::string wanted;
     for (const Role role : roles)
       wanted += fmt::format("{}{}", wanted.empty() ? "" : " or ", NameOf(role));
-    return PermissionDeniedError(fmt::format("the secret {} is for the role {}, needed is {}", path,
-                                             Describe(*identity), wanted));
+    return PermissionDeniedError(
+        fmt::format("the secret {} has the role {}, but the role {} is needed", path,
+                    Describe(*identity), wanted));
   }
   ClusterSecret secret{.certificate_pem = PemOf(certificate),
                        .private_key_pem = PemOf(file.key.get()),

@@ -95,7 +95,7 @@ TEST_F(SecretFile, IsReadBackWithItsRole) {
 TEST_F(SecretFile, IsRefusedForAnotherRole) {
   const Identity user{.role = Role::kUser, .node = {}, .uid = 1000};
   Refuses(IssueSecret(authority_, user, 1).value(), StatusCode::kPermissionDenied,
-          "is for the role user of uid 1000, needed is mount or admin",
+          "has the role user of uid 1000, but the role mount or admin is needed",
           {Role::kMount, Role::kAdmin});
 }
 
@@ -152,10 +152,10 @@ TEST_F(SecretFile, IsRefusedWithOtherContent) {
   const StatusCode wrong = StatusCode::kInvalidArgument;
   Refuses("", wrong, "holds no certificate");
   Refuses("not a secret", wrong, "holds no certificate");
-  Refuses(one.substr(0, key_at(one)), wrong, "holds no private key");
+  Refuses(one.substr(0, key_at(one)), wrong, "holds no unencrypted private key");
   Refuses(one.substr(0, key_at(one)) + two.substr(key_at(two)), wrong, "does not belong");
-  Refuses(one.substr(0, trust_at(one)), wrong, "issued by none");
-  Refuses(one.substr(0, trust_at(one)) + stranger, wrong, "issued by none");
+  Refuses(one.substr(0, trust_at(one)), wrong, "not issued by any");
+  Refuses(one.substr(0, trust_at(one)) + stranger, wrong, "not issued by any");
   Refuses(std::string(70'000, 'x'), wrong, "at most 65536 bytes");
   Refuses(authority_.ToPem(), wrong, "has no role");
   std::string many = one;
@@ -244,7 +244,7 @@ TEST_F(SecretFile, TrustsTwoAuthoritiesWhileTheyChange) {
   EXPECT_EQ(FactsOf(*switched).trusted.size(), 2u);
   next.also_trusted_pem = {};
   EXPECT_TRUE(LoadSecret(Write(WithTrust(*switched, next))).ok());
-  Refuses(WithTrust(*before, next), StatusCode::kInvalidArgument, "issued by none");
+  Refuses(WithTrust(*before, next), StatusCode::kInvalidArgument, "not issued by any");
 }
 
 TEST_F(SecretFile, AnAuthorityIsReadBackAndNothingElseTakenForOne) {
@@ -255,7 +255,7 @@ TEST_F(SecretFile, AnAuthorityIsReadBackAndNothingElseTakenForOne) {
   EXPECT_EQ(read->ToPem(), authority.ToPem());
   const auto none = LoadAuthority(Write(IssueSecret(authority_, kMount, 1).value()));
   EXPECT_EQ(none.status().code(), StatusCode::kInvalidArgument);
-  EXPECT_THAT(MessageOf(none.status()), HasSubstr("no authority"));
+  EXPECT_THAT(MessageOf(none.status()), HasSubstr("not an authority"));
 }
 
 }  // namespace

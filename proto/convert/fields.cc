@@ -130,7 +130,7 @@ Layout Read(const wire::Layout& in, FieldChecker& check) {
     const bool in_order =
         layout.segments.empty() ? segment.begin == 0 : layout.segments.back().begin < segment.begin;
     if (!in_order || segment.begin % kSegmentUnit != 0)
-      check.Wrong("layout.segments", "do not begin at byte 0 and ascend by whole pages");
+      check.Wrong("layout.segments", "must begin at byte 0 and ascend by whole pages");
     layout.segments.push_back(std::move(segment));
   }
   if (layout.bound() && layout.chunk_bytes == 0) {

@@ -229,8 +229,9 @@ RelocateRequest Read(const wire::RelocateRequest& in, FieldChecker& check) {
   const uint64_t end = in.end_bytes();
   const bool to_the_end = end == UINT64_MAX;
   if (begin % kSegmentUnit != 0 || (!to_the_end && (end % kSegmentUnit != 0 || end < begin)))
-    check.Wrong("relocate.end_bytes",
-                fmt::format("and the begin, {} and {}, are no range of whole pages", end, begin));
+    check.Wrong(
+        "relocate.end_bytes",
+        fmt::format("and the begin, {} and {}, do not form a range of whole pages", end, begin));
   return {.file = FileId{in.file_id()},
           .begin = begin,
           .end = end,
@@ -482,7 +483,7 @@ Request ReadRequest(const wire::Request& in, FieldChecker& check) {
     case wire::Request::REQUEST_NOT_SET:
       break;
   }
-  check.Wrong("request", "is none that this version knows");
+  check.Wrong("request", "is of a kind that this version does not know");
   return {};
 }
 

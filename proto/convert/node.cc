@@ -118,7 +118,7 @@ NodeObjectsPage Read(const wire::NodeObjects& in, FieldChecker& check) {
   const int count = in.size_bytes_size();
   if (count != in.allocated_bytes_size() || count != in.modify_time_ns_size() ||
       (count != 0 && count != in.file_ids_size())) {
-    check.Wrong("objects.size_bytes", "has not one entry for each object");
+    check.Wrong("objects.size_bytes", "must have one entry for each object");
     return page;
   }
   for (int i = 0; i < count; ++i)
@@ -199,7 +199,7 @@ NodeMessage ReadMessage(const wire::NodeMessage& in, FieldChecker& check) {
     case wire::NodeMessage::MESSAGE_NOT_SET:
       break;
   }
-  check.Wrong("message", "is none that this version knows");
+  check.Wrong("message", "is of a kind that this version does not know");
   return {};
 }
 
@@ -233,7 +233,7 @@ ManagerToNode ReadMessage(const wire::ManagerToNode& in, FieldChecker& check) {
     case wire::ManagerToNode::MESSAGE_NOT_SET:
       break;
   }
-  check.Wrong("message", "is none that this version knows");
+  check.Wrong("message", "is of a kind that this version does not know");
   return {};
 }
 

@@ -17,7 +17,8 @@ void Write(const HostReadCost& value, wire::HostReadCost* out) {
 }
 HostReadCost Read(const wire::HostReadCost& in, size_t hosts, FieldChecker& check) {
   if (in.host() >= hosts)
-    check.Wrong("sets.hosts.host", fmt::format("is {}, of {} hosts", in.host(), hosts));
+    check.Wrong("sets.hosts.host",
+                fmt::format("is {}, but there are only {} hosts", in.host(), hosts));
   return {.host = in.host(),
           .cost = {.time = Nanoseconds(in.time_ns()),
                    .local_bytes = check.Number("sets.hosts.local_bytes", in.local_bytes()),

@@ -258,7 +258,7 @@ Reply ReadReply(const wire::Reply& in, FieldChecker& check) {
     case wire::Reply::REPLY_NOT_SET:
       break;
   }
-  check.Wrong("reply", "is none that this version knows");
+  check.Wrong("reply", "is of a kind that this version does not know");
   return {};
 }
 

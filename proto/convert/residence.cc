@@ -26,10 +26,11 @@ ResidenceRow Read(const wire::ResidenceRow& in, FieldChecker& check) {
                    .times = {}};
   row.times.sum_ns = check.Number("rows.sum_ns", in.sum_ns());
   row.times.max_ns = check.Number("rows.max_ns", in.max_ns());
-  if (in.buckets_size() != in.counts_size()) check.Wrong("rows.counts", "are not one per bucket");
+  if (in.buckets_size() != in.counts_size())
+    check.Wrong("rows.counts", "must have one entry per bucket");
   for (int i = 0; i < in.buckets_size() && check.ok(); ++i) {
     if (in.buckets(i) >= kDurationBuckets || (i > 0 && in.buckets(i) <= in.buckets(i - 1))) {
-      check.Wrong("rows.buckets", "are not ascending, or not known");
+      check.Wrong("rows.buckets", "must be known and ascending");
     } else {
       row.times.counts[in.buckets(i)] = check.Number("rows.counts", in.counts(i));
     }

@@ -55,7 +55,7 @@ Result<Role> ParseRole(std::string_view text) {
   for (const Role role : kRoles)
     if (NameOf(role) == text) return role;
   return InvalidArgumentError(fmt::format(
-      "there is no role '{}': it is manager, node, mount, admin or user", text.substr(0, 64)));
+      "unknown role '{}': use manager, node, mount, admin or user", text.substr(0, 64)));
 }
 
 std::string Describe(const Identity& identity) {
@@ -75,7 +75,7 @@ std::string ToUri(const Identity& identity) {
 
 Result<Identity> IdentityOfUri(std::string_view uri) {
   const Status wrong = InvalidArgumentError(
-      fmt::format("'{}' names no role, as mosa:mount or mosa:user/1000 do", uri.substr(0, 128)));
+      fmt::format("'{}' is not a role such as mosa:mount or mosa:user/1000", uri.substr(0, 128)));
   if (uri.size() > kUriBytesMax || !uri.starts_with(kScheme)) return wrong;
   const std::string_view text = uri.substr(kScheme.size());
   const size_t slash = std::min(text.find('/'), text.size());

@@ -147,7 +147,7 @@ ManagerMessage ReadMessage(const wire::ManagerMessage& in, FieldChecker& check) 
     case wire::ManagerMessage::MESSAGE_NOT_SET:
       break;
   }
-  check.Wrong("message", "is none that this version knows");
+  check.Wrong("message", "is of a kind that this version does not know");
   return Failure{};
 }
 
@@ -192,7 +192,7 @@ Result<ClientMessage> FromProto(const v1::ClientMessage& message) {
     case v1::ClientMessage::MESSAGE_NOT_SET:
       break;
   }
-  check.Wrong("message", "is none that this version knows");
+  check.Wrong("message", "is of a kind that this version does not know");
   return check.status();
 }
 

@@ -61,8 +61,8 @@ Status FromGrpc(const grpc::Status& status) {
   if (status.error_code() == grpc::StatusCode::UNAVAILABLE &&
       status.error_message().find("certificate verify failed") != std::string::npos) {
     return UnauthenticatedError(
-        "the manager has another cluster secret than this program: give both a --secret that the "
-        "same `mosa secret create` made");
+        "the manager has a different cluster secret than this program: give both a --secret that "
+        "the same `mosa secret create` made");
   }
   const int code = static_cast<int>(status.error_code());
   return WithReason(

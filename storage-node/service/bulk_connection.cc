@@ -53,8 +53,9 @@ ErrorReason ReasonOf(StatusCode code) {
 
 Status CheckRange(uint64_t offset, uint64_t length) {
   if (offset > kFileBytesMax || length > kFileBytesMax - offset) {
-    return InvalidArgumentError(fmt::format("{} bytes at offset {}: a file has at most {} bytes",
-                                            length, offset, kFileBytesMax));
+    return InvalidArgumentError(
+        fmt::format("{} bytes at offset {} exceed the maximum file size of {} bytes", length,
+                    offset, kFileBytesMax));
   }
   return OkStatus();
 }

@@ -268,7 +268,7 @@ TEST_P(BulkPlane, ChecksEveryCapability) {
   const struct {
     std::string capability;
     const char* because;
-  } rows[] = {{"", "no capability was shown"},
+  } rows[] = {{"", "the request carries no capability"},
               {std::string(kSealedCapabilityBytes, '\2'), "forged"},
               {node_->Seal(kFile, false, Milliseconds(-10)), "expired"},
               {node_->Seal(FileId{43}, true), "for file 43, not for file 42"}};

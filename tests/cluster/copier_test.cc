@@ -549,7 +549,7 @@ TEST_F(CopierTest, QuestionsForChecksumsAreBoundedAndNeedTheRight) {
   EXPECT_TRUE(sums->quiet && sums->all_changed);
   EXPECT_THAT(MessageOf(ask(object, {0, 65 * kMiB}).status()), HasSubstr("at most 67108864"));
   EXPECT_THAT(MessageOf(ask(object, {UINT64_MAX - 5, UINT64_MAX}).status()),
-              HasSubstr("a file has at most"));
+              HasSubstr("exceed the maximum file size"));
   const std::vector<ByteRange> many(65, ByteRange{0, 1});
   EXPECT_THAT(MessageOf(client.Sums(object, {.range = {}, .wait = {}, .about = many}).status()),
               HasSubstr("at most 64"));
@@ -562,7 +562,7 @@ TEST_F(CopierTest, QuestionsForChecksumsAreBoundedAndNeedTheRight) {
   EXPECT_EQ(client.NoteWritten(object, 0, 1).code(), StatusCode::kPermissionDenied);
   const std::string writer = source.node().Seal(kFile, true);
   EXPECT_THAT(MessageOf(client.NoteWritten({source.id(), kFile, writer}, UINT64_MAX, 2)),
-              HasSubstr("a file has at most"));
+              HasSubstr("exceed the maximum file size"));
 }
 
 TEST_F(CopierTest, AHeldQuestionIsAnsweredWhenSomethingChanges) {

@@ -97,7 +97,8 @@ TEST_F(StorageProgram, SaysAtOnceThatTheSecretIsWrong) {
   ASSERT_TRUE(ready.ok()) << MessageOf(ready.status());
   const auto begin = std::chrono::steady_clock::now();
   ExpectEnds(Storage((*ready)["address"].get<std::string>(), {"--secret", Path("ours.pem")}),
-             ToExitCode(StatusCode::kUnauthenticated), "the manager has another cluster secret");
+             ToExitCode(StatusCode::kUnauthenticated),
+             "the manager has a different cluster secret");
   // It waits 15 s for a manager that is only late.
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(10));
 }

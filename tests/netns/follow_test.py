@@ -128,7 +128,7 @@ def check_faults(logs, files, path):
     text = logs.directory / "text"
     text.write_text("hello")
     done = logs.run("follow", text, expect=2)
-    check("is no log of requests" in done.stderr and done.stderr.count("\n") == 1, done.stderr)
+    check("is not a request log" in done.stderr and done.stderr.count("\n") == 1, done.stderr)
     done = logs.run("follow", *files, "--trace", "1234", expect=3)
     check("no trace 1234" in done.stderr, done.stderr)
 

@@ -107,7 +107,7 @@ def asks(job):
 
 def registers_no_node(job):
     done = job.run(*job.node_command(job.secret))
-    job.refused(done, "is for the role user")
+    job.refused(done, "has the role user")
     # Not even with a program of his own that does not look.
     names = {node["name"] for node in json.loads(job.mosa("node", "list", "--json").stdout)}
     check(names == {"h1", "h2"}, f"nodes: {names}")
@@ -117,7 +117,7 @@ def opens_no_session(job):
     mount = job.home / "mount"
     job.run("mkdir", mount)
     done = job.run(job.bin / "mosa-mount", mount, "--manager", job.manager, "--secret", job.secret)
-    job.refused(done, "is for the role user")
+    job.refused(done, "has the role user")
     done = job.run("cat", job.secrets / "mount.pem")
     job.refused(done, "Permission denied")
 
@@ -151,7 +151,7 @@ def reads_no_other_store(job, other):
     # From this machine itself, which reaches both clusters.
     command = [*NOBODY, job.bin / "mosa", "status", "--manager", other.state["manager_address"]]
     done = subprocess.run([*command, "--secret", job.secret], capture_output=True, text=True, timeout=60)  # fmt: skip
-    job.refused(done, "another cluster secret")
+    job.refused(done, "a different cluster secret")
 
 
 @contextlib.contextmanager

@@ -232,18 +232,18 @@ def test_refusals(tracing):
     except OSError:
         check(os.listdir(f"{mount}/t") == [], "nothing is made")
     os.rmdir(f"{mount}/t")
-    tracing.refused("trace", "start", mount, "-o", "/proc/none", code=3, says="cannot make /proc/none")
-    tracing.refused("trace", "stop", mount, code=3, says="there is no trace")
+    tracing.refused("trace", "start", mount, "-o", "/proc/none", code=3, says="cannot create /proc/none")
+    tracing.refused("trace", "stop", mount, code=3, says="is not being traced")
     tracing.run("trace", "start", mount, "-o", directory)
     tracing.refused("trace", "start", mount, "-o", directory / "other", code=3, says="being traced to")
     tracing.run("trace", "stop", mount)
-    tracing.refused("trace", "start", mount, "-o", directory, code=3, says="is there already")
+    tracing.refused("trace", "start", mount, "-o", directory, code=3, says="already exists")
     # All of the cluster or none.
     (directory / "some").mkdir()
     (directory / "some" / "h2.trace").write_text("")
-    tracing.refused("trace", "start", *tracing.of_cluster, "-o", directory / "some", code=3, says="is there already")
+    tracing.refused("trace", "start", *tracing.of_cluster, "-o", directory / "some", code=3, says="already exists")
     check(not (directory / "some" / "h1.trace").exists(), "the trace that had begun is gone")
-    tracing.refused("trace", "stop", mount, code=3, says="there is no trace")
+    tracing.refused("trace", "stop", mount, code=3, says="is not being traced")
 
     trace = tracing.directory / "workflow" / "h1.trace"
     cut = directory / "cut.trace"
@@ -254,8 +254,8 @@ def test_refusals(tracing):
     check("not the whole run" in done.stderr, done.stderr)
     check("not the whole run" in json.loads((directory / "w.json").read_text())["description"], "the workload says so")
     cut.write_bytes(trace.read_bytes().replace(b"mosa-trace 1", b"mosa-trace 7", 1))
-    tracing.refused("trace", "show", cut, code=2, says="version 7, only 1")
-    tracing.refused("trace", "show", PLATFORM, code=2, says="no trace")
+    tracing.refused("trace", "show", cut, code=2, says="a trace of version 7")
+    tracing.refused("trace", "show", PLATFORM, code=2, says="not a trace")
 
 
 def test_signals(tracing):
@@ -293,7 +293,7 @@ def test_full_disk(tracing):
         done = tracing.run("trace", "stop", mount, expect=6)
         check("No space left" in done.stderr, done.stderr)
         done = tracing.run("trace", "show", room / "h1.trace", expect=6)
-        check("No space left" in done.stderr and "behind record" in done.stderr, done.stderr)
+        check("No space left" in done.stderr and "after record" in done.stderr, done.stderr)
     finally:
         subprocess.run(["umount", room], check=True)
 

@@ -148,7 +148,7 @@ def test_rules_of_others(mosa, directory):
     rules.write_text("mosa_rules: 1\nrules: {a: {colour: red}}")
     for words in (["predict", "--platform", PLATFORM, "--workload", WORKLOAD], ["run", WORKLOAD, "--mount", directory]):
         done = run(mosa, *words, "--rules", rules)
-        check(done.returncode == 2 and f"{rules}: rule 'a': there is no hint 'colour'" in done.stderr, done.stderr)
+        check(done.returncode == 2 and f"{rules}: rule 'a': unknown hint 'colour'" in done.stderr, done.stderr)
     done = run(mosa, "run", WORKLOAD, "--mount", directory, "--rules", rules, "--system", "dss")
     check(done.returncode == 2 and "--system dss takes no hints" in done.stderr, done.stderr)
 
@@ -171,14 +171,14 @@ def test_bad_input(mosa, directory):
         (["--workload", full], 3, "the run would fail with hints and without: "),
         ([*good_workload, "--config", "hosts=0"], 2, "configuration: hosts=0"),
         ([*good_workload, "--config", "hosts=2,system=dss"], 2, "system=dss takes no hints"),
-        (["--workload", circle], 2, "file 'x': 'circle' is no value of hint 'pattern'"),
+        (["--workload", circle], 2, "file 'x': 'circle' is not a value of hint 'pattern'"),
         ([*good_workload, "--vary", "frequency=1200"], 2, "advice is for the system and the processors"),
         ([*good_workload, "--vary", "colour=red"], 2, "'colour' is no name"),
         ([*good_workload, "--vary", "placement:**=local"], 2, "where classes of files lie is what advice is to find"),
         ([*good_workload, "--repeats", "5"], 2, "--repeats 5: 0, or 19 and more"),
         ([*good_workload, "--least", "-1"], 2, "--least"),
         (["--record", WORKLOAD], 2, "is no record of a run"),
-        ([PLATFORM], 2, "no trace"),
+        ([PLATFORM], 2, "not a trace"),
         ([*good_workload, "-o", "/nonexistent/rules"], 3, "cannot write /nonexistent/rules"),
     ]
     for words, code, expected in rows:

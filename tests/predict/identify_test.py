@@ -183,7 +183,7 @@ def test_stranger(_, program, directory):
     place = directory / "strange"
     place.mkdir()
     words = ["--path", place, "--hosts", "a,b", "--exec", f"sh {fake}", "-o", directory / "never.json"]
-    refused(program, "is it of another version?", 3, *words)
+    refused(program, "is not a residence snapshot", 3, *words)
     check(not os.listdir(place), f"left: {os.listdir(place)}")
 
 

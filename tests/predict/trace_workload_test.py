@@ -157,17 +157,17 @@ def test_bad_input(mosa, directory):
     output = directory / "bad.json"
     refused(mosa, ["-o", output], 2, "give traces, or --record")
     refused(mosa, [directory / "missing", "-o", output], 3, "cannot read")
-    refused(mosa, [PLATFORM, "-o", output], 2, "it is no trace of a Mosa mount")
+    refused(mosa, [PLATFORM, "-o", output], 2, "it is not a trace of a Mosa mount")
     whole = SEEDS / "two_tasks"
     refused(mosa, [whole, whole, "-o", output], 2, "is given twice")
     refused(mosa, [SEEDS / "cut_in_head", "-o", output], 3, "no task of the trace has read or written")
     refused(mosa, [whole, "-o", "/nonexistent/w.json"], 3, "cannot write /nonexistent/w.json")
     other = directory / "other.trace"
     other.write_bytes(whole.read_bytes().replace(b"mosa-trace 1", b"mosa-trace 2", 1))
-    refused(mosa, [other, "-o", output], 2, "a trace of version 2, only 1 is read")
+    refused(mosa, [other, "-o", output], 2, "a trace of version 2, but this program reads only version 1")
     check(not output.exists(), "nothing was written")
-    for words, expected in ((["ended_early"], "ends behind record 5: its file could not be written any further"),
-                            (["cut_in_block"], "cut short or damaged behind record 0 of 16")):
+    for words, expected in ((["ended_early"], "ends after record 5: its file could no longer be written"),
+                            (["cut_in_block"], "cut short or damaged after record 0 of 16")):
         done = run(mosa, "trace", "show", *[SEEDS / word for word in words])
         check(done.returncode == 6 and expected in done.stderr, f"{words}: {done.returncode} {done.stderr}")
     done = run(mosa, "trace", "workload", SEEDS / "ended_early", "-o", output)
