@@ -256,7 +256,7 @@ Status RequestLog::Open(const Options& options) {
   const auto directory = OpenPrivateDirectory(options.directory);
   if (!directory.ok()) {
     return Status(directory.status().code(),
-                  fmt::format("cannot make {}: {}", path, MessageOf(directory.status())));
+                  fmt::format("cannot create {}: {}", path, MessageOf(directory.status())));
   }
   file_ = UniqueFd(openat(directory->get(), name.c_str(),
                           O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
@@ -264,7 +264,7 @@ Status RequestLog::Open(const Options& options) {
     return AlreadyExistsError(
         fmt::format("{} already exists: remove it or choose another directory", path));
   if (!file_)
-    return FailedPreconditionError(fmt::format("cannot make {}: {}", path, strerror(errno)));
+    return FailedPreconditionError(fmt::format("cannot create {}: {}", path, strerror(errno)));
   const Status written = WriteBytes(
       std::string(kRequestLogTitle) +
       EncodeBlock(RequestLogBlock::kWriter,

@@ -145,7 +145,7 @@ TEST_F(RequestLogTest, RefusesWhatCannotBe) {
     EXPECT_EQ(log_.Start(nowhere).code(), StatusCode::kInvalidArgument);
   }
   nowhere.directory = "/nonexistent";
-  EXPECT_THAT(Begin(nowhere), HasSubstr("cannot make /nonexistent/storage-h1"));
+  EXPECT_THAT(Begin(nowhere), HasSubstr("cannot create /nonexistent/storage-h1"));
   EXPECT_FALSE(log_.state().is_on);
   // Where another user can make files, or has made a link to where he cannot.
   fs::create_directory_symlink("/etc", directory_ + "/link");

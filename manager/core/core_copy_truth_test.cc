@@ -301,7 +301,8 @@ TEST_F(CoreCopyTruth, DamageOfTheOnlyCopyIsListedUntilItIsWrittenAnew) {
   Ok<EmptyReply>(kAnna, ReleaseRequest{f});
   Report(nodes_[0], {f});
   EXPECT_TRUE(IsListed(f));
-  EXPECT_NE(Damage(f).find("task 'the task' wrote the file"), std::string::npos) << Damage(f);
+  EXPECT_NE(Damage(f).find("run task 'the task', which wrote the file, again"), std::string::npos)
+      << Damage(f);
   EXPECT_NE(Xattr(f, "layout").find("\"damage\":\"node n1 found"), std::string::npos);
   EXPECT_EQ(Readers(f), std::vector<NodeId>{nodes_[0]}) << "what is not damaged can be read";
   RestartWith({kAnna, kBen}, {f});

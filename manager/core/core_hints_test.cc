@@ -116,7 +116,7 @@ TEST_F(CoreHints, AFilesOwnHintWinsOverARuleAndThatOverItsDirectory) {
   EXPECT_EQ(Explained("/d/new/x/y", "replicas"), "2<3:/d/new");
   EXPECT_EQ(Explained("/d/new/x/y", "lifetime"), "temporary<3:/d");
   EXPECT_FALSE(core_->ExplainHints("/d/new/x/y")->exists);
-  EXPECT_EQ(Explained("/d/f/g", "ack"), "'/d/f' is no directory");
+  EXPECT_EQ(Explained("/d/f/g", "ack"), "'/d/f' is not a directory");
   EXPECT_FALSE(core_->ExplainHints("relative").ok());
   EXPECT_FALSE(core_->ExplainHints("/d/" + std::string(256, 'n')).ok());
 }
@@ -273,8 +273,8 @@ TEST_F(CoreHints, AStrictFileFailsRatherThanGoElsewhere) {
   const Reply reply = Call1(kAnna, RelocateRequest{f, kMiB, UINT64_MAX, {n1}});
   ASSERT_TRUE(std::holds_alternative<Failure>(reply));
   EXPECT_EQ(std::get<Failure>(reply).reason, ErrorReason::kNoSpace);
-  EXPECT_NE(std::get<Failure>(reply).message.find(
-                "is strict and may not go on elsewhere: no room on n1; make room there"),
+  EXPECT_NE(std::get<Failure>(reply).message.find("has strict=1 and cannot continue on another "
+                                                  "node: no free space on n1; free space there"),
             std::string::npos);
   // The freeze is over: it may be told to be less strict.
   SetHint(f, "strict", "0");
@@ -345,7 +345,7 @@ TEST_F(CoreHints, LocationsOfManyPathsComeInTheirOrderAndFailOneByOne) {
   EXPECT_EQ(locations[0].size_bytes, kMiB);
   EXPECT_EQ(locations[1].failure->code, StatusCode::kNotFound);
   EXPECT_EQ(locations[1].failure->message, "there is no '/d/g'");
-  EXPECT_EQ(locations[2].failure->message, "'/d' is no regular file");
+  EXPECT_EQ(locations[2].failure->message, "'/d' is not a regular file");
   EXPECT_EQ(locations[3], locations[0]);
   EXPECT_EQ(locations[4].failure->code, StatusCode::kInvalidArgument);
   EXPECT_TRUE(core_->ListLocations({"/d/f"}, false)[0].chunks.empty());

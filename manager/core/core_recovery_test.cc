@@ -264,7 +264,7 @@ TEST_F(CoreRecovery, IdsThatWereNeverGivenOutAreNotAdopted) {
     effects = Step(AdoptFiles{{f, FileId(0)}, false});
   ASSERT_EQ(effects.admin_reply->adopted.size(), 2U);
   for (const AdoptOutcome& outcome : effects.admin_reply->adopted)
-    EXPECT_THAT(outcome.refusal, HasSubstr("never given"));
+    EXPECT_THAT(outcome.refusal, HasSubstr("never allocated"));
   Restart();
 }
 
@@ -293,7 +293,7 @@ TEST_F(CoreRecovery, WhatWasPutAsideIsAdoptedOrDiscarded) {
   const auto& outcomes = effects.admin_reply->adopted;
   ASSERT_EQ(outcomes.size(), 3U);
   EXPECT_EQ(outcomes[0].path, fmt::format("/lost+found/#{}", f.value));
-  EXPECT_THAT(outcomes[1].refusal, HasSubstr("is known"));
+  EXPECT_THAT(outcomes[1].refusal, HasSubstr("exists in directory"));
   EXPECT_THAT(outcomes[2].refusal, HasSubstr("no node"));
   EXPECT_EQ(Ordered(n1, AsideAction::kRestore), Ids{f});
   const auto status = core_->GetFileStatus(outcomes[0].path);

@@ -136,14 +136,14 @@ std::string QuotedForGlob(std::string_view bytes) {
 
 Result<Glob> Glob::Parse(std::string_view text) {
   const auto wrong = [text](std::string_view why) {
-    return InvalidArgumentError(fmt::format("'{}' is no glob: {}", text.substr(0, 256), why));
+    return InvalidArgumentError(fmt::format("'{}' is not a glob: {}", text.substr(0, 256), why));
   };
   if (text.size() > kGlobBytesMax)
     return wrong(
         fmt::format("it has {} bytes, at most {} are allowed", text.size(), kGlobBytesMax));
   if (!text.starts_with('/') || text.size() < 2)
-    return wrong("it begins with '/', the root of the store, and names something below");
-  if (text.find('\0') != std::string_view::npos) return wrong("it has a NUL");
+    return wrong("it must begin with '/', the root of the store, and name something below it");
+  if (text.find('\0') != std::string_view::npos) return wrong("it contains a NUL");
   const auto names = Names(text);
   if (names.size() > kGlobNamesMax)
     return wrong(

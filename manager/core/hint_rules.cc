@@ -20,7 +20,8 @@ std::string_view DirectoryOf(std::string_view path) { return path.substr(0, path
 Result<HintRule> HintRules::Check(std::string_view glob, const std::vector<HintValue>& hints) {
   MOSA_RETURN_IF_ERROR(Glob::Parse(glob).status());
   if (hints.empty())
-    return InvalidArgumentError(fmt::format("rule {} says nothing: give it NAME=VALUE", glob));
+    return InvalidArgumentError(
+        fmt::format("rule {} has no hints: give at least one NAME=VALUE", glob));
   HintRule rule{0, std::string(glob), {}};
   for (const HintValue& hint : hints) {
     auto canonical = ParseHint(hint.name, false, hint.value);
@@ -40,11 +41,11 @@ Result<HintRule> HintRules::Check(std::string_view glob, const std::vector<HintV
 Status HintRules::CheckRoomFor(const HintRule& rule) const {
   if (rules_.size() >= kHintRulesMax)
     return ResourceExhaustedError(
-        fmt::format("there are {} rules, and no more are kept: remove some", rules_.size()));
+        fmt::format("the store has {} rules, which is the limit: remove some", rules_.size()));
   const auto glob = Glob::Parse(rule.glob);
   if (glob.ok() && !glob->is_exact() && wild_count_ >= kWildRulesMax)
     return ResourceExhaustedError(
-        fmt::format("there are {} rules with wild cards, and no more are kept: remove some, or "
+        fmt::format("the store has {} rules with wild cards, which is the limit: remove some, or "
                     "name the paths one by one",
                     wild_count_));
   const auto owned = rule.owner ? owned_.find(*rule.owner) : owned_.end();
@@ -52,11 +53,11 @@ Status HintRules::CheckRoomFor(const HintRule& rule) const {
   const bool is_wild = glob.ok() && !glob->is_exact();
   if (owned->second.rules >= kRulesPerOwnerMax ||
       (is_wild && owned->second.wild >= kWildRulesPerOwnerMax)) {
-    return ResourceExhaustedError(fmt::format(
-        "user {} has {} rules, {} of them with wild cards, and at most {} and {} are kept for one "
-        "user: remove some",
-        *rule.owner, owned->second.rules, owned->second.wild, kRulesPerOwnerMax,
-        kWildRulesPerOwnerMax));
+    return ResourceExhaustedError(
+        fmt::format("user {} has {} rules, {} of them with wild cards, and the limits for one user "
+                    "are {} and {}: remove some",
+                    *rule.owner, owned->second.rules, owned->second.wild, kRulesPerOwnerMax,
+                    kWildRulesPerOwnerMax));
   }
   return OkStatus();
 }

@@ -73,7 +73,7 @@ TEST(Glob, RefusesWhatNoPathCouldMatch) {
     const auto glob = Glob::Parse(text);
     ASSERT_FALSE(glob.ok()) << text;
     EXPECT_EQ(glob.status().code(), StatusCode::kInvalidArgument);
-    EXPECT_NE(MessageOf(glob.status()).find("is no glob: it"), std::string::npos)
+    EXPECT_NE(MessageOf(glob.status()).find("is not a glob: it"), std::string::npos)
         << MessageOf(glob.status());
   }
 }
@@ -211,8 +211,8 @@ TEST_F(Rules, ThatMakeNoSenseAreRefused) {
     std::vector<HintValue> hints;
     std::string why;
   } rows[] = {
-      {"a", {{"placement", "local"}}, "'a' is no glob: it begins with '/'"},
-      {"/a", {}, "says nothing"},
+      {"a", {{"placement", "local"}}, "'a' is not a glob: it must begin with '/'"},
+      {"/a", {}, "has no hints"},
       {"/a", {{"colour", "blue"}}, "unknown hint 'colour'"},
       {"/a", {{"replicas", "10000"}}, "'10000' is not a value of hint 'replicas'"},
       {"/a", {{"strict", "1"}, {"strict", "0"}}, "gives hint 'strict' twice"},

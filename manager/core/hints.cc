@@ -100,21 +100,20 @@ Result<Hints> DecodeHints(std::string_view encoded, std::vector<HintValue>* refu
     if (!hint) return DataLossError("a hint is cut short");
     if (*name == kGroupHint) {
       if (hint->source != HintSource::kPattern || !IsDirectoryGroup(hint->value))
-        return DataLossError("a file has a group that nobody can have given it");
+        return DataLossError("a file has an invalid group");
     } else {
       const auto parsed = ParseHint(*name, false, hint->value);
       const bool good =
           hint->source != HintSource::kPattern &&
           ClassifyAttribute("user.mosa." + std::string(*name)).kind == AttributeKind::kHint;
       if (!good || ((!parsed.ok() || *parsed != hint->value) && refused == nullptr))
-        return DataLossError("a hint has a value that nobody can have set");
+        return DataLossError("a hint has an invalid value");
       if (!parsed.ok() || *parsed != hint->value) {
         refused->push_back({std::string(*name), std::move(hint->value)});
         continue;
       }
     }
-    if (!hints.emplace(*name, *std::move(hint)).second)
-      return DataLossError("a hint stands there twice");
+    if (!hints.emplace(*name, *std::move(hint)).second) return DataLossError("a hint occurs twice");
   }
   return hints;
 }

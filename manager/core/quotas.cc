@@ -84,14 +84,14 @@ std::optional<Failure> Quotas::Check(uint32_t uid, const Amounts& growth) const 
     const uint64_t limit = options_.all.*resource.amount;
     if (!Fits(all_.*resource.amount, wanted, limit))
       return Full(ErrorReason::kNoSpace,
-                  fmt::format("the store has {} {} and may have {}: remove files, or start its "
-                              "manager with a higher limit",
+                  fmt::format("the store has {} {}, and its limit is {}: remove files, or start "
+                              "its manager with a higher limit",
                               all_.*resource.amount, resource.noun, limit));
     const uint64_t user_limit = options_.per_user.*resource.amount;
     if (uid != kRoot && !Fits(own.*resource.amount, wanted, user_limit))
       return Full(ErrorReason::kQuota,
-                  fmt::format("user {} has {} {} in the store and may have {}: remove files, or "
-                              "start its manager with a higher limit per user",
+                  fmt::format("user {} has {} {} in the store, and the limit per user is {}: "
+                              "remove files, or start its manager with a higher limit per user",
                               uid, own.*resource.amount, resource.noun, user_limit));
   }
   return std::nullopt;

@@ -503,8 +503,8 @@ Result<T> Decode(std::string_view key, std::string_view value) {
   const uint8_t version = reader.version();
   if (reader.ok() && version > kRecordVersion)
     return FailedPreconditionError(
-        fmt::format("record {} has format {}, this program knows up to {}; start the newer program "
-                    "that wrote it",
+        fmt::format("record {} has format {}, but this program reads formats up to {}; start the "
+                    "newer program that wrote it",
                     PrintableKey(key), version, kRecordVersion));
   T record;
   Visit(reader, record);

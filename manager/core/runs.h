@@ -52,11 +52,11 @@ class Runs {
   Status CheckBegin(std::optional<uint32_t> owner) const {
     if (runs_.size() >= limits_.runs_max)
       return ResourceExhaustedError(
-          fmt::format("{} runs have begun and not ended: end some", runs_.size()));
+          fmt::format("{} runs are open, which is the limit: end some", runs_.size()));
     const size_t own = owner ? UseOf(*owner).runs : 0;
     if (own >= limits_.runs_per_user_max)
       return ResourceExhaustedError(
-          fmt::format("{} runs of user {} have begun and not ended: end some", own, *owner));
+          fmt::format("{} runs of user {} are open, which is the limit: end some", own, *owner));
     return OkStatus();
   }
   // An image may have more than the limits allow, and names owners first. While a run has tasks

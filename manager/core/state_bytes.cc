@@ -23,7 +23,7 @@ std::optional<Failure> ManagerCore::State::CheckRegular(FileId file) const {
   const bool directory = inode->type == FileType::kDirectory;
   return Refuse(StatusCode::kFailedPrecondition,
                 directory ? ErrorReason::kIsDirectory : ErrorReason::kInvalid,
-                fmt::format("file {} is no regular file: it has no bytes", file.value));
+                fmt::format("file {} is not a regular file and has no bytes", file.value));
 }
 
 // ---- what is known of a file's bytes
@@ -122,11 +122,10 @@ Reply ManagerCore::State::Apply(const OpenRequest& request) {
   }
   const auto lost = LostAt(inode);
   if (lost && !request.write)
-    return Refuse(
-        StatusCode::kDataLoss, ErrorReason::kNodeLost,
-        fmt::format("file {} had bytes on node {} only, which has lost them or is silent; "
-                    "task '{}' wrote it: run that again",
-                    request.file.value, NameOf(*lost), texts_.TextOf(inode.task)));
+    return Refuse(StatusCode::kDataLoss, ErrorReason::kNodeLost,
+                  fmt::format("file {} had bytes only on node {}, which has lost them or is "
+                              "silent; run task '{}', which wrote the file, again",
+                              request.file.value, NameOf(*lost), texts_.TextOf(inode.task)));
   if (request.write) {
     NoteWriter(session, request.file);
     ReviewCopiesLater(request.file, inode);
@@ -293,10 +292,10 @@ std::optional<Failure> ManagerCore::State::FreezeFor(FileId file) {
   const ClientId asker = actor().start.client;
   const Freeze* freeze = FreezeOf(file);
   if (freeze && freeze->holder != asker)
-    return Refuse(StatusCode::kAborted, ErrorReason::kBusy,
-                  fmt::format("another client is settling where the bytes of file {} go: try again "
-                              "in a moment",
-                              file.value));
+    return Refuse(
+        StatusCode::kAborted, ErrorReason::kBusy,
+        fmt::format("another client is changing the layout of file {}: try again in a moment",
+                    file.value));
   // A client asked for the same freeze before may have said already that its kernel has it open.
   freezes_[file] = {asker, now_ + kFreezeMax, freeze && freeze->pinned};
   access_changed_[file] = true;
@@ -316,8 +315,8 @@ Reply ManagerCore::State::Apply(const RelocateRequest& request) {
   const Freeze* const held = FreezeOf(request.file);
   if (!held || held->holder != actor().start.client)
     return Refuse(StatusCode::kAborted, ErrorReason::kBusy,
-                  fmt::format("file {} is not frozen by this client, or was for more than {} s: "
-                              "freeze it and look again",
+                  fmt::format("file {} is not frozen by this client, or its freeze expired after "
+                              "{} s: freeze it and look again",
                               request.file.value, kFreezeMax.ns / 1'000'000'000));
   const Freeze freeze = *held;
   Inode& inode = *Find(request.file);
@@ -326,8 +325,8 @@ Reply ManagerCore::State::Apply(const RelocateRequest& request) {
   if (nothing) return BindReply{AccessTo(request.file, inode, true)};
   if (freeze.pinned)
     return Refuse(StatusCode::kResourceExhausted, ErrorReason::kNoSpace,
-                  fmt::format("file {} cannot go on elsewhere while another mount's kernel has its "
-                              "object open: close it there, or free room",
+                  fmt::format("file {} cannot continue on another node while another mount's "
+                              "kernel has its object open: close it there, or free space",
                               request.file.value));
   return Relocate(request, inode);
 }
@@ -346,19 +345,19 @@ Reply ManagerCore::State::Relocate(const RelocateRequest& request, Inode& inode)
   if (!pages || !inode.bytes || inode.bytes->segments.empty())
     return Refuse(
         StatusCode::kInvalidArgument, ErrorReason::kInvalid,
-        fmt::format("file {} has no bytes {} to {} that could go elsewhere by whole pages",
+        fmt::format("file {} has no bytes {} to {} that could move to another node as whole pages",
                     request.file.value, request.begin, request.end));
   FileBytes& bytes = *inode.bytes;
   if (bytes.segments.size() + 2 > kSegmentsMax)
     return Refuse(StatusCode::kResourceExhausted, ErrorReason::kNoSpace,
-                  fmt::format("file {} is spread over {} segments already: copy it to a store with "
-                              "room",
+                  fmt::format("file {} already has {} segments and can have no more: copy it to a "
+                              "store with free space",
                               request.file.value, bytes.segments.size()));
   EffectiveHints hints = HintsOf(inode);
   if (hints.strict)
     return Refuse(StatusCode::kResourceExhausted, ErrorReason::kNoSpace,
-                  fmt::format("file {} is strict and may not go on elsewhere: no room on{}; make "
-                              "room there, or set strict to 0",
+                  fmt::format("file {} has strict=1 and cannot continue on another node: no free "
+                              "space on{}; free space there, or set strict to 0",
                               request.file.value, NamesOf(request.full)));
   hints.chunk_bytes = bytes.chunk_bytes;
   PlacementRequest wanted{
@@ -408,33 +407,35 @@ std::optional<Failure> ManagerCore::State::CheckCommit(const CommitRequest& requ
   const Inode& inode = *Find(request.file);
   if (request.size_bytes > kFileBytesMax)
     return Refuse(StatusCode::kInvalidArgument, ErrorReason::kTooBig,
-                  fmt::format("a size of {} bytes: at most {} are allowed", request.size_bytes,
+                  fmt::format("a size of {} bytes exceeds the maximum of {}", request.size_bytes,
                               kFileBytesMax));
   const Freeze* freeze = FreezeOf(request.file);
   if (request.inline_moved && (!freeze || freeze->holder != actor().start.client))
     return Refuse(StatusCode::kAborted, ErrorReason::kBusy,
-                  fmt::format("the content of file {} was moved into objects, but took more than "
-                              "{} s: bind it and move it again",
+                  fmt::format("moving the content of file {} into objects took more than {} s: "
+                              "bind it and move it again",
                               request.file.value, kFreezeMax.ns / 1'000'000'000));
   if (auto failure = CheckGeneration(request, inode)) return failure;
   if (!request.inline_data) return std::nullopt;
   if (request.inline_data->size() > options_.inline_bytes_max)
     return Refuse(StatusCode::kInvalidArgument, ErrorReason::kInvalid,
-                  fmt::format("{} bytes inline: at most {} are taken", request.inline_data->size(),
-                              options_.inline_bytes_max));
+                  fmt::format("{} inline bytes exceed the maximum of {}",
+                              request.inline_data->size(), options_.inline_bytes_max));
   if (inode.bytes && !inode.bytes->segments.empty())
-    return Refuse(StatusCode::kFailedPrecondition, ErrorReason::kInvalid,
-                  fmt::format("file {} has objects: its bytes go there", request.file.value));
+    return Refuse(
+        StatusCode::kFailedPrecondition, ErrorReason::kInvalid,
+        fmt::format("file {} has objects, so its bytes cannot be inline", request.file.value));
   // A hint may have come since the client was told that the file may be inline.
   const bool is_inline = inode.bytes && inode.bytes->is_inline;
   if (!is_inline && !request.inline_data->empty() && !HintsOf(inode).may_be_inline)
-    return Refuse(StatusCode::kFailedPrecondition, ErrorReason::kInvalid,
-                  fmt::format("file {} has a hint that gives it objects: its bytes go there",
-                              request.file.value));
+    return Refuse(
+        StatusCode::kFailedPrecondition, ErrorReason::kInvalid,
+        fmt::format("file {} has a hint that requires objects, so its bytes cannot be inline",
+                    request.file.value));
   if (request.based_on_version && *request.based_on_version != inode.data_version)
     return Refuse(StatusCode::kAborted, ErrorReason::kBusy,
-                  fmt::format("file {} is at version {} by now, not {}: lay the new bytes over "
-                              "those and try again",
+                  fmt::format("file {} is now at version {}, not {}: apply the new bytes to that "
+                              "version and try again",
                               request.file.value, inode.data_version, *request.based_on_version));
   return CheckInlineGrowth(inode, request.inline_data->size());
 }

@@ -124,9 +124,10 @@ void ManagerCore::State::Handle(const SetCopiesForecast& command) {
       std::all_of(command.sizes.begin(), command.sizes.end(),
                   [](const CopiesForBytes& each) { return each.bytes > 0 && each.copies > 0; });
   if (command.nodes == 0 || command.sizes.empty() || !ascends || !counts)
-    return AnswerAdmin(InvalidArgumentError(fmt::format(
-        "a forecast of copies for {} nodes and {} sizes: both are needed, sizes ascending",
-        command.nodes, command.sizes.size())));
+    return AnswerAdmin(
+        InvalidArgumentError(fmt::format("a forecast of copies for {} nodes and {} sizes is "
+                                         "invalid: it needs nodes and ascending sizes",
+                                         command.nodes, command.sizes.size())));
   std::vector<CopiesForBytes>& row = copies_forecast_[command.nodes];
   if (row != command.sizes) {
     row = command.sizes;
@@ -433,7 +434,7 @@ bool ManagerCore::State::PromoteCopies(FileId file, Inode& inode) {
       object.lost = object.damaged = false;
   if (unequal) {
     effects_.log.push_back(fmt::format(
-        "file {}: what was stored after its last commit is gone with its node", file.value));
+        "file {}: bytes stored after its last commit are lost with their node", file.value));
     RaiseVersion(file, inode, /*committed=*/false);
     Touch(file);
   }
@@ -572,8 +573,8 @@ Status ManagerCore::State::CheckStrictCopies(const Inode& inode, const Effective
                                                                .needed_bytes = kRoomBytesMin});
   if (plan.copies >= wanted) return OkStatus();
   return ResourceExhaustedError(
-      fmt::format("strict=1, and of the file's copies only some can be had: {}; add nodes, ask for "
-                  "fewer, or set strict to 0",
+      fmt::format("strict=1, but the file cannot have all of its copies: {}; add nodes, ask for "
+                  "fewer copies, or set strict to 0",
                   plan.reason));
 }
 

@@ -265,7 +265,7 @@ void ManagerCore::State::CopiesTick() {
     node.given_up = true;
     scan = true;
     effects_.log.push_back(fmt::format(
-        "node {} does not come back: copies that it had are made elsewhere", node.address.name));
+        "node {} did not come back: its copies are made on other nodes", node.address.name));
   }
   while (!copy_.retries.empty() && copy_.retries.begin()->first <= now_) {
     const FileId file = copy_.retries.begin()->second;

@@ -107,8 +107,8 @@ std::string ManagerCore::State::DamageOf(const Inode& inode) const {
   const auto node = DamagedAt(inode);
   if (!node) return "";
   return fmt::format(
-      "node {} found damaged blocks, and no other copy has them: reads of these fail; task '{}' "
-      "wrote the file: run that again",
+      "node {} found damaged blocks that no other copy has, so reads of them fail; run task '{}', "
+      "which wrote the file, again",
       NameOf(*node), texts_.TextOf(inode.task));
 }
 

@@ -115,8 +115,8 @@ void ManagerCore::State::Handle(const SessionRequest& command) {
     effects_.to_clients.push_back(
         {command.client,
          Push(SessionEndPush{session && session->condemned
-                                 ? "a recall was not answered in time: open the session again"
-                                 : "there is no such session, or it expired: open it again"})});
+                                 ? "the session did not answer a recall in time: open it again"
+                                 : "the session does not exist or has expired: open it again"})});
     return;
   }
   session->heard = now_;
@@ -141,13 +141,13 @@ void ManagerCore::State::ReceiveEnvelope(Session& session, const RequestEnvelope
   if (envelope.requests.size() > kRequestsPerEnvelopeMax)
     return Answer(session, envelope.id,
                   {Refuse(StatusCode::kInvalidArgument, ErrorReason::kInvalid,
-                          fmt::format("an envelope of {} requests: at most {} are taken",
+                          fmt::format("an envelope of {} requests exceeds the maximum of {}",
                                       envelope.requests.size(), kRequestsPerEnvelopeMax))});
   if (MayHaveRun(client, envelope))
     return Answer(session, envelope.id,
                   {Refuse(StatusCode::kDeadlineExceeded, ErrorReason::kTimedOut,
-                          fmt::format("the manager no longer knows whether request {} has run: "
-                                      "look before you repeat it",
+                          fmt::format("the manager no longer knows whether request {} was "
+                                      "executed: check before you repeat it",
                                       envelope.id.value))});
   const bool many_bytes = session.waiting_bytes > options_.session_waiting_bytes_max ||
                           waiting_bytes_ > options_.waiting_bytes_max;
@@ -158,8 +158,8 @@ void ManagerCore::State::ReceiveEnvelope(Session& session, const RequestEnvelope
     return Answer(
         session, envelope.id,
         {Refuse(StatusCode::kUnavailable, ErrorReason::kBusy,
-                fmt::format("{} requests of this session wait already, with {} bytes, and {} bytes "
-                            "of all sessions; try again later",
+                fmt::format("{} requests of this session are already waiting, with {} bytes, and "
+                            "{} bytes of all sessions; try again later",
                             session.pending.size(), session.waiting_bytes, waiting_bytes_))});
   if (grace_end_) {
     // Also what was run before the restart: others may still show what they had cached of it.
@@ -229,10 +229,11 @@ std::vector<Reply> ManagerCore::State::RunRequests(const RequestEnvelope& envelo
   const size_t reply_bytes_max = is_kept ? kKeptReplyBytesMax : kReplyBytesMax;
   for (size_t i = 0; i < envelope.requests.size(); ++i) {
     if (reply_bytes > reply_bytes_max) {
-      replies.push_back(Refuse(StatusCode::kInvalidArgument, ErrorReason::kArgumentTooBig,
-                               fmt::format("the replies to {} requests have {} bytes already: send "
-                                           "the rest in another envelope",
-                                           i, reply_bytes)));
+      replies.push_back(Refuse(
+          StatusCode::kInvalidArgument, ErrorReason::kArgumentTooBig,
+          fmt::format(
+              "the replies to {} requests already have {} bytes: send the rest in another envelope",
+              i, reply_bytes)));
       break;
     }
     request_index_ = i;
@@ -256,10 +257,11 @@ void ManagerCore::State::RunEnvelope(Session& session, const RequestEnvelope& en
   if (envelope.expires != Time{} && envelope.expires < now_)
     return Answer(
         session, envelope.id,
-        {Refuse(StatusCode::kDeadlineExceeded, ErrorReason::kTimedOut,
-                fmt::format("request {} is not run: it came to its turn {} ms after its "
-                            "asker has given up",
-                            envelope.id.value, (now_ - envelope.expires).ns / 1'000'000))});
+        {Refuse(
+            StatusCode::kDeadlineExceeded, ErrorReason::kTimedOut,
+            fmt::format(
+                "request {} was not executed: its turn came {} ms after its client had given up",
+                envelope.id.value, (now_ - envelope.expires).ns / 1'000'000))});
   std::vector<FileId> blocked_on;
   for (const Request& request : envelope.requests) {
     // All are recalled at once, so that their holders are not waited for one after the other.
@@ -563,17 +565,17 @@ Reply ManagerCore::State::Apply(const SetLockRequest& request) {
       return EmptyReply{};
     case LockTable::Outcome::kConflict:
       return Refuse(StatusCode::kFailedPrecondition, ErrorReason::kWouldBlock,
-                    what + " is held by another");
+                    what + " conflicts with another client's lock");
     case LockTable::Outcome::kDeadlock:
       return Refuse(StatusCode::kFailedPrecondition, ErrorReason::kDeadlock,
-                    what + " would wait for ever: its holder waits for the asker");
+                    what + " would deadlock: its holder waits for this client");
     case LockTable::Outcome::kTooMany:
       return Refuse(StatusCode::kResourceExhausted, ErrorReason::kNoLocks,
-                    what + ": the file, its holder or the store has too many locks already");
+                    what + ": the file, its holder or the store has reached its limit of locks");
     case LockTable::Outcome::kInvalid:
       break;
   }
-  return Refuse(StatusCode::kInvalidArgument, ErrorReason::kInvalid, what + " makes no sense");
+  return Refuse(StatusCode::kInvalidArgument, ErrorReason::kInvalid, what + " is invalid");
 }
 
 Reply ManagerCore::State::Apply(const CancelLockRequest& request) {

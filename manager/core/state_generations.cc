@@ -37,7 +37,7 @@ void ManagerCore::State::FenceAbsentWriters(FileId file) {
   FenceWriters(file, *inode, opens == write_opens_.end() ? std::set<ClientId>() : opens->second);
   effects_.log.push_back(
       fmt::format("file {} is fenced: a session that had it open for writing has expired, and "
-                  "others go on with it",
+                  "other sessions continue with it",
                   file.value));
 }
 
@@ -59,17 +59,16 @@ std::optional<Failure> ManagerCore::State::CheckGeneration(const CommitRequest& 
   const uint64_t kept_since = fences_.KeptSince(request.file, actor_->start.client,
                                                 inode.bytes ? inode.bytes->kept_since : 0);
   if (request.generation > current)
-    return Refuse(StatusCode::kInvalidArgument, ErrorReason::kInvalid,
-                  fmt::format("the bytes of file {} are said to be stored by layout generation {}, "
-                              "and its latest is {}",
-                              request.file.value, request.generation, current));
+    return Refuse(
+        StatusCode::kInvalidArgument, ErrorReason::kInvalid,
+        fmt::format("the commit of file {} names layout generation {}, but the latest one is {}",
+                    request.file.value, request.generation, current));
   if (request.generation >= kept_since) return std::nullopt;
-  return Refuse(
-      StatusCode::kFailedPrecondition, ErrorReason::kStale,
-      fmt::format("the bytes of file {} went elsewhere while this mount was not heard: it has "
-                  "stored by layout generation {}, the current one is {}; open the file again and "
-                  "repeat what was written since the last sync",
-                  request.file.value, request.generation, current));
+  return Refuse(StatusCode::kFailedPrecondition, ErrorReason::kStale,
+                fmt::format("the layout of file {} changed while this mount was silent: it stored "
+                            "bytes by the stale generation {}, and the current one is {}; open the "
+                            "file again and repeat what was written since the last sync",
+                            request.file.value, request.generation, current));
 }
 
 // The nodes in `layout` on which no byte of the file was committed, ascending.

@@ -103,7 +103,7 @@ void ManagerCore::State::NameOrigins(std::vector<ExplainedHint>& hints) const {
 Result<HintExplanation> ManagerCore::State::ExplainHints(std::string_view path) const {
   if (path.size() > kPathBytesMax)
     return InvalidArgumentError(
-        fmt::format("a path of {} bytes: at most {} are taken", path.size(), kPathBytesMax));
+        fmt::format("a path of {} bytes exceeds the maximum of {}", path.size(), kPathBytesMax));
   if (const auto file = FileAt(path); file.ok())
     return HintExplanation{true, ExplainedHintsOf(*Find(*file))};
   if (path.empty() || path[0] != '/') return FileAt(path).status();
@@ -175,8 +175,8 @@ void ManagerCore::State::Handle(const RemoveHintRule& command) {
   const HintRule* const rule = rules_.Find(command.id);
   if (!rule) return AnswerAdmin(NotFoundError(fmt::format("there is no rule {}", command.id)));
   if (command.asker && rule->owner != command.asker) {
-    return AnswerAdmin(
-        PermissionDeniedError(fmt::format("rule {} is not user {}'s", command.id, *command.asker)));
+    return AnswerAdmin(PermissionDeniedError(
+        fmt::format("rule {} does not belong to user {}", command.id, *command.asker)));
   }
   RemoveRule(*rule);
   AnswerAdmin(OkStatus(), command.id);
@@ -216,13 +216,13 @@ bool ManagerCore::State::RecallDelegationsUnder(uint64_t rule) {
 void ManagerCore::State::Handle(const SetFileHint& command) {
   if (grace_end_) return AnswerAdmin(StillRestarting());
   if (command.path.size() > kPathBytesMax)
-    return AnswerAdmin(InvalidArgumentError(fmt::format("a path of {} bytes: at most {} are taken",
-                                                        command.path.size(), kPathBytesMax)));
+    return AnswerAdmin(InvalidArgumentError(fmt::format(
+        "a path of {} bytes exceeds the maximum of {}", command.path.size(), kPathBytesMax)));
   FileId deepest = kRootFile;
   const auto file = FileAt(command.path, &deepest);
   if (file.ok() && command.asker && Find(*file)->uid != *command.asker) {
-    return AnswerAdmin(
-        PermissionDeniedError(fmt::format("'{}' is not user {}'s", command.path, *command.asker)));
+    return AnswerAdmin(PermissionDeniedError(
+        fmt::format("'{}' does not belong to user {}", command.path, *command.asker)));
   }
   // A mount may have made files there that nobody has heard of, and may make more.
   const FileId directory = file.ok() ? *file : deepest;
@@ -235,11 +235,11 @@ void ManagerCore::State::Handle(const SetFileHint& command) {
   if (ClassifyAttribute("user.mosa." + command.name.substr(0, kPathBytesMax)).kind ==
       AttributeKind::kReadOnly)
     return AnswerAdmin(
-        PermissionDeniedError(fmt::format("attribute '{}' can only be read", command.name)));
+        PermissionDeniedError(fmt::format("attribute '{}' is read-only", command.name)));
   Inode& inode = *Find(*file);
   if (inode.type != FileType::kRegular && inode.type != FileType::kDirectory)
     return AnswerAdmin(
-        InvalidArgumentError(fmt::format("'{}' is neither file nor directory", command.path)));
+        InvalidArgumentError(fmt::format("'{}' is neither a file nor a directory", command.path)));
   const Reply reply = SetHint(*file, inode, {AttributeKind::kHint, command.name, false},
                               {.file = *file, .name = {}, .value = command.value});
   const auto* failure = std::get_if<Failure>(&reply);
@@ -261,7 +261,8 @@ std::vector<FileLocation> ManagerCore::State::ListLocations(const std::vector<st
                     std::move(message));
     };
     if (bytes >= kLocationBytesMax) {
-      location.failure = too_long("the answer is too long already: ask for fewer files at once");
+      location.failure =
+          too_long("the reply has reached its maximum length: ask for fewer files at once");
       continue;
     }
     location.failure = FindRegular(path, file);

@@ -34,10 +34,11 @@ std::optional<Failure> CheckRun(std::string_view run) {
         return static_cast<unsigned char>(c) > ' ' && c != 0x7f && c != '/';
       });
   if (good) return std::nullopt;
-  return Refuse(StatusCode::kInvalidArgument, ErrorReason::kInvalid,
-                fmt::format("'{}' is no name of a run: it has 1 to {} bytes, and neither '/' nor "
-                            "space",
-                            run.substr(0, kRunBytesMax), kRunBytesMax));
+  return Refuse(
+      StatusCode::kInvalidArgument, ErrorReason::kInvalid,
+      fmt::format(
+          "'{}' is not a run name: it must have 1 to {} bytes and contain neither '/' nor spaces",
+          run.substr(0, kRunBytesMax), kRunBytesMax));
 }
 
 }  // namespace
@@ -172,7 +173,7 @@ void ManagerCore::State::Handle(const BeginWorkflow& command) {
 
 Status ManagerCore::State::CheckRunOwner(std::string_view run, Asker asker) const {
   if (!asker || !runs_.Contains(run) || runs_.OwnerOf(run) == asker) return OkStatus();
-  return PermissionDeniedError(fmt::format("run '{}' is not user {}'s", run, *asker));
+  return PermissionDeniedError(fmt::format("run '{}' does not belong to user {}", run, *asker));
 }
 
 void ManagerCore::State::Handle(const EndTask& command) {
@@ -180,7 +181,7 @@ void ManagerCore::State::Handle(const EndTask& command) {
   const std::string_view run = RunOf(command.task);
   if (command.task.size() > kTaskBytesMax || !runs_.Contains(run))
     return AnswerAdmin(FailedPreconditionError(
-        fmt::format("task '{}' is of no run that has begun", command.task.substr(0, 256))));
+        fmt::format("task '{}' does not belong to an open run", command.task.substr(0, 256))));
   if (const Status own = CheckRunOwner(run, command.asker); !own.ok()) return AnswerAdmin(own);
   const uint64_t reader = ReaderOf(command.task);
   // What its mount tells of its reads may come later.

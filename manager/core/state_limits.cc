@@ -72,8 +72,8 @@ std::optional<Failure> ManagerCore::State::CheckAttributeGrowth(FileId file, con
   const uint64_t after_bytes = before.BytesWith(name, value_bytes);
   if (after_bytes > kAttributeBytesPerFileMax && after_bytes > before.bytes())
     return Refuse(StatusCode::kResourceExhausted, ErrorReason::kNoSpace,
-                  fmt::format("the attributes of file {} would have {} bytes together, with their "
-                              "names: a file may have {}",
+                  fmt::format("the attributes of file {}, with their names, would have {} bytes, "
+                              "and the maximum is {}",
                               file.value, after_bytes, kAttributeBytesPerFileMax));
   const bool is_new = !before.values().contains(name);
   const uint64_t charged_after =
@@ -96,12 +96,12 @@ void ManagerCore::State::Handle(const SetStorePressure& command) {
   const bool was_refused = quotas_.is_refused();
   store_pressure_ = command;
   if (command.refusal.empty()) {
-    if (was_refused) effects_.log.push_back("there is room for metadata again");
+    if (was_refused) effects_.log.push_back("there is free space for metadata again");
     return quotas_.AllowGrowth();
   }
   quotas_.RefuseGrowth(command.refusal);
   if (was_refused) return;
-  effects_.log.push_back("from now on only what frees room is done: " + command.refusal);
+  effects_.log.push_back("accepting only requests that free space: " + command.refusal);
   std::vector<FileId> directories;
   for (const auto& [directory, delegation] : delegations_) directories.push_back(directory);
   for (const FileId directory : directories) RecallDelegation(directory);

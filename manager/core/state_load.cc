@@ -15,16 +15,15 @@ constexpr size_t kLoadLogMax = 100;
 
 Status Damaged(std::string_view what) {
   return DataLossError(
-      fmt::format("the metadata does not hold together: {}; keep the metadata directory as it is, "
-                  "and start with a good copy of it",
+      fmt::format("the metadata is inconsistent: {}; keep the metadata directory as it is, and "
+                  "start with a good copy of it",
                   what));
 }
 
 Status NoneOfOurs(std::string_view key) {
   return DataLossError(
-      fmt::format("record {} is of no kind that this program knows: a newer program wrote it, or "
-                  "it is damaged; keep the metadata directory as it is, and start the program "
-                  "that wrote it",
+      fmt::format("record {} is of an unknown kind: a newer program wrote it, or it is damaged; "
+                  "keep the metadata directory as it is, and start the program that wrote it",
                   PrintableKey(key)));
 }
 
@@ -96,7 +95,7 @@ Status ManagerCore::State::LoadNamed(std::string_view key, std::string_view valu
     MOSA_ASSIGN_OR_RETURN(cluster_, Decode<ClusterRecord>(key, value));
     if (cluster_.cluster_name != options_.cluster_name)
       return FailedPreconditionError(
-          fmt::format("the metadata belongs to cluster '{}', this manager is to serve '{}'; choose "
+          fmt::format("the metadata belongs to cluster '{}', but this manager serves '{}'; choose "
                       "another directory or cluster name",
                       cluster_.cluster_name, options_.cluster_name));
     cluster_loaded_ = true;
@@ -168,7 +167,7 @@ Status ManagerCore::State::LoadRule(uint64_t number, std::string_view key, std::
   if (kept.hints.empty() && !record.hints.empty()) return OkStatus();
   auto rule = HintRules::Check(kept.glob, kept.hints);
   if (!rule.ok() || rule->hints != kept.hints || number == 0 || rules_.Find(number))
-    return Damaged(fmt::format("rule {} is none that can have been added", number));
+    return Damaged(fmt::format("rule {} is invalid", number));
   rule->id = number;
   rules_.Add(*std::move(rule));
   return OkStatus();
@@ -176,8 +175,8 @@ Status ManagerCore::State::LoadRule(uint64_t number, std::string_view key, std::
 
 void ManagerCore::State::NoteRefusedHint(std::string_view whose, const HintValue& hint) {
   if (load_log_.size() < kLoadLogMax)
-    load_log_.push_back(fmt::format("{} has lost hint {}={}: it is beyond what is allowed by now",
-                                    whose, hint.name, hint.value));
+    load_log_.push_back(fmt::format("{} has lost hint {}={}, which is no longer allowed", whose,
+                                    hint.name, hint.value));
 }
 
 Status ManagerCore::State::LoadNode(uint64_t number, std::string_view key, std::string_view value) {
@@ -192,7 +191,7 @@ Status ManagerCore::State::LoadNode(uint64_t number, std::string_view key, std::
   MOSA_ASSIGN_OR_RETURN(const NodeRecord record, Decode<NodeRecord>(key, value));
   if (record.address.node.value != number)
     return Damaged(
-        fmt::format("record {} is of node {}", PrintableKey(key), record.address.node.value));
+        fmt::format("record {} belongs to node {}", PrintableKey(key), record.address.node.value));
   Node& node = nodes_[record.address.node];
   node.address = record.address;
   node.limit_bytes = record.limit_bytes;
@@ -281,7 +280,7 @@ Status ManagerCore::State::FinishLoad(Time now) {
   }
   if (!cluster_loaded_) return Damaged("the cluster's own record is missing");
   if (const auto glob = rules_.FindDoubled())
-    return Damaged(fmt::format("two rules of one owner are for {}", *glob));
+    return Damaged(fmt::format("one owner has two rules for {}", *glob));
   MOSA_RETURN_IF_ERROR(CheckTree());
   RecoveryRules{*this}.FinishLoad();
   for (auto& [id, node] : nodes_) {
@@ -336,11 +335,11 @@ Status ManagerCore::State::CheckTree() {
           fmt::format("file {} has {} names and should have {}", file.value, names, expected));
     if (names == 0 && file != kRootFile) orphans_[file];
     if (file.value >= cluster_.next_file_id)
-      return Damaged(fmt::format("file id {} was not given out yet", file.value));
+      return Damaged(fmt::format("file id {} has not been allocated yet", file.value));
   }
   for (const auto& [file, attributes] : xattrs_) {
     if (!Find(file))
-      return Damaged(fmt::format("file {} has attributes, but is not there", file.value));
+      return Damaged(fmt::format("file {} has attributes but does not exist", file.value));
   }
   // Every directory leads up to the root: walk up from each until one that is known to.
   std::set<FileId> rooted = {kRootFile};
@@ -363,12 +362,12 @@ Status ManagerCore::State::LinkEntries() {
   for (auto& [file, directory] : directories_) {
     const Inode* inode = Find(file);
     if (!inode || inode->type != FileType::kDirectory)
-      return Damaged(fmt::format("file {} has {} entries, but is no directory", file.value,
+      return Damaged(fmt::format("file {} has {} entries but is not a directory", file.value,
                                  directory->entries.size()));
     for (const auto& [name, child] : directory->entries) {
       Inode* named = Find(child);
       if (!named || child == kRootFile)
-        return Damaged(fmt::format("an entry of directory {} names file {}, which cannot be",
+        return Damaged(fmt::format("an entry of directory {} names file {}, which is impossible",
                                    file.value, child.value));
       ++named->interest;
       named->named_in = file;

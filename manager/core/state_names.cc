@@ -28,7 +28,7 @@ Failure NoEntry(FileId parent, std::string_view name) {
 
 Failure Exists(FileId parent, std::string_view name) {
   return Refuse(StatusCode::kAlreadyExists, ErrorReason::kExists,
-                fmt::format("directory {} has '{}' already", parent.value, name));
+                fmt::format("directory {} already has '{}'", parent.value, name));
 }
 
 }  // namespace
@@ -38,7 +38,7 @@ std::optional<Failure> ManagerCore::State::CheckDirectory(FileId directory) cons
   if (!inode) return Gone(directory);
   if (inode->type != FileType::kDirectory)
     return Refuse(StatusCode::kFailedPrecondition, ErrorReason::kNotDirectory,
-                  fmt::format("file {} is no directory", directory.value));
+                  fmt::format("file {} is not a directory", directory.value));
   return std::nullopt;
 }
 
@@ -46,11 +46,11 @@ std::optional<Failure> ManagerCore::State::CheckName(std::string_view name) cons
   if (name.size() > kNameBytesMax)
     return Refuse(
         StatusCode::kInvalidArgument, ErrorReason::kNameTooLong,
-        fmt::format("a name of {} bytes: at most {} are allowed", name.size(), kNameBytesMax));
+        fmt::format("a name of {} bytes exceeds the maximum of {}", name.size(), kNameBytesMax));
   if (name.empty() || name.find('/') != std::string_view::npos ||
       name.find('\0') != std::string_view::npos)
     return Refuse(StatusCode::kInvalidArgument, ErrorReason::kInvalid,
-                  "a name is not empty and has neither '/' nor NUL");
+                  "a name must not be empty and must not contain '/' or NUL");
   return std::nullopt;
 }
 
@@ -174,7 +174,7 @@ Reply ManagerCore::State::Apply(const ReadSymlinkRequest& request) {
   if (found != symlinks_.end()) return ReadSymlinkReply{found->second};
   if (!Find(request.file)) return Gone(request.file);
   return Refuse(StatusCode::kInvalidArgument, ErrorReason::kInvalid,
-                fmt::format("file {} is no symbolic link", request.file.value));
+                fmt::format("file {} is not a symbolic link", request.file.value));
 }
 
 // ---- making
@@ -191,27 +191,27 @@ std::optional<Failure> ManagerCore::State::CheckMake(const MakeRequest& request)
     return Refuse(StatusCode::kInvalidArgument, ErrorReason::kInvalid, std::move(message));
   };
   if (request.type < FileType::kRegular || request.type > FileType::kBlockDevice)
-    return invalid(fmt::format("there is no file type {}", static_cast<int>(request.type)));
+    return invalid(fmt::format("unknown file type {}", static_cast<int>(request.type)));
   if (request.file.value <= kRootFile.value || request.file.value >= cluster_.next_file_id)
-    return invalid(fmt::format("file id {} was never given to a client", request.file.value));
+    return invalid(fmt::format("file id {} was never allocated to a client", request.file.value));
   if (Find(request.file)) return invalid(fmt::format("file id {} is in use", request.file.value));
   if (request.hints.size() > kHintsAtMakeMax)
-    return invalid(fmt::format("{} hints for one file: at most {} are taken", request.hints.size(),
-                               kHintsAtMakeMax));
+    return invalid(fmt::format("{} hints for one file exceed the maximum of {}",
+                               request.hints.size(), kHintsAtMakeMax));
   for (const HintValue& hint : request.hints) {
     const auto canonical = ParseHint(hint.name, false, hint.value);
     if (!canonical.ok()) return invalid(MessageOf(canonical.status()));
     if (*canonical != hint.value)
-      return invalid(fmt::format("hint {} is to be said as '{}'", hint.name, *canonical));
+      return invalid(fmt::format("hint {} must be written as '{}'", hint.name, *canonical));
   }
   if (request.type == FileType::kSymlink) {
     const std::string& target = request.symlink_target;
     if (target.size() > kSymlinkBytesMax)
       return Refuse(StatusCode::kInvalidArgument, ErrorReason::kNameTooLong,
-                    fmt::format("a link target of {} bytes: at most {} are allowed", target.size(),
-                                kSymlinkBytesMax));
+                    fmt::format("a link target of {} bytes exceeds the maximum of {}",
+                                target.size(), kSymlinkBytesMax));
     if (target.empty() || target.find('\0') != std::string::npos)
-      return invalid("a link target is not empty and has no NUL");
+      return invalid("a link target must not be empty and must not contain NUL");
   }
   if (!request.hints.empty())
     if (auto failure = CheckTextGrowth(request.uid)) return failure;
@@ -292,11 +292,12 @@ Reply ManagerCore::State::Apply(const LinkRequest& request) {
   Inode* inode = Find(request.file);
   if (!inode) return Gone(request.file);
   if (inode->type == FileType::kDirectory)
-    return Refuse(StatusCode::kPermissionDenied, ErrorReason::kNotPermitted,
-                  fmt::format("file {} is a directory: it has one name", request.file.value));
+    return Refuse(
+        StatusCode::kPermissionDenied, ErrorReason::kNotPermitted,
+        fmt::format("file {} is a directory and can have only one name", request.file.value));
   if (orphans_.contains(request.file))
     return Refuse(StatusCode::kNotFound, ErrorReason::kNoEntry,
-                  fmt::format("file {} has lost its last name", request.file.value));
+                  fmt::format("file {} has no name left", request.file.value));
   if (auto failure = CheckDirectory(request.new_parent)) return *std::move(failure);
   if (auto failure = CheckName(request.new_name)) return *std::move(failure);
   if (request.new_name == "." || request.new_name == ".." ||
@@ -336,7 +337,7 @@ Reply ManagerCore::State::Apply(const RemoveRequest& request) {
                   fmt::format("'{}' is a directory", request.name));
   if (inode.type != FileType::kDirectory && request.directory)
     return Refuse(StatusCode::kFailedPrecondition, ErrorReason::kNotDirectory,
-                  fmt::format("'{}' is no directory", request.name));
+                  fmt::format("'{}' is not a directory", request.name));
   if (request.directory) {
     if (const size_t entries = FindDirectory(*child)->entries.size(); entries > 0)
       return Refuse(StatusCode::kFailedPrecondition, ErrorReason::kNotEmpty,
@@ -433,25 +434,26 @@ Reply ManagerCore::State::Apply(const SetAttributesRequest& request) {
     if (inode->type == FileType::kDirectory)
       return Refuse(
           StatusCode::kFailedPrecondition, ErrorReason::kIsDirectory,
-          fmt::format("file {} is a directory: it has no size to set", request.file.value));
+          fmt::format("file {} is a directory, whose size cannot be set", request.file.value));
     if (inode->type != FileType::kRegular)
       return Refuse(StatusCode::kInvalidArgument, ErrorReason::kInvalid,
-                    fmt::format("file {} has no size to set", request.file.value));
+                    fmt::format("the size of file {} cannot be set", request.file.value));
     if (*request.size_bytes > kFileBytesMax)
       return Refuse(StatusCode::kInvalidArgument, ErrorReason::kTooBig,
-                    fmt::format("a size of {} bytes: at most {} are allowed", *request.size_bytes,
+                    fmt::format("a size of {} bytes exceeds the maximum of {}", *request.size_bytes,
                                 kFileBytesMax));
     const Freeze* freeze = FreezeOf(request.file);
     if (freeze && freeze->holder != actor().start.client && inode->bytes && inode->bytes->is_inline)
-      return Refuse(StatusCode::kAborted, ErrorReason::kBusy,
-                    fmt::format("another client gives file {} its objects: try again in a moment",
-                                request.file.value));
+      return Refuse(
+          StatusCode::kAborted, ErrorReason::kBusy,
+          fmt::format("another client is moving file {} into objects: try again in a moment",
+                      request.file.value));
     if (*request.size_bytes < inode->size_bytes && inode->bytes &&
         !inode->bytes->segments.empty() && !inode->bytes->is_inline &&
         request.generation != inode->bytes->generation)
       return Refuse(StatusCode::kAborted, ErrorReason::kStale,
-                    fmt::format("the objects of file {} were cut by layout generation {}, the "
-                                "current one is {}: cut them again",
+                    fmt::format("the objects of file {} were truncated by layout generation {}, "
+                                "but the current one is {}: truncate them again",
                                 request.file.value, request.generation, inode->bytes->generation));
   }
   if (request.permissions) inode->permissions = static_cast<uint16_t>(*request.permissions & 07777);

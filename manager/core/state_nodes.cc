@@ -46,11 +46,11 @@ void ManagerCore::State::Handle(const RegisterNode& command) {
       std::max({name.size(), registration.address.size(), registration.socket_path.size(),
                 registration.host_identity.size()}) > kNodeTextBytesMax)
     return RefuseNode(name,
-                      "a node's name is not empty, has neither comma nor NUL, and its texts are at "
-                      "most 4096 bytes long");
+                      "a node's name must not be empty or contain a comma or NUL, and its texts "
+                      "must have at most 4096 bytes");
   if (!registration.cluster_name.empty() && registration.cluster_name != cluster_.cluster_name)
     return RefuseNode(name, fmt::format("node {}: its object directory belongs to cluster '{}', "
-                                        "this is '{}'; give it another directory",
+                                        "not to '{}'; give it another directory",
                                         name, registration.cluster_name, cluster_.cluster_name));
   const auto known = node_names_.find(name);
   if (known == node_names_.end() && nodes_.size() >= kNodesMax)
@@ -61,9 +61,10 @@ void ManagerCore::State::Handle(const RegisterNode& command) {
     const Node& node = nodes_.at(known->second);
     new_incarnation = node.address.incarnation != registration.incarnation;
     if (new_incarnation && node.connected && IsReachable(known->second))
-      return RefuseNode(name, fmt::format("node {}: another node of that name is alive at {}; give "
-                                          "each node a name of its own",
-                                          name, node.address.address));
+      return RefuseNode(
+          name,
+          fmt::format("node {}: another live node at {} has that name; give each node its own name",
+                      name, node.address.address));
   }
   const NodeId id = known != node_names_.end() ? known->second : NodeId(cluster_.next_node_id++);
   cluster_dirty_ = true;
@@ -98,7 +99,7 @@ void ManagerCore::State::Handle(const RegisterNode& command) {
                                   .epoch = node.epoch};
   effects_.log.push_back(fmt::format("node {} at {} registers with {} objects{}", name,
                                      registration.address, registration.objects.size(),
-                                     new_incarnation ? "; it begins anew" : ""));
+                                     new_incarnation ? "; it has restarted" : ""));
   const std::set<FileId> present = RecoveryRules{*this}.TakeObjects(id, registration);
   if (new_incarnation) cut_objects_.erase(id);
   // A new incarnation has nothing of before.
@@ -232,8 +233,8 @@ void ManagerCore::State::TakeUntold(const Node& node, FileId file) {
   const std::vector<NodeId> first = LayoutOf(*inode).Nodes();
   if (!std::binary_search(first.begin(), first.end(), node.address.node)) {
     effects_.log.push_back(
-        fmt::format("node {}: a program has stored into its copy of file {}, which is none of the "
-                    "nodes that hold the file's first copy: its stores are not taken",
+        fmt::format("node {}: a program stored into the copy of file {}, but the node does not "
+                    "hold the file's first copy: these stores are discarded",
                     node.address.name, file.value));
     return;
   }
@@ -242,8 +243,8 @@ void ManagerCore::State::TakeUntold(const Node& node, FileId file) {
   ReviewCopiesLater(file, *inode);
   Touch(file);
   effects_.log.push_back(
-      fmt::format("node {}: a program has stored into file {} behind its last close, and its mount "
-                  "has ended: the file is at version {} now",
+      fmt::format("node {}: a program stored into file {} after its last close, and its mount has "
+                  "ended: the file is now at version {}",
                   node.address.name, file.value, inode->data_version));
 }
 

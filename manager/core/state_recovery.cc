@@ -68,8 +68,8 @@ void ManagerCore::State::RecoveryRules::FinishLoad() {
     state.cluster_dirty_ = true;
     state.recovery_dirty_ = true;
     state.load_log_.push_back(
-        "the metadata may lack the last changes before the machine ended: objects that no file "
-        "owns are put aside, 'mosa adopt' lists them");
+        "the metadata may lack the last changes before the machine crashed: objects that no file "
+        "owns are put aside, and 'mosa adopt' lists them");
   }
   const uint64_t floor = state.recovery_.record().version_floor;
   for (auto& [file, inode] : state.inodes_) {
@@ -132,14 +132,14 @@ ManagerCore::State::RecoveryRules::Unowned ManagerCore::State::RecoveryRules::Fi
     } else if (modified && state.recovery_.HasForgottenChange(*modified) &&
                file.value < kept_below && ++changed <= kNamedMax) {
       state.effects_.log.push_back(
-          fmt::format("node {} has bytes of file {} that are newer than what is known of it ({} "
-                      "bytes): its last changes were forgotten, look at it",
+          fmt::format("node {} has bytes of file {} that are newer than its metadata ({} bytes): "
+                      "the metadata has lost its last changes, check the file",
                       state.NameOf(node), file.value, inode->size_bytes));
     }
   }
   if (changed > kNamedMax)
-    state.effects_.log.push_back(
-        fmt::format("node {}: the same of {} more files", state.NameOf(node), changed - kNamedMax));
+    state.effects_.log.push_back(fmt::format("node {}: the same applies to {} more files",
+                                             state.NameOf(node), changed - kNamedMax));
   // Whatever it had of forgotten files is aside by now, and it gets no more of them.
   if (unowned.aside.empty() && known.settled_below != kept_below) {
     known.settled_below = kept_below;
@@ -152,15 +152,14 @@ std::set<FileId> ManagerCore::State::RecoveryRules::TakeObjects(
     NodeId node, const NodeRegistration& registration) {
   Unowned unowned = FindUnowned(node, registration);
   if (!unowned.dropped.empty()) {
-    state.effects_.log.push_back(fmt::format("node {} drops {} objects that are nobody's",
+    state.effects_.log.push_back(fmt::format("node {} drops {} objects that no file owns",
                                              state.NameOf(node), unowned.dropped.size()));
     state.SendOrder(node, DropObjectsOrder{std::move(unowned.dropped)});
   }
   if (!unowned.aside.empty()) {
-    state.effects_.log.push_back(
-        fmt::format("node {} puts {} objects aside that no known file owns: 'mosa adopt' lists "
-                    "them",
-                    state.NameOf(node), unowned.aside.size()));
+    state.effects_.log.push_back(fmt::format(
+        "node {} puts aside {} objects that no known file owns: 'mosa adopt' lists them",
+        state.NameOf(node), unowned.aside.size()));
     state.SendOrder(node, AsideOrder{AsideAction::kSetAside, std::move(unowned.aside)});
   }
   NoteAside(node, registration.aside);
@@ -193,7 +192,7 @@ std::set<FileId> ManagerCore::State::RecoveryRules::PresentOn(
     if (i < registration.sizes.size() && IsShort(file, registration.sizes[i], node)) {
       if (++short_objects <= kNamedMax)
         state.effects_.log.push_back(
-            fmt::format("node {} has {} bytes of file {}, and had more: its object was cut",
+            fmt::format("node {} has only {} bytes of file {}: its object was truncated",
                         state.NameOf(node), registration.sizes[i].size_bytes, file.value));
       const uint64_t held_bytes = registration.sizes[i].size_bytes;
       if (const auto earlier = before.find(file); earlier != before.end()) {
@@ -221,7 +220,7 @@ void ManagerCore::State::RecoveryRules::NoteShortened(FileId file, Inode& inode)
     object.lost = false;
     node->second.erase(held);
     state.effects_.log.push_back(
-        fmt::format("file {} was cut as its object on node {} was: nothing of it is missing there",
+        fmt::format("file {} was truncated like its object on node {}: no bytes are missing there",
                     file.value, state.NameOf(object.node)));
   }
 }
@@ -261,7 +260,7 @@ std::optional<FileId> ManagerCore::State::RecoveryRules::AdoptedDirectory() {
   if (place->directory) return place->directory;
   if (place->name != kAdoptedName)
     state.effects_.log.push_back(
-        fmt::format("/{} is not a directory that root alone may enter: adopted files go to /{}",
+        fmt::format("/{} is not a directory that only root may enter: adopted files go to /{}",
                     kAdoptedName, place->name));
   const FileId directory(state.cluster_.next_file_id++);
   state.cluster_dirty_ = true;
@@ -323,26 +322,26 @@ void ManagerCore::State::RecoveryRules::MakeAdopted(FileId file, FileId director
 AdoptOutcome ManagerCore::State::RecoveryRules::Adopt(FileId file) {
   const auto parts = state.recovery_.PartsOf(file);
   if (parts.empty())
-    return {"", fmt::format("no node has put anything of file {} aside", file.value)};
+    return {"", fmt::format("no node has put aside objects of file {}", file.value)};
   if (file.value <= kRootFile.value || file.value >= state.cluster_.next_file_id)
-    return {"", fmt::format("file id {} was never given to a file: take the objects from the "
-                            "lost+found of the nodes' directories, or discard them",
+    return {"", fmt::format("file id {} was never allocated to a file: take the objects from "
+                            "lost+found in the nodes' directories, or discard them",
                             file.value)};
   if (state.Find(file)) {
     const auto parent = state.Find(file)->named_in;
-    return {"", fmt::format("file {} is known, in directory '{}/', and its bytes are elsewhere: "
-                            "remove that file first, or discard what was put aside",
+    return {"", fmt::format("file {} exists in directory '{}/', and its bytes are elsewhere: "
+                            "remove that file first, or discard the objects that were put aside",
                             file.value, state.PathOf(parent))};
   }
   const auto joined = JoinParts(parts, state.options_.chunk_bytes, kPiecesMax);
   if (!joined)
-    return {"", fmt::format("the bytes of file {} lie in more than {} pieces: take the objects "
-                            "from the lost+found of the nodes' directories",
+    return {"", fmt::format("the bytes of file {} are in more than {} pieces: take the objects "
+                            "from lost+found in the nodes' directories",
                             file.value, kPiecesMax)};
   const auto directory = AdoptedDirectory();
   if (!directory)
-    return {"", fmt::format("there is no place for adopted files: /{0} and /{0}.1 to /{0}.{1} are "
-                            "not directories that root alone may enter; remove one of them",
+    return {"", fmt::format("there is no place for adopted files: none of /{0} and /{0}.1 to "
+                            "/{0}.{1} is a directory that only root may enter; remove one of them",
                             kAdoptedName, kAdoptedPlacesMax - 1)};
   const std::string name = FreeName(*directory, fmt::format("#{}", file.value));
   MakeAdopted(file, *directory, name, *joined);
@@ -356,7 +355,7 @@ AdoptOutcome ManagerCore::State::RecoveryRules::Adopt(FileId file) {
 AdoptOutcome ManagerCore::State::RecoveryRules::Discard(FileId file) {
   const auto parts = state.recovery_.PartsOf(file);
   if (parts.empty())
-    return {"", fmt::format("no node has put anything of file {} aside", file.value)};
+    return {"", fmt::format("no node has put aside objects of file {}", file.value)};
   std::vector<NodeId> nodes;
   for (const auto& [node, object] : parts) nodes.push_back(node);
   for (const NodeId node : nodes) {
@@ -390,7 +389,8 @@ void ManagerCore::State::Handle(const AdoptFiles& command) {
     if (command.discard || !delegations_.contains(directory)) continue;
     RecallDelegation(directory);
     return AnswerAdmin(AbortedError(fmt::format(
-        "a mount has to let go of directory {} first: try again in a moment", directory.value)));
+        "a mount must first return its delegation of directory {}: try again in a moment",
+        directory.value)));
   }
   AdminReply reply{.status = OkStatus()};
   for (const FileId file : command.files)

@@ -18,7 +18,7 @@ Failure AnotherFile(std::string_view name, FileId found, FileId meant) {
   };
   return Refuse(
       StatusCode::kAborted, ErrorReason::kStale,
-      fmt::format("'{}' is {} by now, not {}: look it up again", name, text(found), text(meant)));
+      fmt::format("'{}' is now {}, not {}: look it up again", name, text(found), text(meant)));
 }
 
 // True if `directory` is `ancestor` or lies below it.
@@ -37,7 +37,7 @@ std::optional<Failure> ManagerCore::State::CheckRename(const RenameRequest& requ
   const bool moves_directory = Find(moved)->type == FileType::kDirectory;
   if (target && request.no_replace)
     return Refuse(StatusCode::kAlreadyExists, ErrorReason::kExists,
-                  fmt::format("'{}' exists and is not to be replaced", request.new_name));
+                  fmt::format("'{}' exists and must not be replaced", request.new_name));
   if (moves_directory && IsWithin(request.new_parent, moved))
     return Invalid(fmt::format("directory '{}' cannot be moved below itself", request.old_name));
   if (!target) return std::nullopt;
@@ -45,11 +45,11 @@ std::optional<Failure> ManagerCore::State::CheckRename(const RenameRequest& requ
   if (onto_directory && !moves_directory)
     return Refuse(
         StatusCode::kFailedPrecondition, ErrorReason::kIsDirectory,
-        fmt::format("'{}' is a directory, '{}' is none", request.new_name, request.old_name));
+        fmt::format("'{}' is a directory, but '{}' is not", request.new_name, request.old_name));
   if (!onto_directory && moves_directory)
     return Refuse(
         StatusCode::kFailedPrecondition, ErrorReason::kNotDirectory,
-        fmt::format("'{}' is no directory, '{}' is one", request.new_name, request.old_name));
+        fmt::format("'{}' is not a directory, but '{}' is", request.new_name, request.old_name));
   if (onto_directory && !FindDirectory(*target)->entries.empty())
     return Refuse(StatusCode::kFailedPrecondition, ErrorReason::kNotEmpty,
                   fmt::format("directory '{}' has {} entries", request.new_name,
@@ -77,14 +77,14 @@ Reply ManagerCore::State::Apply(const RenameRequest& request) {
                     fmt::format("'{}' cannot be renamed", *name));
   }
   if (request.no_replace && request.exchange)
-    return Invalid("a rename either exchanges or refuses to replace");
+    return Invalid("a rename cannot both exchange and refuse to replace");
   const auto moved = ChildOf(request.old_parent, request.old_name);
   const auto target = ChildOf(request.new_parent, request.new_name);
   if (!moved || (request.exchange && !target) || orphans_.contains(request.new_parent))
     return Refuse(
         StatusCode::kNotFound, ErrorReason::kNoEntry,
         fmt::format("there is no '{}' to rename{}", moved ? request.new_name : request.old_name,
-                    request.exchange ? ", and both must be there to be exchanged" : ""));
+                    request.exchange ? ", and both must exist to be exchanged" : ""));
   if (request.moved.value != 0 && *moved != request.moved)
     return AnotherFile(request.old_name, *moved, request.moved);
   if (request.replaced && target.value_or(FileId{}) != *request.replaced)

@@ -24,17 +24,17 @@ void ManagerCore::State::Handle(const StartSession& command) {
   const SessionStart& start = command.start;
   if (start.client.value == 0)
     return RefuseSession(start.client, StatusCode::kInvalidArgument,
-                         "a client's id is a random number above 0");
+                         "a client's id must be a random number above 0");
   if (std::max({start.node_name.size(), start.host_identity.size(), start.mount_point.size()}) >
       kHostTextBytesMax)
     return RefuseSession(start.client, StatusCode::kInvalidArgument,
-                         "a name of host or mount point is longer than 4096 bytes");
+                         "the host name or the mount point is longer than 4096 bytes");
   Session* session = FindSession(start.client);
   const std::set<FileId> opens_before = session ? session->write_opens : std::set<FileId>();
   if (!session && sessions_.size() >= options_.sessions_max)
     return RefuseSession(
         start.client, StatusCode::kResourceExhausted,
-        fmt::format("{} sessions are open, and no more are taken; unmount some", sessions_.size()));
+        fmt::format("{} sessions are open, which is the limit; unmount some", sessions_.size()));
   const bool was_known = session != nullptr;
   // A session that ran out keeps its replies for a while; if there was none, nothing was repeated.
   const bool replies_kept = was_known || reply_logs_.contains(start.client);
@@ -246,7 +246,7 @@ void ManagerCore::State::RemoveUncommittedOf(ClientId client) {
     TouchDirectory(gone.parent, now_);
     Unlink(file, false, client);
     effects_.log.push_back(
-        fmt::format("file {} is removed: session {:016x} made it and never committed it",
+        fmt::format("file {} is removed: session {:016x} created it but never committed it",
                     file.value, client.value));
   }
   // Waiters of the session that ends would wait for themselves.
@@ -272,13 +272,12 @@ void ManagerCore::State::Handle(const Tick&) {
       const Time patience_end = session.recalls.begin()->second.sent + kRecallPatience;
       if (patience_end <= now_) {
         session.condemned = true;
-        effects_.log.push_back(
-            fmt::format("session {:016x} does not answer recall {} of file {}: its lease is not "
-                        "renewed any more",
-                        client.value, session.recalls.begin()->first.value,
-                        session.recalls.begin()->second.file.value));
+        effects_.log.push_back(fmt::format(
+            "session {:016x} did not answer recall {} of file {}: its lease is no longer renewed",
+            client.value, session.recalls.begin()->first.value,
+            session.recalls.begin()->second.file.value));
         effects_.to_clients.push_back(
-            {client, Push(SessionEndPush{"a recall was not answered in time"})});
+            {client, Push(SessionEndPush{"the session did not answer a recall in time"})});
       } else {
         Schedule(patience_end);
       }
@@ -290,7 +289,7 @@ void ManagerCore::State::Handle(const Tick&) {
       Schedule(session.heard + kSessionLease);
     }
   }
-  for (const ClientId client : expired) EndSession(client, "its lease ran out", false);
+  for (const ClientId client : expired) EndSession(client, "its lease expired", false);
   for (auto& [id, node] : nodes_) {
     if (!IsReachable(id)) continue;
     if (node.last_heard + kNodeDeadAfter <= now_) {
@@ -342,8 +341,9 @@ void ManagerCore::State::Handle(const Stalled& command) {
   for (auto& [file, nodes] : copy_.dropped)
     for (auto& [node, until] : nodes) until = until + command.time;
   if (grace_end_) grace_end_ = *grace_end_ + command.time;
-  effects_.log.push_back(fmt::format("the manager did not run for {} ms: nobody's silence counts",
-                                     command.time.ns / 1'000'000));
+  effects_.log.push_back(
+      fmt::format("the manager did not run for {} ms: silence during that time does not count",
+                  command.time.ns / 1'000'000));
   Handle(Tick{});
 }
 
@@ -368,7 +368,7 @@ void ManagerCore::State::EndGrace() {
   EndMarkedOpens();
   for (const auto& [file, holders] : orphans_) orphan_checks_.insert(file);
   due_checks_ = due_;
-  effects_.log.push_back(fmt::format("grace is over: {} sessions are back, {} are not",
+  effects_.log.push_back(fmt::format("the grace period is over: {} sessions came back, {} did not",
                                      sessions_.size(), missing.size()));
   ready_.insert(ready_.end(), grace_queue_.begin(), grace_queue_.end());
   grace_queue_.clear();

@@ -63,7 +63,7 @@ void ManagerCore::State::Handle(const MarkStaged& command) {
       const Inode* const inode = Find(staged.file);
       if (inode && inode->uid != *command.asker) {
         return AnswerAdmin(PermissionDeniedError(
-            fmt::format("file {} is not user {}'s", staged.file.value, *command.asker)));
+            fmt::format("file {} does not belong to user {}", staged.file.value, *command.asker)));
       }
     }
   }
@@ -79,9 +79,9 @@ void ManagerCore::State::Handle(const RecallMakers& command) {
   // A user asking in a loop must not keep all mounts from making files without asking.
   if (command.asker) {
     if (now_ < users_recall_at_) {
-      return AnswerAdmin(AbortedError(
-          fmt::format("mounts are making files, and are asked for them once in {} s: try again",
-                      kUserRecallEvery.ns / Seconds(1).ns)));
+      return AnswerAdmin(AbortedError(fmt::format(
+          "mounts are creating files, and users can have them asked only once in {} s: try again",
+          kUserRecallEvery.ns / Seconds(1).ns)));
     }
     users_recall_at_ = now_ + kUserRecallEvery;
   }

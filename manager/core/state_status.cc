@@ -68,7 +68,7 @@ FileStatus ManagerCore::State::StatusOf(FileId file, const Inode& inode, std::st
 
 Result<FileId> ManagerCore::State::FileAt(std::string_view path, FileId* deepest) const {
   if (path.empty() || path[0] != '/')
-    return InvalidArgumentError(fmt::format("'{}' is no absolute path in the store", path));
+    return InvalidArgumentError(fmt::format("'{}' is not an absolute path in the store", path));
   FileId file = kRootFile;
   size_t begin = 1;
   while (begin < path.size()) {
@@ -81,9 +81,9 @@ Result<FileId> ManagerCore::State::FileAt(std::string_view path, FileId* deepest
     } else if (!name.empty() && name != ".") {
       const auto child = ChildOf(file, name);
       if (!child)
-        return NotFoundError(directory
-                                 ? fmt::format("there is no '{}'", path.substr(0, limit))
-                                 : fmt::format("'{}' is no directory", path.substr(0, begin - 1)));
+        return NotFoundError(
+            directory ? fmt::format("there is no '{}'", path.substr(0, limit))
+                      : fmt::format("'{}' is not a directory", path.substr(0, begin - 1)));
       file = *child;
     }
     begin = limit + 1;
@@ -104,7 +104,7 @@ std::optional<Failure> ManagerCore::State::FindRegular(const std::string& path,
   file = *found;
   if (Find(file)->type == FileType::kRegular) return std::nullopt;
   return Refuse(StatusCode::kInvalidArgument, ErrorReason::kInvalid,
-                fmt::format("'{}' is no regular file", path));
+                fmt::format("'{}' is not a regular file", path));
 }
 
 std::vector<ReadableFile> ManagerCore::State::ListReadable(
@@ -118,18 +118,17 @@ std::vector<ReadableFile> ManagerCore::State::ListReadable(
     if (readable.failure) continue;
     const Inode& inode = *Find(file);
     if (nodes >= kReadNodesMax) {
-      readable.failure =
-          Refuse(StatusCode::kResourceExhausted, ErrorReason::kArgumentTooBig,
-                 fmt::format("the files before '{}' lie in {} places, {} are as many as one "
-                             "question may be about: ask about fewer files at once",
-                             paths[i], nodes, kReadNodesMax));
+      readable.failure = Refuse(StatusCode::kResourceExhausted, ErrorReason::kArgumentTooBig,
+                                fmt::format("the files before '{}' lie in {} places, and one query "
+                                            "may cover at most {}: ask about fewer files at once",
+                                            paths[i], nodes, kReadNodesMax));
       continue;
     }
     nodes += CountPlaces(inode);
     if (const auto lost = LostAt(inode)) {
       readable.failure =
           Refuse(StatusCode::kDataLoss, ErrorReason::kNodeLost,
-                 fmt::format("'{}' had bytes on node {} only, which has lost them or is silent",
+                 fmt::format("'{}' had bytes only on node {}, which has lost them or is silent",
                              paths[i], NameOf(*lost)));
       continue;
     }

@@ -57,7 +57,7 @@ std::string_view SourceText(HintSource source) {
 
 Failure TooLate(std::string_view hint, FileId file, std::string_view why) {
   return Refuse(StatusCode::kFailedPrecondition, ErrorReason::kBusy,
-                fmt::format("hint '{}' comes too late: file {} has its place already and {}", hint,
+                fmt::format("hint '{}' comes too late: file {} already has its place, and {}", hint,
                             file.value, why));
 }
 
@@ -75,12 +75,12 @@ std::optional<Failure> CheckAttribute(FileId file, const Inode* inode, std::stri
                   fmt::format("file {} is gone", file.value));
   if (name.size() > kAttributeNameBytesMax)
     return Refuse(StatusCode::kInvalidArgument, ErrorReason::kRange,
-                  fmt::format("an attribute name of {} bytes: at most {} are allowed", name.size(),
-                              kAttributeNameBytesMax));
+                  fmt::format("an attribute name of {} bytes exceeds the maximum of {}",
+                              name.size(), kAttributeNameBytesMax));
   const AttributeName known = ClassifyAttribute(name);
   if (known.kind == AttributeKind::kUnsupported || name.find('\0') != std::string_view::npos)
     return Refuse(StatusCode::kUnimplemented, ErrorReason::kUnsupported,
-                  fmt::format("attribute '{}': only user.* is kept", name));
+                  fmt::format("attribute '{}' is not supported: only user.* attributes are", name));
   if (known.kind == AttributeKind::kUnknownHint)
     return Refuse(StatusCode::kInvalidArgument, ErrorReason::kInvalid,
                   MessageOf(ParseHint(known.hint, false, "").status()));
@@ -150,14 +150,15 @@ Reply ManagerCore::State::ReadOnlyAttribute(FileId file, const Inode& inode,
                                             std::string_view name) const {
   const auto bounded = [&](std::string text) -> Reply {
     if (text.size() <= kAttributeValueBytesMax) return GetXattrReply{std::move(text)};
-    return Refuse(StatusCode::kResourceExhausted, ErrorReason::kArgumentTooBig,
-                  fmt::format("the '{}' of this file has {} bytes, an attribute at most {}", name,
-                              text.size(), kAttributeValueBytesMax));
+    return Refuse(
+        StatusCode::kResourceExhausted, ErrorReason::kArgumentTooBig,
+        fmt::format("the attribute '{}' of this file has {} bytes, but at most {} are allowed",
+                    name, text.size(), kAttributeValueBytesMax));
   };
   if (name == "hints") return bounded(HintsJsonOf(inode));
   if (inode.type != FileType::kRegular)
     return Refuse(StatusCode::kNotFound, ErrorReason::kNoAttribute,
-                  fmt::format("only regular files have a '{}'", name));
+                  fmt::format("only regular files have the attribute '{}'", name));
   if (name == "location") return bounded(fmt::format("{}", fmt::join(NodeNamesOf(inode), ",")));
   if (name == "layout") return bounded(LayoutJsonOf(file, inode));
   auto chunks = ChunkLocationsOf(inode);
@@ -225,9 +226,9 @@ Result<std::string> ManagerCore::State::ChunkLocationsOf(const Inode& inode) con
     text += fmt::format("{}{}-{}:{}", text.empty() ? "" : ",", at / chunk_bytes,
                         (end - 1) / chunk_bytes, NameOf(node));
     if (text.size() > kAttributeValueBytesMax)
-      return ResourceExhaustedError(
-          fmt::format("the list of {} chunks is longer than {} bytes: read user.mosa.layout",
-                      chunks, kAttributeValueBytesMax));
+      return ResourceExhaustedError(fmt::format(
+          "the list of {} chunks is longer than {} bytes: read user.mosa.layout instead", chunks,
+          kAttributeValueBytesMax));
     at = end;
   }
   return text;
@@ -287,13 +288,13 @@ Reply ManagerCore::State::Apply(const SetXattrRequest& request) {
   const AttributeName name = ClassifyAttribute(request.name);
   if (name.kind == AttributeKind::kReadOnly)
     return Refuse(StatusCode::kPermissionDenied, ErrorReason::kNotPermitted,
-                  fmt::format("attribute '{}' can only be read", request.name));
+                  fmt::format("attribute '{}' is read-only", request.name));
   if (inode->type != FileType::kRegular && inode->type != FileType::kDirectory)
     return Refuse(StatusCode::kPermissionDenied, ErrorReason::kNotPermitted,
                   "only regular files and directories have attributes");
   if (request.value.size() > kAttributeValueBytesMax)
     return Refuse(StatusCode::kInvalidArgument, ErrorReason::kArgumentTooBig,
-                  fmt::format("a value of {} bytes: at most {} are allowed", request.value.size(),
+                  fmt::format("a value of {} bytes exceeds the maximum of {}", request.value.size(),
                               kAttributeValueBytesMax));
   if (name.kind == AttributeKind::kHint) return SetHint(request.file, *inode, name, request);
   const auto known = xattrs_.find(request.file);
@@ -301,7 +302,7 @@ Reply ManagerCore::State::Apply(const SetXattrRequest& request) {
   if (request.must_create && exists)
     return Refuse(
         StatusCode::kAlreadyExists, ErrorReason::kExists,
-        fmt::format("file {} has attribute '{}' already", request.file.value, request.name));
+        fmt::format("file {} already has attribute '{}'", request.file.value, request.name));
   if (request.must_replace && !exists) return NoAttribute(request.file, request.name);
   if (auto failure = CheckAttributeGrowth(request.file, *inode, request.name, request.value.size()))
     return *std::move(failure);
@@ -351,7 +352,7 @@ std::optional<Failure> ManagerCore::State::PrepareLayoutHint(FileId file, Inode&
   if (inode.type != FileType::kRegular || !IsLayoutHint(hint)) return std::nullopt;
   if (inode.size_bytes > 0)
     return Refuse(StatusCode::kFailedPrecondition, ErrorReason::kNotEmpty,
-                  fmt::format("hint '{}' comes too late: file {} has {} bytes already; set it on "
+                  fmt::format("hint '{}' comes too late: file {} already has {} bytes; set it on "
                               "the empty file or its directory",
                               hint, file.value, inode.size_bytes));
   if (!inode.bytes || inode.bytes->segments.empty()) return std::nullopt;
@@ -386,7 +387,7 @@ std::optional<Failure> ManagerCore::State::UnbindForHint(FileId file, Inode& ino
       access_changed_[file] = true;
     }
     return Refuse(StatusCode::kAborted, ErrorReason::kBusy,
-                  fmt::format("other mounts know the place of file {}: freeze it, and try again",
+                  fmt::format("other mounts cache the layout of file {}: freeze it and try again",
                               file.value));
   }
   const bool pinned_elsewhere = own && freeze->pinned;
@@ -408,7 +409,7 @@ Reply ManagerCore::State::SetHint(FileId file, Inode& inode, const AttributeName
     const bool exists = HasHint(ExplainedHintsOf(inode), name.hint);
     if (request.must_create && exists)
       return Refuse(StatusCode::kAlreadyExists, ErrorReason::kExists,
-                    fmt::format("file {} has hint '{}' already", file.value, name.hint));
+                    fmt::format("file {} already has hint '{}'", file.value, name.hint));
     if (request.must_replace && !exists) return NoAttribute(file, name.hint);
   }
   const bool is_laid_out = inode.size_bytes > 0 || (inode.bytes && !inode.bytes->segments.empty());

@@ -90,10 +90,10 @@ class TextPool {
     const std::string what = "remove files with hints of their own";
     if (is_full())
       return fmt::format(
-          "{} different texts of hints and tasks take {} bytes together and may take {}: {}",
+          "{} different texts of hints and tasks take {} bytes in total, and the limit is {}: {}",
           size(), bytes_, bytes_max_, what);
     return fmt::format(
-        "the texts of hints and tasks of user {} take {} bytes, and one user's may take {}: {}",
+        "the texts of hints and tasks of user {} take {} bytes, and the limit per user is {}: {}",
         uid, BytesOf(uid), UserBytesMax(), what);
   }
 

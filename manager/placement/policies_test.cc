@@ -83,7 +83,8 @@ TEST(Stripe, GoesRoundFromTheNodeOfTheSeedOverNodesWithRoom) {
        {0, 4},
        Request(0, 5),
        {},
-       "no storage node has room for what comes at byte 7340032: a has 0 B free of 5 B needed, b "
+       "no storage node has free space for the bytes from 7340032 on: a has 0 B free of 5 B "
+       "needed, b "
        "has 4 B free of 5 B "
        "needed; remove files or add nodes"},
       {"stripe", {}, Request(0, 5), {}, "no storage node is registered: start one"},
@@ -110,7 +111,8 @@ TEST(Local, TakesTheWritersNodeAndStripesWhenItCannot) {
        {1},
        Request(0, 5, 0, 1),
        {},
-       "no storage node has room for what comes at byte 7340032: a has 1 B free of 5 B needed; "
+       "no storage node has free space for the bytes from 7340032 on: a has 1 B free of 5 B "
+       "needed; "
        "remove files or add "
        "nodes"},
   };
@@ -132,35 +134,33 @@ TEST(Strict, RefusesInOneSentenceWhatWouldGoElsewhere) {
        {9, 4},
        Strict(Request(0, 5, 0, 2)),
        {},
-       "strict=1, and placement local cannot be had: the writer's node b has 4 B free of 5 B "
-       "needed; make room there, or set strict to 0"},
+       "strict=1, but placement local is not possible: the writer's node b has 4 B free of 5 B "
+       "needed; free space there, or set strict to 0"},
       {"local",
        {9},
        Strict(Request(0, 5)),
        {},
-       "strict=1, and placement local cannot be had: the writer's host has no storage node; make "
-       "room there, or set strict to 0"},
+       "strict=1, but placement local is not possible: the writer's host has no storage node; free "
+       "space there, or set strict to 0"},
       {"local", {9}, Strict(Request(0, 5, 0, 1)), {1}, "local: a is the writer's node"},
       {"node:b",
        {9, -1},
        Strict(Request(0, 5)),
        {},
-       "strict=1, and placement node:b cannot be had: b takes nothing new; make room there, or set "
-       "strict to 0"},
+       "strict=1, but placement node:b is not possible: b takes nothing new; free space there, or "
+       "set strict to 0"},
       {"collocate:g",
        {9, 4},
        Strict(Anchored(Request(0, 5), 2)),
        {},
-       "strict=1, and placement collocate:g cannot be had: b, the anchor of group 'g', has 4 B "
-       "free "
-       "of 5 B needed; make room there, or set strict to 0"},
+       "strict=1, but placement collocate:g is not possible: b, the anchor of group 'g', has 4 B "
+       "free of 5 B needed; free space there, or set strict to 0"},
       {"stripe",
        {9, 4, 9},
        Strict(Request(0, 5, 3)),
        {},
-       "strict=1, and of the 3 nodes of the stripe only 2 can be had: b has 4 B free of 5 B "
-       "needed; "
-       "free room, add nodes, or set strict to 0"},
+       "strict=1 needs all 3 nodes of the stripe, but only 2 are usable: b has 4 B free of 5 B "
+       "needed; free space, add nodes, or set strict to 0"},
       {"scatter:2",
        {9, 9},
        Strict(Request(0, 5, 2)),
@@ -194,7 +194,8 @@ TEST(Node, TakesTheOneThatIsNamedAndTheDefaultWhenItCannot) {
        {0},
        Request(0, 5),
        {},
-       "no storage node has room for what comes at byte 7340032: a has 0 B free of 5 B needed; "
+       "no storage node has free space for the bytes from 7340032 on: a has 0 B free of 5 B "
+       "needed; "
        "remove files or add nodes"},
   };
   for (const PolicyRow& row : rows) CheckPolicy(row);
@@ -250,7 +251,8 @@ TEST(Collocate, StaysWithTheAnchorAndMovesOnWhenItCannot) {
        {4, 4},
        Request(0, 5),
        {},
-       "no storage node has room for what comes at byte 7340032: a has 4 B free of 5 B needed, b "
+       "no storage node has free space for the bytes from 7340032 on: a has 4 B free of 5 B "
+       "needed, b "
        "has "
        "4 B free of 5 B needed; remove files or add nodes"},
   };

@@ -80,7 +80,7 @@ Status NoRoom(const PlacementRequest& request, const FilteredNodes& filtered) {
   if (filtered.rejected.empty())
     return ResourceExhaustedError("no storage node is registered: start one");
   return ResourceExhaustedError(fmt::format(
-      "no storage node has room for what comes at byte {}: {}; remove files or add nodes",
+      "no storage node has free space for the bytes from {} on: {}; remove files or add nodes",
       request.begin, filtered.rejected));
 }
 
@@ -90,10 +90,10 @@ Result<PlacementPlan> RoundRobin(std::string_view what, const ClusterView& view,
   if (filtered.usable.empty()) return NoRoom(request, filtered);
   const auto usable = static_cast<uint32_t>(filtered.usable.size());
   if (request.exact_width && usable < request.stripe_width)
-    return ResourceExhaustedError(fmt::format(
-        "strict=1, and of the {} nodes of the stripe only {} can be had: {}; free room, "
-        "add nodes, or set strict to 0",
-        request.stripe_width, usable, filtered.rejected));
+    return ResourceExhaustedError(
+        fmt::format("strict=1 needs all {} nodes of the stripe, but only {} are usable: {}; free "
+                    "space, add nodes, or set strict to 0",
+                    request.stripe_width, usable, filtered.rejected));
   const uint32_t width =
       request.stripe_width == 0 ? usable : std::min(request.stripe_width, usable);
   const uint64_t start = request.seed % usable;
@@ -114,10 +114,9 @@ Result<PlacementPlan> FallBack(const PlacementPolicy& policy, std::string_view w
                                  ? std::string(policy.name())
                                  : fmt::format("{}:{}", policy.name(), request.argument);
   if (request.strict)
-    return ResourceExhaustedError(
-        fmt::format("strict=1, and placement {} cannot be had: {}; make room there, or set strict "
-                    "to 0",
-                    wanted, why));
+    return ResourceExhaustedError(fmt::format(
+        "strict=1, but placement {} is not possible: {}; free space there, or set strict to 0",
+        wanted, why));
   // A default that cannot be had either ends with the policy that needs no particular node.
   const std::string_view name =
       request.fallback == wanted ? StripePolicy().name() : std::string_view(request.fallback);

@@ -14,7 +14,7 @@ Status AnswerAside(CoreDriver& driver, const v1::ListAsideRequest& request,
                    v1::ListAsideResponse* response) {
   if (request.files_max() < 1 || request.files_max() > kAdoptedFilesMax)
     return InvalidArgumentError(
-        fmt::format("files_max is {}, it must be 1 to {}", request.files_max(), kAdoptedFilesMax));
+        fmt::format("files_max is {}, but must be 1 to {}", request.files_max(), kAdoptedFilesMax));
   ToProto(driver.FlushedCore().ListAside(request.files_max(), FileId{request.after_id()}),
           response);
   return OkStatus();

@@ -37,14 +37,14 @@ class AnswerAccount {
   Status CheckUnary(const std::string& connection, uint64_t bytes) const {
     const uint64_t all = bytes_;
     if (all + bytes > kUnaryBytesMax)
-      return ResourceExhaustedError(
-          fmt::format("{} bytes wait for peers to read them: try again in a moment", all));
+      return ResourceExhaustedError(fmt::format(
+          "{} bytes of replies are waiting for peers to read them: try again in a moment", all));
     const std::lock_guard lock(mutex_);
     const auto found = connections_.find(connection);
     const uint64_t own = found == connections_.end() ? 0 : found->second;
     if (own > 0 && own + bytes > kUnaryBytesPerConnectionMax)
       return ResourceExhaustedError(fmt::format(
-          "{} bytes of answers wait for this connection: read them, and try again", own));
+          "{} bytes of replies are waiting on this connection: read them and try again", own));
     return OkStatus();
   }
   void AddUnary(const std::string& connection, uint64_t bytes) {

@@ -112,7 +112,7 @@ Result<std::unique_ptr<ConnectionDoor>> ConnectionDoor::Open(const std::string& 
   MOSA_ASSIGN_OR_RETURN(const std::string bound, LocalAddress(listener.get()));
   std::string named = listen.substr(0, listen.rfind(':')) + bound.substr(bound.rfind(':'));
   UniqueFd stop(::eventfd(0, EFD_CLOEXEC));
-  if (!stop) return ErrnoStatus(errno, "cannot make an event descriptor");
+  if (!stop) return ErrnoStatus(errno, "cannot create an event descriptor");
   return std::unique_ptr<ConnectionDoor>(
       new ConnectionDoor(limits, std::move(listener), std::move(stop), std::move(named)));
 }

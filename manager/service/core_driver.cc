@@ -308,7 +308,7 @@ bool CoreDriver::CommitBatch() {
     const Status committed = store_.Commit(batch_);
     if (committed.ok()) break;
     if (committed.code() != StatusCode::kResourceExhausted) {
-      LogError("cannot make changes durable, stopping; nothing of them was answered: {}",
+      LogError("cannot make changes durable, stopping without having replied to them: {}",
                MessageOf(committed));
       std::abort();
     }
@@ -317,7 +317,7 @@ bool CoreDriver::CommitBatch() {
     const Time now = clock_.Monotonic();
     if (!said_no_room_ || now - *said_no_room_ > kSaidAgainAfter) {
       said_no_room_ = now;
-      LogError("nobody is answered until there is room for what was changed: {}",
+      LogError("holding back all replies until there is free space for the changes: {}",
                MessageOf(committed));
     }
     if (options_.stopping != nullptr && *options_.stopping) return false;
@@ -432,7 +432,7 @@ Result<std::string> CoreDriver::InlineBytes(FileId file) {
   if (const std::string* const cached = inline_cache_.Find(key)) return *cached;
   const auto gone = [file] {
     return AbortedError(fmt::format(
-        "the inline bytes of file {} became an object while it was opened: open it again",
+        "the inline bytes of file {} moved to an object while it was being opened: open it again",
         file.value));
   };
   for (auto write = batch_.writes.rbegin(); write != batch_.writes.rend(); ++write) {

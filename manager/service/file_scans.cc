@@ -14,11 +14,11 @@ void FileScans::Ask(const FileScanQuestion& question, const std::string& caller,
         std::count_if(asked.calls.begin(), asked.calls.end(),
                       [&caller](const Call& call) { return call.caller == caller; }));
   if (calls_ >= kCallsMax || own >= kCallsPerCallerMax)
-    return done(ResourceExhaustedError(fmt::format(
-                    "{} questions about all files wait already, {} of them yours: ask again in a "
-                    "moment",
-                    calls_, own)),
-                FileScan(question));
+    return done(
+        ResourceExhaustedError(fmt::format("{} queries about all files are already waiting, {} of "
+                                           "them yours: try again in a moment",
+                                           calls_, own)),
+        FileScan(question));
   const auto same = std::find_if(questions_.begin(), questions_.end(), [&](const Question& asked) {
     return !asked.has_begun && asked.scan.question == question;
   });

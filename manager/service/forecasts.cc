@@ -28,8 +28,8 @@ Status FindHosts(const ManagerCore& core, Time now, const std::vector<std::strin
   for (const std::string& host : asked.empty() ? answering : asked) {
     const auto node = nodes.find(host);
     if (node == nodes.end())
-      return InvalidArgumentError(
-          fmt::format("'{}' is no storage node of this cluster of {}", host, nodes.size()));
+      return InvalidArgumentError(fmt::format(
+          "'{}' is not one of the {} storage nodes of this cluster", host, nodes.size()));
     if (!known.insert(node->second).second) continue;
     task.hosts.push_back(host);
     task.nodes.push_back(node->second);
@@ -47,8 +47,8 @@ Result<ReadCostTask> TaskOf(const ManagerCore& core, Time now, const ReadCostQue
   const auto check = [&task](size_t count, const char* what, size_t most) {
     if (count * task.hosts.size() <= most) return OkStatus();
     return InvalidArgumentError(
-        fmt::format("{} {} on {} hosts are {} times one: ask for at most {} at once", count, what,
-                    task.hosts.size(), count * task.hosts.size(), most));
+        fmt::format("{} {} on {} hosts make {} combinations: ask for at most {} at once", count,
+                    what, task.hosts.size(), count * task.hosts.size(), most));
   };
   MOSA_RETURN_IF_ERROR(check(query.sets.size(), "sets", kReadAnswersMax));
   MOSA_RETURN_IF_ERROR(check(paths_count, "files", kReadAddendsMax));
@@ -116,7 +116,7 @@ void Forecasts::PredictReads(ReadCostTask task, AnswerReads answer) {
     }
   }
   answer(ResourceExhaustedError(fmt::format(
-             "{} questions about reading wait already: ask again in a moment", kWaitingMax)),
+             "{} queries about reading are already waiting: try again in a moment", kWaitingMax)),
          {});
 }
 
@@ -124,8 +124,8 @@ Status Forecasts::CheckAwaited(const Question& question) const {
   if (stopping_) return UnavailableError("the manager is stopping");
   if (Clock::now() - question.asked <= std::chrono::nanoseconds(wait_max_.ns)) return OkStatus();
   return DeadlineExceededError(fmt::format(
-      "the question about reading {} sets on {} hosts was not answered within {} s: "
-      "ask about fewer, or again in a moment",
+      "the query about reading {} sets on {} hosts timed out after {} s: ask about fewer, or try "
+      "again in a moment",
       question.task.set_ends.size(), question.task.hosts.size(), wait_max_.ns / 1'000'000'000));
 }
 
@@ -172,8 +172,7 @@ std::optional<SetCopiesForecast> Forecasts::ComputeCopies(uint32_t nodes) {
   }
   auto sizes = predict::ForecastCopies(platform_, nodes);
   if (sizes.ok()) return SetCopiesForecast{nodes, *std::move(sizes)};
-  LogWarning("nothing is forecast for replicas=auto on {} nodes: {}", nodes,
-             MessageOf(sizes.status()));
+  LogWarning("cannot forecast replicas=auto on {} nodes: {}", nodes, MessageOf(sizes.status()));
   return std::nullopt;
 }
 

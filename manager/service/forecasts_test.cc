@@ -55,8 +55,9 @@ TEST_F(ReadCostTasks, AreRefusedIfTheyAreTooMuchWork) {
   AddNodes(101);
   const auto refused = Ask({std::vector<Paths>(9'901), {}});
   EXPECT_EQ(refused.status().code(), StatusCode::kInvalidArgument);
-  EXPECT_THAT(MessageOf(refused.status()),
-              HasSubstr("9901 sets on 101 hosts are 1000001 times one: ask for at most 1000000"));
+  EXPECT_THAT(
+      MessageOf(refused.status()),
+      HasSubstr("9901 sets on 101 hosts make 1000001 combinations: ask for at most 1000000"));
   EXPECT_TRUE(Ask({std::vector<Paths>(9'900), {}}).ok());
   AddNodes(1001);
   EXPECT_TRUE(Ask({{Paths(9'990, "/none")}, {}}).ok());
@@ -192,14 +193,14 @@ TEST_F(ManagerServiceTest, CostsOfReadingAreAnsweredInBulkBestHostFirst) {
   EXPECT_LT(set.hosts[0].cost.time, set.hosts[2].cost.time);
   EXPECT_EQ(answer->sets[1].failure->code, StatusCode::kNotFound);
   EXPECT_THAT(answer->sets[1].failure->message, HasSubstr("'/none'"));
-  EXPECT_THAT(answer->sets[2].failure->message, HasSubstr("'/' is no regular file"));
+  EXPECT_THAT(answer->sets[2].failure->message, HasSubstr("'/' is not a regular file"));
   EXPECT_EQ(answer->sets[3].hosts.at(0).cost, ReadCost{});
 
   const auto some = admin.PredictReads({{{"/striped"}}, {"n3"}});
   ASSERT_TRUE(some.ok()) << some.status();
   EXPECT_EQ(some->sets[0].hosts.size(), 1u);
   EXPECT_THAT(MessageOf(admin.PredictReads({{{"/tiny"}}, {"n1", "n9"}}).status()),
-              HasSubstr("'n9' is no storage node of this cluster of 3"));
+              HasSubstr("'n9' is not one of the 3 storage nodes of this cluster"));
   // More than one call takes, and more than any call takes.
   const std::vector<std::vector<std::string>> many(25'000, {"/tiny"});
   const auto all = admin.PredictReads({many, {}});

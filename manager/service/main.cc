@@ -118,7 +118,7 @@ Result<uint64_t> SizeBetween(std::string_view flag, const std::string& text, uin
   }
   const auto size = static_cast<uint64_t>(*parsed);
   if (size < min || size > max) {
-    return InvalidArgumentError(fmt::format("{} is {}, it must be from {} to {}", flag, text,
+    return InvalidArgumentError(fmt::format("{} is {}, but must be from {} to {}", flag, text,
                                             FormatBytes(static_cast<int64_t>(min)),
                                             FormatBytes(static_cast<int64_t>(max))));
   }
@@ -128,7 +128,7 @@ Result<uint64_t> SizeBetween(std::string_view flag, const std::string& text, uin
 Result<ChosenLimits> LimitsOf(const Flags& flags) {
   constexpr uint64_t kBytesMax = uint64_t{1} << 50;
   ChosenLimits limits;
-  if (flags.names_max == 0) return InvalidArgumentError("--names-max is 0, it must be above that");
+  if (flags.names_max == 0) return InvalidArgumentError("--names-max is 0, but must be above 0");
   limits.names = flags.names_max;
   if (!flags.small_files_max.empty()) {
     MOSA_ASSIGN_OR_RETURN(limits.inline_bytes,
@@ -155,14 +155,14 @@ Result<ServerOptions> OptionsOf(const Flags& flags) {
   options.core.default_placement = flags.default_placement;
   if (flags.data_directory.empty()) return InvalidArgumentError("--data-dir is empty");
   if (flags.cluster_name.empty() || flags.cluster_name.size() > kNameBytesMax) {
-    return InvalidArgumentError(fmt::format("--cluster-name has {} bytes, it must have 1 to {}",
+    return InvalidArgumentError(fmt::format("--cluster-name has {} bytes, but must have 1 to {}",
                                             flags.cluster_name.size(), kNameBytesMax));
   }
   MOSA_ASSIGN_OR_RETURN(options.core.chunk_bytes, SizeBetween("--chunk-size", flags.chunk_size,
                                                               4 * kKiB, kKiB * kKiB * kKiB));
   if (options.core.chunk_bytes % (4 * kKiB) != 0) {
     return InvalidArgumentError(
-        fmt::format("--chunk-size is {}, it must be a multiple of 4K", flags.chunk_size));
+        fmt::format("--chunk-size is {}, but must be a multiple of 4K", flags.chunk_size));
   }
   MOSA_ASSIGN_OR_RETURN(
       options.core.grant_bytes,
@@ -173,12 +173,12 @@ Result<ServerOptions> OptionsOf(const Flags& flags) {
   options.user_share_percent = flags.user_share_percent;
   constexpr uint32_t kStripeWidthMax = 1024;
   if (flags.stripe_width > kStripeWidthMax) {
-    return InvalidArgumentError(fmt::format("--stripe-width is {}, it must be at most {}",
+    return InvalidArgumentError(fmt::format("--stripe-width is {}, but must be at most {}",
                                             flags.stripe_width, kStripeWidthMax));
   }
   if (flags.default_placement != "stripe" && flags.default_placement != "local") {
     return InvalidArgumentError(fmt::format(
-        "--default-placement is '{}', it must be stripe or local", flags.default_placement));
+        "--default-placement is '{}', but must be stripe or local", flags.default_placement));
   }
   MOSA_RETURN_IF_ERROR(CheckListenAddress(flags.listen, !flags.secret.empty()));
   if (!flags.secret.empty()) {

@@ -254,7 +254,7 @@ Status ManagerServer::StartServer(const ServerOptions& options, Parts& parts) {
   parts.server = builder.BuildAndStart();
   if (parts.server == nullptr) {
     Drain(*parts.queue);
-    return FailedPreconditionError("gRPC does not start a server; its log says why");
+    return FailedPreconditionError("gRPC cannot start a server; see its log");
   }
   parts.door->Serve(std::move(acceptor));
   return OkStatus();

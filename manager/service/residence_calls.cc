@@ -16,7 +16,7 @@ void ResidenceRelay::AskBy(Sink* sink, ResidenceQuery query, const Done& done) {
   if (sink == nullptr) return done(UnavailableError("it is not connected to the manager"));
   if (questions_.size() >= kQuestionsMax) {
     return done(ResourceExhaustedError(
-        fmt::format("{} questions for residence times are open already: ask again in a moment",
+        fmt::format("{} queries for residence times are already open: try again in a moment",
                     questions_.size())));
   }
   query.query = ++last_query_;

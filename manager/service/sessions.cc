@@ -96,10 +96,10 @@ class NodeStream final : public Stream<v1::NodeMessage, v1::ManagerToNode>,
     Result<NodeMessage> value = FromProto(message);
     if (!value.ok()) return End(value.status());
     if (auto* const heartbeat = std::get_if<NodeHeartbeat>(&*value)) {
-      if (!registered_) return Refuse("a heartbeat came before the registration was whole");
+      if (!registered_) return Refuse("a heartbeat came before the registration was complete");
       driver_.NodeHeard(shared_from_this(), std::move(*heartbeat));
     } else if (auto* const report = std::get_if<CopyReport>(&*value)) {
-      if (!registered_) return Refuse("a report came before the registration was whole");
+      if (!registered_) return Refuse("a report came before the registration was complete");
       driver_.NodeReported(shared_from_this(), std::move(*report));
     } else if (auto* const registration = std::get_if<NodeRegistration>(&*value)) {
       if (registered_ || registration_) return Refuse("the node registered twice on one stream");
@@ -121,7 +121,7 @@ class NodeStream final : public Stream<v1::NodeMessage, v1::ManagerToNode>,
   bool is_started() const override { return registered_ || registration_; }
 
   void AddPage(const NodeObjectsPage& page) {
-    if (!registration_) return Refuse("objects came outside of a registration");
+    if (!registration_) return Refuse("objects came outside a registration");
     if (const Status added = AppendPage(page, *registration_); !added.ok()) return End(added);
     if (!page.last) return;
     registered_ = true;
@@ -129,7 +129,8 @@ class NodeStream final : public Stream<v1::NodeMessage, v1::ManagerToNode>,
   }
 
   void AddPage(NodeAsidePage page) {
-    if (!registered_ && !registration_) return Refuse("what is put aside came before who has it");
+    if (!registered_ && !registration_)
+      return Refuse("a list of objects put aside came before the node's registration");
     const bool last = page.last;
     if (const Status added = AppendPage(std::move(page), aside_); !added.ok()) return End(added);
     if (!last) return;
@@ -157,7 +158,7 @@ void BeginLostFiles(FileScans& scans, const Identity& caller, uint32_t files_max
                     const LostFilesCall::Done& done) {
   if (files_max < 1 || files_max > kLostFilesMax) {
     return done(InvalidArgumentError(
-                    fmt::format("files_max is {}, it must be 1 to {}", files_max, kLostFilesMax)),
+                    fmt::format("files_max is {}, but must be 1 to {}", files_max, kLostFilesMax)),
                 {});
   }
   scans.Ask({.kind = FileScanQuestion::Kind::kLost, .files_max = files_max}, Describe(caller),

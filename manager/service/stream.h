@@ -219,7 +219,7 @@ class Stream : private OpenStreams::Member {
         caller_ = *std::move(caller);
         if (open_.are_too_many())
           End(ResourceExhaustedError(
-              "the manager has as many streams open as it takes: try again"));
+              "the manager has reached its limit of open streams: try again"));
         Read();
       }
     }

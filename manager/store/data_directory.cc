@@ -40,7 +40,7 @@ Result<UniqueFd> Lock(const std::string& directory) {
   const std::string path = fmt::format("{}/{}", directory, kLockName);
   UniqueFd file(::open(path.c_str(), O_CREAT | O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!file)
-    return FailedPreconditionError(fmt::format("cannot make {}: {}", path, std::strerror(errno)));
+    return FailedPreconditionError(fmt::format("cannot create {}: {}", path, std::strerror(errno)));
   if (::flock(file.get(), LOCK_EX | LOCK_NB) == 0) return file;
   if (errno == EWOULDBLOCK)
     return UnavailableError(
@@ -77,13 +77,13 @@ RoomView ViewRoom(const RoomPlan& plan, uint64_t capacity_bytes, uint64_t free_b
 Result<DataDirectory> DataDirectory::Open(const std::string& path) {
   if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST)
     return FailedPreconditionError(
-        fmt::format("cannot make the data directory {}: {}", path, std::strerror(errno)));
+        fmt::format("cannot create the data directory {}: {}", path, std::strerror(errno)));
   MOSA_ASSIGN_OR_RETURN(UniqueFd lock, Lock(path));
   ::unlink(fmt::format("{}/{}", path, kReserveName).c_str());
   const auto space = SpaceOf(path);
   if (!space)
-    return FailedPreconditionError(fmt::format("cannot ask how large the file system of {} is: {}",
-                                               path, std::strerror(errno)));
+    return FailedPreconditionError(fmt::format(
+        "cannot determine the size of the file system of {}: {}", path, std::strerror(errno)));
   return DataDirectory(path, std::move(lock), space->capacity_bytes);
 }
 
@@ -120,8 +120,8 @@ void DataDirectory::GiveReserveUp() {
 
 std::string DataDirectory::WhyFull(const RoomView& view) const {
   return fmt::format(
-      "the file system of the manager's data directory {} has {} of {} in use, nothing is added "
-      "from {} on: remove files, or free room there",
+      "the file system of the manager's data directory {} has {} of {} in use, and nothing is "
+      "added from {} on: remove files, or free space there",
       path_, Text(view.used_bytes), Text(capacity_bytes_), Text(view.limit_bytes));
 }
 

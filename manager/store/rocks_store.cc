@@ -181,8 +181,8 @@ class RocksStore final : public MetadataStore {
     mark_.ended = SyncAll();
     const Status written = WriteRunMark(path_, mark_);
     if (mark_.ended && written.ok()) return;
-    LogWarning("the metadata store {} could not be closed in order; {}", path_,
-               written.ok() ? "it may not be on the disk as a whole" : MessageOf(written));
+    LogWarning("the metadata store {} was not closed cleanly; {}", path_,
+               written.ok() ? "parts of it may not be on disk" : MessageOf(written));
   }
 
   bool may_have_forgotten() const override { return mark_.behind; }
@@ -262,7 +262,7 @@ class RocksStore final : public MetadataStore {
   Result<std::string> Get(std::string_view key) override {
     if (database_ == nullptr)
       return ResourceExhaustedError(
-          fmt::format("the metadata store {} waits for room; free space there", path_));
+          fmt::format("the metadata store {} is waiting for free space; free some there", path_));
     std::string value;
     const rocksdb::Status read = database_->Get(rocksdb::ReadOptions(), SliceOf(key), &value);
     if (read.IsNotFound())
@@ -283,13 +283,13 @@ class RocksStore final : public MetadataStore {
     const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), version);
     if (error != std::errc() || end != value.data() + value.size() || version < 1)
       return DataLossError(
-          fmt::format("the metadata store {} does not say its format in a way that this program "
-                      "reads ({} bytes): keep it as it is, and start with a good copy of it",
+          fmt::format("the metadata store {} has an unreadable format number ({} bytes): keep it "
+                      "as it is, and start with a good copy of it",
                       path_, value.size()));
     if (version > kFormatVersion)
       return FailedPreconditionError(
-          fmt::format("the metadata store {} has format {}, this program knows up to {}; start the "
-                      "newer program that wrote it (nothing was changed)",
+          fmt::format("the metadata store {} has format {}, but this program reads formats up to "
+                      "{}; start the newer program that wrote it (nothing was changed)",
                       path_, version, kFormatVersion));
     found_version_ = version;
     return OkStatus();
@@ -344,7 +344,7 @@ class RocksStore final : public MetadataStore {
         rocksdb::DB::Open(DatabaseOptions(options_, false, errors_), path_, &opened);
     database_.reset(opened);
     has_unsynced_logs_ = has_unsynced_logs_ || !options_.fsync;
-    return StatusOf(status, path_, "cannot open again");
+    return StatusOf(status, path_, "cannot reopen");
   }
 
   Status BeginFormat() {
@@ -352,9 +352,8 @@ class RocksStore final : public MetadataStore {
     cursor->SeekToFirst();
     if (cursor->Valid())
       return DataLossError(
-          fmt::format("the metadata store {} has records but does not say its format; it is "
-                      "damaged or not Mosa's: "
-                      "keep it as it is, and name another directory",
+          fmt::format("the metadata store {} has records but no format number, so it is damaged or "
+                      "not Mosa's: keep it as it is, and name another directory",
                       path_));
     is_new_ = true;
     return StatusOf(cursor->status(), path_, "cannot read");

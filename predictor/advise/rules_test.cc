@@ -115,8 +115,8 @@ TEST(ApplyRules, TakesThePlaceOfWhatTheWorkflowAndTheGraphSay) {
 
 TEST(ApplyRules, RefusesGlobsAndHintsThatAreNone) {
   const std::pair<HintRuleText, const char*> rows[] = {
-      {{"a[", {{"placement", "local"}}}, "rule 'a[': '/a[' is no glob"},
-      {{"a", {}}, "rule 'a': rule /a says nothing"},
+      {{"a[", {{"placement", "local"}}}, "rule 'a[': '/a[' is not a glob"},
+      {{"a", {}}, "rule 'a': rule /a has no hints"},
       {{"a", {{"colour", "red"}}}, "rule 'a': unknown hint 'colour'"},
       {{"a", {{"replicas", "many"}}}, "rule 'a': 'many' is not a value of hint 'replicas'"},
   };

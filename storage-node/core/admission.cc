@@ -10,9 +10,9 @@ Status Admission::Reserve(FileId file, uint64_t incoming_bytes) {
   const uint64_t taken = used_bytes_ + reserved_bytes_;
   const uint64_t free = taken < limit_bytes_ ? limit_bytes_ - taken : 0;
   if (incoming_bytes > free) {
-    return ResourceExhaustedError(
-        fmt::format("no room for {} more bytes of file {}: {} of {} bytes are used and {} reserved",
-                    incoming_bytes, file.value, used_bytes_, limit_bytes_, reserved_bytes_));
+    return ResourceExhaustedError(fmt::format(
+        "no free space for {} more bytes of file {}: {} of {} bytes are used and {} reserved",
+        incoming_bytes, file.value, used_bytes_, limit_bytes_, reserved_bytes_));
   }
   reserved_bytes_ += incoming_bytes;
   return OkStatus();

@@ -50,8 +50,8 @@ Status ConnectionBook::Prove(ConnectionId id, const std::string& client,
   if (own >= limits_.per_client_max) {
     if (known->second.idle.empty()) {
       return ResourceExhaustedError(
-          fmt::format("the client has {} connections to this node, its limit is {}, and all are in "
-                      "use: wait for one of them",
+          fmt::format("the client already has {} connections to this node, its limit is {}, and "
+                      "all are in use: wait for one of them",
                       own, limits_.per_client_max));
     }
     parting.push_back(known->second.idle.begin()->second);
@@ -59,10 +59,9 @@ Status ConnectionBook::Prove(ConnectionId id, const std::string& client,
   } else if (proven_count_ >= limits_.proven_max) {
     const auto longest = LongestIdle();
     if (!longest) {
-      return UnavailableError(
-          fmt::format("the node serves {} connections already, its limit is {}, and all are in "
-                      "use: try again",
-                      proven_count_, limits_.proven_max));
+      return UnavailableError(fmt::format(
+          "the node already serves {} connections, its limit is {}, and all are in use: try again",
+          proven_count_, limits_.proven_max));
     }
     parting.push_back(*longest);
     Part(*longest, now);

@@ -114,7 +114,7 @@ TEST_F(ConnectionBookTest, WhenAllAreInUseTheNewcomerIsRefusedWithTheNumbers) {
   const ConnectionId later = Accept("h");
   const Status full = book_.Prove(later, "e", parting_, kNow);
   EXPECT_EQ(full.code(), StatusCode::kUnavailable);
-  EXPECT_THAT(MessageOf(full), HasSubstr("6 connections already, its limit is 6"));
+  EXPECT_THAT(MessageOf(full), HasSubstr("already serves 6 connections, its limit is 6"));
 }
 
 TEST_F(ConnectionBookTest, TheLongestIdleOfAllGoesWhenTheNodeIsFull) {

@@ -258,10 +258,10 @@ bool CopyTask::CheckRelay(Source& source, const BlockSums& sums, Time now) {
   if (!source.without_order_since) source.without_order_since = now;
   if (now - *source.without_order_since >= limits_.relay_wait_max) {
     Fail(StatusCode::kUnavailable,
-         fmt::format("node {} is to pass on version {} of file {} and has had no order for it for "
-                     "{} s",
-                     source.node.value, order_.data_version, order_.file.value,
-                     limits_.relay_wait_max.ns / 1'000'000'000));
+         fmt::format(
+             "node {} must pass on version {} of file {} but has had no copy order for it for {} s",
+             source.node.value, order_.data_version, order_.file.value,
+             limits_.relay_wait_max.ns / 1'000'000'000));
   }
   return false;
 }
@@ -302,8 +302,8 @@ void CopyTask::OnSums(const CopyAction& ask, const BlockSums& theirs, const Bloc
   if (theirs.incarnation != source.incarnation) {
     return Fail(
         StatusCode::kUnavailable,
-        fmt::format("node {} has begun anew (incarnation {:x}, not {:x}): its object of "
-                    "file {} is another one",
+        fmt::format("node {} has restarted (incarnation {:x}, not {:x}), so its object of file {} "
+                    "is a different one",
                     source.node.value, theirs.incarnation, source.incarnation, order_.file.value));
   }
   const bool final = CheckRelay(source, theirs, now) && theirs.quiet;

@@ -328,7 +328,7 @@ TEST(CopyTask, DoesNotTakeAnEmptyRestartedNodeForTheSource) {
   rig.Run();
   ASSERT_TRUE(rig.task.failure());
   EXPECT_EQ(rig.task.failure()->code, StatusCode::kUnavailable);
-  EXPECT_THAT(rig.task.failure()->message, HasSubstr("has begun anew"));
+  EXPECT_THAT(rig.task.failure()->message, HasSubstr("has restarted"));
 }
 
 // ---- relays
@@ -426,7 +426,7 @@ TEST(CopyTask, ARelayThatNeverHearsOfItsOrderIsGivenUp) {
     rig.now = rig.now + Seconds(1);
   }
   ASSERT_TRUE(rig.task.failure());
-  EXPECT_THAT(rig.task.failure()->message, HasSubstr("has had no order for it for 10 s"));
+  EXPECT_THAT(rig.task.failure()->message, HasSubstr("has had no copy order for it for 10 s"));
 }
 
 // Three copies of a striped file, each on the next node of the stripe: every node is a relay of

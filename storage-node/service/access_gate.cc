@@ -24,13 +24,14 @@ Result<Capability> AccessGate::Check(std::string_view sealed, FileId file, bool 
     lock.lock();
   }
   if (shown.capability.client != shown.client) {
-    return PermissionDeniedError(fmt::format(
-        "the capability for file {} is client {:016x}'s, the connection client {:016x}'s",
-        file.value, shown.capability.client.value, shown.client.value));
+    return PermissionDeniedError(
+        fmt::format("the capability for file {} belongs to client {:016x}, but the connection to "
+                    "client {:016x}",
+                    file.value, shown.capability.client.value, shown.client.value));
   }
   if (shown.capability.epoch < epoch_) {
     return PermissionDeniedError(
-        fmt::format("the capability for file {} is of epoch {}, and this node holds its objects "
+        fmt::format("the capability for file {} has epoch {}, but this node has held its objects "
                     "since epoch {}: open the file again",
                     file.value, shown.capability.epoch, epoch_));
   }
@@ -41,7 +42,7 @@ Result<Capability> AccessGate::Check(std::string_view sealed, FileId file, bool 
   }
   if (write && !shown.capability.may_write) {
     return PermissionDeniedError(
-        fmt::format("the capability for file {} gives no right to write", file.value));
+        fmt::format("the capability for file {} does not allow writing", file.value));
   }
   return shown.capability;
 }
@@ -55,8 +56,8 @@ Status AccessGate::CheckEra(const Capability& shown) const {
     return OkStatus();
   }
   return PermissionDeniedError(
-      fmt::format("the capability of client {:016x} for file {} is of its session {}, and it has "
-                  "begun session {} since: open the file again",
+      fmt::format("the capability of client {:016x} for file {} is of its session {}, but the "
+                  "client has since begun session {}: open the file again",
                   shown.client.value, shown.file.value, shown.era, latest));
 }
 
@@ -64,7 +65,7 @@ Result<std::string> AccessGate::SealForReading(FileId file, Duration lifetime,
                                                uint64_t epoch) const {
   const std::lock_guard lock(mutex_);
   if (key_.empty())
-    return UnavailableError("the node has not registered with the manager yet: it has no key");
+    return UnavailableError("the node has not registered with the manager yet, so it has no key");
   return SealCapability({.file = file,
                          .client = kNodeClient,
                          .may_write = false,
@@ -76,7 +77,8 @@ Result<std::string> AccessGate::SealForReading(FileId file, Duration lifetime,
 Result<std::string> AccessGate::BulkKeyFor(ClientId client, uint64_t era) const {
   const std::lock_guard lock(mutex_);
   if (key_.empty())
-    return UnavailableError("the node has not registered with the manager yet: it knows no client");
+    return UnavailableError(
+        "the node has not registered with the manager yet, so it knows no clients");
   return BulkKeyOf(key_, client, era);
 }
 

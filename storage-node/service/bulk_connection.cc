@@ -71,14 +71,14 @@ std::vector<ByteRange> AboutOf(const v1::BulkSums& asked) {
 Status CheckSums(const v1::BulkSums& asked) {
   if (asked.length_bytes() > kSumsBytesMax) {
     return InvalidArgumentError(
-        fmt::format("checksums of {} bytes: at most {} are answered for at once",
+        fmt::format("cannot send checksums of {} bytes at once: at most {} are allowed",
                     asked.length_bytes(), kSumsBytesMax));
   }
   if (asked.about_ranges_size() % 2 != 0 ||
       static_cast<size_t>(asked.about_ranges_size()) > 2 * kAboutRangesMax) {
-    return InvalidArgumentError(
-        fmt::format("a question about {} begins and ends of ranges: they come in pairs, at most {}",
-                    asked.about_ranges_size(), kAboutRangesMax));
+    return InvalidArgumentError(fmt::format(
+        "a query about {} bounds of ranges is invalid: they must come in pairs, at most {}",
+        asked.about_ranges_size(), kAboutRangesMax));
   }
   return CheckRange(asked.offset_bytes(), asked.length_bytes());
 }
@@ -91,9 +91,9 @@ DurationTable::ClassId KindOf(const v1::BulkRequest& request) {
 }
 
 Status DamagedOnTheWay(uint64_t file, uint64_t offset, uint64_t length) {
-  return DataLossError(fmt::format(
-      "the {} bytes for offset {} of file {} arrived damaged: their checksum does not match",
-      length, offset, file));
+  return DataLossError(
+      fmt::format("the {} bytes for offset {} of file {} arrived damaged: checksum mismatch",
+                  length, offset, file));
 }
 
 }  // namespace
@@ -164,7 +164,7 @@ Status BulkConnection::Answer(uint32_t payload_bytes) {
 
 Status BulkConnection::CheckAsked() const {
   if (!socket_.PeerIsGone()) return OkStatus();
-  return UnavailableError("the peer has given the request up");
+  return UnavailableError("the peer has abandoned the request");
 }
 
 bool BulkConnection::NeedsWriteRight() const {
@@ -187,7 +187,7 @@ Status BulkConnection::CheckRequest(uint32_t payload_bytes) const {
   const Operation operation = request_.operation_case();
   if (payload_bytes > 0 && operation != Operation::kWrite && operation != Operation::kAppend) {
     return InvalidArgumentError(
-        fmt::format("a request of kind {} carries no payload, this one has {} bytes",
+        fmt::format("a request of kind {} must have no payload, but has {} bytes",
                     static_cast<int>(operation), payload_bytes));
   }
   switch (operation) {
@@ -208,10 +208,9 @@ Status BulkConnection::CheckRequest(uint32_t payload_bytes) const {
       MOSA_RETURN_IF_ERROR(CheckRange(write.offset_bytes(), payload_bytes));
       const uint64_t blocks = BlocksTouched(write.offset_bytes(), payload_bytes);
       if (static_cast<uint64_t>(write.crc32c_size()) != blocks) {
-        return InvalidArgumentError(
-            fmt::format("a write of {} bytes at offset {} touches {} blocks and came with {} "
-                        "checksums",
-                        payload_bytes, write.offset_bytes(), blocks, write.crc32c_size()));
+        return InvalidArgumentError(fmt::format(
+            "a write of {} bytes at offset {} touches {} blocks but carries {} checksums",
+            payload_bytes, write.offset_bytes(), blocks, write.crc32c_size()));
       }
       return OkStatus();
     }
@@ -230,9 +229,9 @@ Status BulkConnection::CheckRequest(uint32_t payload_bytes) const {
       return CheckSums(request_.sums());
     case Operation::kHello:
     case Operation::kProof:
-      return InvalidArgumentError("the connection's hello is over already");
+      return InvalidArgumentError("the connection has already completed its hello");
     case Operation::OPERATION_NOT_SET:
-      return InvalidArgumentError("the request names no operation that this node knows");
+      return InvalidArgumentError("the request has an operation that this node does not know");
     default:
       return OkStatus();
   }
@@ -291,11 +290,12 @@ Status BulkConnection::SendPlanned(ReadPlan& plan) {
       MOSA_ASSIGN_OR_RETURN(const ObjectStat stat, engine_.store().Stat(plan.fd.get()));
       // The promised payload cannot be sent. The client asks again on a new connection.
       if (stat.size_bytes <= plan.offset_bytes + sent)
-        return UnavailableError("the object was cut while it was sent");
+        return UnavailableError("the object was truncated while it was being sent");
     }
     if (sent < plan.length_bytes && SystemClock().Monotonic() >= deadline_) {
-      return DeadlineExceededError(fmt::format("the peer took {} of {} bytes in {} s", sent,
-                                               plan.length_bytes, kFrameTime.ns / 1'000'000'000));
+      return DeadlineExceededError(fmt::format("the peer accepted only {} of {} bytes in {} s",
+                                               sent, plan.length_bytes,
+                                               kFrameTime.ns / 1'000'000'000));
     }
   }
   return OkStatus();

@@ -27,7 +27,7 @@ Result<bool> BulkDoor::Encrypt(FrameSocket& socket) {
       first != kHandshakeRecord) {
     socket.UseTls(nullptr);  // So that it understands the refusal.
     return UnavailableError(
-        "this cluster's bulk plane is encrypted and the connection began in clear: open the "
+        "this cluster's bulk plane is encrypted, but the connection began unencrypted: open the "
         "session with the manager again");
   }
   has_begun_ = true;
@@ -70,7 +70,7 @@ Result<bool> BulkDoor::OnHeader(FrameSocket& socket) {
   v1::BulkRequest request;
   if (!request.ParseFromArray(bytes_.data() + kFramePrefixBytes,
                               static_cast<int>(bytes_.size() - kFramePrefixBytes)))
-    return InvalidArgumentError("the connection began with bytes that are no hello");
+    return InvalidArgumentError("the connection did not begin with a hello");
   if (proof_expected_) {
     MOSA_RETURN_IF_ERROR(CheckProof(request, *proof_expected_));
     return true;

@@ -150,7 +150,7 @@ Status BulkServer::Listen() {
     return fd && ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd.get(), &event) == 0;
   };
   if (!epoll_ || !add(stop_event_, kStop) || !add(tcp_, kTcpListener) || !add(unix_, kUnixListener))
-    return ErrnoStatus(errno, "cannot make an event descriptor");
+    return ErrnoStatus(errno, "cannot create an event descriptor");
   return OkStatus();
 }
 
@@ -241,10 +241,9 @@ void BulkServer::Accept(int listener, bool is_unix) {
     connection->id = book_.Accept(connection->host, clock_.Monotonic(), displaced);
     connections_[connection->id] = connection;
     if (displaced) {
-      WarnRarely(
-          fmt::format("{} connections have not said whose they are, the limit; the last one "
-                      "is from {}",
-                      options_.limits.unproven_max, connection->peer));
+      WarnRarely(fmt::format(
+          "{} connections are not authenticated, which is the limit; the last one is from {}",
+          options_.limits.unproven_max, connection->peer));
       connections_.erase(*displaced);  // Not the new one: it is the newest.
     }
     epoll_event event{.events = EPOLLIN | EPOLLONESHOT, .data = {.u64 = connection->id.value}};
@@ -425,7 +424,7 @@ void BulkServer::Dispatch() {
     try {
       workers_.emplace(worker, std::thread([this, worker] { Work(worker); }));
     } catch (const std::system_error& error) {
-      WarnRarely(fmt::format("{} threads serve connections and no other can be made: {}",
+      WarnRarely(fmt::format("{} threads serve connections, and no other one can be started: {}",
                              workers_.size(), error.what()));
     }
   }

@@ -442,8 +442,8 @@ Status Copier::Ask(const Turn& turn, std::span<std::byte> scratch, BlockSums& th
   if (own.quiet || turn.follows) return OkStatus();
   // Fails as if the file had another first copy by now: what was compared may change unnoticed.
   return FailedPreconditionError(
-      fmt::format("a program of this host has the object of file {} open for writing, so that it "
-                  "cannot become a copy: close the file there",
+      fmt::format("a program on this host has the object of file {} open for writing, so it cannot "
+                  "become a copy: close the file there",
                   file.value));
 }
 

@@ -96,7 +96,8 @@ Result<StorageNodeOptions> OptionsOf(const Flags& flags) {
   }
   if (flags.directory.empty()) return InvalidArgumentError("--dir is empty");
   MOSA_ASSIGN_OR_RETURN(options.limit_bytes, SizeOf("--limit", flags.limit));
-  if (options.limit_bytes == 0) return InvalidArgumentError("--limit is 0: nothing could be kept");
+  if (options.limit_bytes == 0)
+    return InvalidArgumentError("--limit is 0, so nothing could be stored");
   MOSA_ASSIGN_OR_RETURN(options.scrub_bytes_per_second, SizeOf("--scrub-rate", flags.scrub_rate));
   MOSA_RETURN_IF_ERROR(CheckListenAddress(flags.listen, !flags.secret.empty()));
   if (flags.secret.empty()) {

@@ -61,14 +61,15 @@ Status ManagerLink::Start(Duration wait, const std::function<bool()>& give_up) {
   const auto end = std::chrono::steady_clock::now() + Chrono(wait);
   while (!changed_.wait_for(lock, Chrono(kSlice), settled)) {
     if (give_up()) {
-      return AbortedError(fmt::format("node {} was told to end before the manager at {} took it",
-                                      options_.registration.name, options_.manager_address));
+      return AbortedError(
+          fmt::format("node {} was told to stop before the manager at {} accepted it",
+                      options_.registration.name, options_.manager_address));
     }
     if (std::chrono::steady_clock::now() >= end) break;
   }
   if (settled()) return *started_;
   return UnavailableError(
-      fmt::format("the manager at {} did not take node {} within {} ms{}{}; is it running there?",
+      fmt::format("the manager at {} did not accept node {} within {} ms{}{}; is it running there?",
                   options_.manager_address, options_.registration.name, wait.ns / 1'000'000,
                   started_ ? ": " : "", started_ ? MessageOf(*started_) : ""));
 }

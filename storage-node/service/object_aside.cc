@@ -128,8 +128,8 @@ Status ObjectEngine::RestoreAside(FileId file) {
   {
     const std::lock_guard objects_lock(objects_mutex_);
     if (!objects_.emplace(file, object).second)
-      return FailedPreconditionError(
-          fmt::format("there is an object of file {}: what was put aside stays there", file.value));
+      return FailedPreconditionError(fmt::format(
+          "file {} already has an object: the one that was put aside stays there", file.value));
   }
   const Status restored = TakeFromAside(*object);
   if (!restored.ok()) Remove(*object);

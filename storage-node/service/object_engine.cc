@@ -26,14 +26,13 @@ Status AbsentError(FileId file) {
 
 Status DroppedError(FileId file) {
   return NotFoundError(
-      fmt::format("the object of file {} was dropped while it was written", file.value));
+      fmt::format("the object of file {} was dropped while it was being written", file.value));
 }
 
 Status CorruptError(FileId file, BlockIndex block) {
-  return DataLossError(
-      fmt::format("block {} of the object of file {} is corrupt: its checksum "
-                  "does not match (offset {}, {} bytes)",
-                  block.value, file.value, BeginOf(block), kChecksumBlockBytes));
+  return DataLossError(fmt::format(
+      "block {} of the object of file {} is corrupt: checksum mismatch (offset {}, {} bytes)",
+      block.value, file.value, BeginOf(block), kChecksumBlockBytes));
 }
 
 // Adds what was refused or broken to the store's sentence, which knows no files.
@@ -51,7 +50,7 @@ Result<std::unique_ptr<ObjectEngine>> ObjectEngine::Open(std::unique_ptr<ObjectS
   SumsLog* const sums = engine->store_->sums();
   SumsFound known = sums == nullptr ? SumsFound() : sums->TakeFound();
   if (sums != nullptr && sums->found_damage())
-    LogWarning("some of the checksums beside the objects cannot be read");
+    LogWarning("cannot read some of the checksums beside the objects");
   // Where no checksums were kept, nothing tells damage from bytes that are as they should be.
   engine->is_suspect_ = engine->store_->is_after_crash() && sums != nullptr && sums->found_any();
   for (const StoredObject& found : stored)
@@ -444,9 +443,9 @@ Status ObjectEngine::Allocate(FileId file, const Changer& changer, int mode, Byt
   const bool punch = mode == (FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE);
   if (!punch && mode != 0 && mode != FALLOC_FL_KEEP_SIZE) {
     return UnimplementedError(
-        fmt::format("file {}: objects know no fallocate mode {:#x}", file.value, mode));
+        fmt::format("file {}: objects do not support fallocate mode {:#x}", file.value, mode));
   }
-  if (range.size() == 0) return InvalidArgumentError("fallocate of no bytes");
+  if (range.size() == 0) return InvalidArgumentError("fallocate needs a length above 0");
   auto opened = OpenToChange(file, punch ? OpenMode::kWrite : OpenMode::kCreate, changer);
   if (!opened.ok()) return Named(opened.status(), file);
   if (opened->object == nullptr) return OkStatus();
@@ -500,9 +499,9 @@ Result<uint64_t> ObjectEngine::Seek(FileId file, uint64_t offset, bool data) {
 
 Status ObjectEngine::Admits(const Object& object, const Changer& changer) {
   if (changer.generation >= object.writer_generation) return OkStatus();
-  return AbortedError(
-      fmt::format("file {} is written by layout generation {} here, not by {}: open it again",
-                  object.file.value, object.writer_generation, changer.generation));
+  return AbortedError(fmt::format(
+      "this node stores file {} by layout generation {}, not by {}: open the file again",
+      object.file.value, object.writer_generation, changer.generation));
 }
 
 uint64_t ObjectEngine::GenerationOf(FileId file) const {

@@ -91,8 +91,9 @@ void ObjectEngine::TakeRecord(Object& object, const StoredObject& found, const S
     NoteCorrupt(object, sum->block);
   }
   if (object.checksums.corrupt_count() > 0)
-    LogError("the object of file {} has {} bytes and had {}: {} blocks are lost", object.file.value,
-             found.size_bytes, record->size_bytes, object.checksums.corrupt_count());
+    LogError("the object of file {} has {} bytes instead of {}: {} blocks are lost",
+             object.file.value, found.size_bytes, record->size_bytes,
+             object.checksums.corrupt_count());
 }
 
 // All blocks with data; the first one, if there are none.
@@ -110,8 +111,8 @@ void ObjectEngine::MarkDamaged(Object& object) {
   }
   if (!marked) NoteCorrupt(object, BlockIndex{0});
   LogError(
-      "the object of file {} ({} bytes) counts as damaged until it is written anew: damage was "
-      "recorded, or nothing vouches for it after a crash of the machine",
+      "the object of file {} ({} bytes) counts as damaged until it is rewritten: damage was "
+      "recorded, or nothing vouches for it after a machine crash",
       object.file.value, object.size_bytes);
 }
 
@@ -199,7 +200,7 @@ void ObjectEngine::Record(const ObjectRef& object) {
     const Result<UniqueFd> fd = store_->Open(object->file, OpenMode::kRead);
     if (!fd.ok()) return;
     if (::fdatasync(fd->get()) != 0) {
-      LogWarning("the object of file {} cannot be synced, and gets no record: {}",
+      LogWarning("the object of file {} cannot be synced and gets no record: {}",
                  object->file.value, std::strerror(errno));
       const std::lock_guard lock(object->mutex);
       object->unrecordable = true;
@@ -282,7 +283,7 @@ void ObjectEngine::VerifyNext(Object& object, int fd, size_t blocks_max,
   if (--unverified_objects_ > 0) return;
   const Status marked = store_->MarkRun(RunState::kVerified);
   if (!marked.ok()) LogWarning("{}", MessageOf(marked));
-  LogInfo("all objects were compared with their checksums");
+  LogInfo("all objects have been verified against their checksums");
 }
 
 // What VerifyAll could not get done.

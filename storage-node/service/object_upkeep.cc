@@ -61,7 +61,7 @@ Result<UniqueFd> ObjectEngine::OpenLocalToWrite(FileId file, const Changer& chan
   // Nobody would see whether a damaged block is written anew.
   if (object.checksums.corrupt_count() > 0) {
     return FailedPreconditionError(fmt::format(
-        "no descriptor of file {} is passed for writing: {} blocks of its object are damaged",
+        "cannot pass a descriptor of file {} for writing: {} blocks of its object are damaged",
         file.value, object.checksums.corrupt_count()));
   }
   // Where the kernel does not even see this descriptor, no writer would ever be seen.
@@ -69,8 +69,8 @@ Result<UniqueFd> ObjectEngine::OpenLocalToWrite(FileId file, const Changer& chan
   MOSA_ASSIGN_OR_RETURN(const bool seen, store_->HasWriters(look.get()));
   if (!seen) {
     return FailedPreconditionError(
-        fmt::format("no descriptor of file {} is passed for writing: the objects' file system "
-                    "has no leases, or fs.leases-enable is 0",
+        fmt::format("cannot pass a descriptor of file {} for writing: the objects' file system has "
+                    "no leases, or fs.leases-enable is 0",
                     file.value));
   }
   if (!object.told) {

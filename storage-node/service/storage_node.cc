@@ -30,7 +30,7 @@ Status CheckListen(const std::string& listen) {
   const std::string text = address.ToText();
   if (text.starts_with("0.0.0.0:") || text.starts_with("[::]:")) {
     return InvalidArgumentError(
-        fmt::format("cannot listen on {}: clients are told this address; name the one at which "
+        fmt::format("cannot listen on {}: clients connect to this address; name the one at which "
                     "they reach this host",
                     listen));
   }
@@ -83,9 +83,8 @@ Result<std::unique_ptr<StorageNode>> StorageNode::Start(const StorageNodeOptions
                                           *node->engine_, node->gate_, *node->copier_));
   const uint64_t unsealed = node->engine_->unsealed_objects();
   if (unsealed > 0) {
-    LogInfo(
-        "{} objects were here already; of those without a record the checksums are computed anew",
-        unsealed);
+    LogInfo("found {} existing objects; recomputing the checksums of those without a record",
+            unsealed);
   }
   node->accountant_ = std::thread([raw = node.get()] { raw->RunAccountant(); });
   node->sealer_ = std::thread([raw = node.get()] { raw->RunSealer(); });

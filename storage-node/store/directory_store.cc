@@ -135,16 +135,15 @@ Result<StoreRecord> ParseRecord(const std::string& text, const std::string& path
   if (json.is_object() && json.contains("format") && json["format"].is_number_integer() &&
       json["format"].get<int64_t>() > kFormat) {
     return FailedPreconditionError(
-        fmt::format("the object directory {} has format {}, this program knows format {}: use the "
-                    "newer program, or another directory",
+        fmt::format("the object directory {} has format {}, but this program reads format {}: use "
+                    "the newer program, or another directory",
                     path, json["format"].get<int64_t>(), kFormat));
   }
   if (!readable) {
-    return DataLossError(
-        fmt::format("the record {}/{} is damaged ({} bytes): keep the directory, and name a new "
-                    "one; what is moved from its objects into the new one's lost+found can be had "
-                    "by 'mosa adopt'",
-                    path, kRecordName, text.size()));
+    return DataLossError(fmt::format(
+        "the record {}/{} is damaged ({} bytes): keep the directory, and name a new one; 'mosa "
+        "adopt' recovers objects that you move from it into the new one's lost+found",
+        path, kRecordName, text.size()));
   }
   StoreRecord record;
   record.cluster_name = json["cluster"].get<std::string>();
@@ -193,8 +192,8 @@ class DirectoryStore final : public FdObjectStore {
             name == kAsideName || name == kSumsName)
           continue;
         return FailedPreconditionError(
-            fmt::format("the directory {} is no object directory and holds other things, like "
-                        "'{}': name an empty one",
+            fmt::format("the directory {} is not an object directory and holds other files, such "
+                        "as '{}': name an empty one",
                         path_, name));
       }
       record_.node_name = node_name;
@@ -257,8 +256,8 @@ class DirectoryStore final : public FdObjectStore {
                                 ? LookAt(objects_.get(), object_path, *file)
                                 : std::nullopt;
         if (!object) {
-          return FailedPreconditionError(
-              fmt::format("{}/{}/{} is no object: remove it", path_, kObjectsName, object_path));
+          return FailedPreconditionError(fmt::format("{}/{}/{} is not an object: remove it", path_,
+                                                     kObjectsName, object_path));
         }
         objects.push_back(*object);
       }
@@ -297,7 +296,8 @@ class DirectoryStore final : public FdObjectStore {
     UniqueFd fd(::openat(aside_.get(), AsideName(file).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
     if (fd) return fd;
     if (errno == ENOENT) return NotFoundError(fmt::format("file {} is not put aside", file.value));
-    return ErrnoStatus(errno, fmt::format("cannot open what was put aside of file {}", file.value));
+    return ErrnoStatus(
+        errno, fmt::format("cannot open the object of file {} that was put aside", file.value));
   }
 
   Result<UniqueFd> Open(FileId file, OpenMode mode) override {
@@ -332,27 +332,27 @@ class DirectoryStore final : public FdObjectStore {
     const int error = errno;
     if (error == EEXIST)
       return FailedPreconditionError(
-          fmt::format("the object of file {} cannot be moved in {}: there is another one in its "
-                      "place; move one of them elsewhere by hand",
+          fmt::format("cannot move the object of file {} in {}: another one is in its place; move "
+                      "one of them elsewhere by hand",
                       file.value, path_));
     return ErrnoStatus(error, fmt::format("cannot move the object of file {}", file.value));
   }
 
   Status MakeFanOut() {
     if (::mkdirat(directory_.get(), kObjectsName, S_IRWXU) != 0 && errno != EEXIST)
-      return ErrnoStatus(errno, fmt::format("cannot make {}/{}", path_, kObjectsName));
+      return ErrnoStatus(errno, fmt::format("cannot create {}/{}", path_, kObjectsName));
     objects_ = UniqueFd(
         ::openat(directory_.get(), kObjectsName, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
     if (!objects_) return ErrnoStatus(errno, fmt::format("cannot open {}/{}", path_, kObjectsName));
     if (::mkdirat(directory_.get(), kAsideName, S_IRWXU) != 0 && errno != EEXIST)
-      return ErrnoStatus(errno, fmt::format("cannot make {}/{}", path_, kAsideName));
+      return ErrnoStatus(errno, fmt::format("cannot create {}/{}", path_, kAsideName));
     aside_ = UniqueFd(
         ::openat(directory_.get(), kAsideName, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
     if (!aside_) return ErrnoStatus(errno, fmt::format("cannot open {}/{}", path_, kAsideName));
     for (int i = 0; i < kFanOut; ++i) {
       const std::string name = fmt::format("{:02x}", i);
       if (::mkdirat(objects_.get(), name.c_str(), S_IRWXU) != 0 && errno != EEXIST)
-        return ErrnoStatus(errno, fmt::format("cannot make {}/{}/{}", path_, kObjectsName, name));
+        return ErrnoStatus(errno, fmt::format("cannot create {}/{}/{}", path_, kObjectsName, name));
     }
     return OkStatus();
   }
@@ -376,7 +376,7 @@ class DirectoryStore final : public FdObjectStore {
 Result<std::unique_ptr<ObjectStore>> OpenDirectoryStore(const DirectoryStoreOptions& options) {
   const std::string& path = options.path;
   if (::mkdir(path.c_str(), S_IRWXU) != 0 && errno != EEXIST)
-    return ErrnoStatus(errno, fmt::format("cannot make the object directory {}", path));
+    return ErrnoStatus(errno, fmt::format("cannot create the object directory {}", path));
   UniqueFd directory(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!directory)
     return ErrnoStatus(errno, fmt::format("cannot open the object directory {}", path));
@@ -384,15 +384,15 @@ Result<std::unique_ptr<ObjectStore>> OpenDirectoryStore(const DirectoryStoreOpti
   MOSA_ASSIGN_OR_RETURN(const Names names, ListNames(directory.get(), "."));
   if (!names.empty() && !names.contains(kRecordName) && !names.contains(kLockName)) {
     return FailedPreconditionError(
-        fmt::format("the directory {} is no object directory and holds other things, like '{}': "
-                    "name an empty one",
+        fmt::format("the directory {} is not an object directory and holds other files, such as "
+                    "'{}': name an empty one",
                     path, *names.begin()));
   }
   if (::fchmod(directory.get(), S_IRWXU) != 0)
     return ErrnoStatus(errno, fmt::format("cannot make {} private (mode 0700)", path));
   UniqueFd lock(::openat(directory.get(), kLockName, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW,
                          S_IRUSR | S_IWUSR));
-  if (!lock) return ErrnoStatus(errno, fmt::format("cannot make {}/{}", path, kLockName));
+  if (!lock) return ErrnoStatus(errno, fmt::format("cannot create {}/{}", path, kLockName));
   if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
     return FailedPreconditionError(
         fmt::format("the object directory {} is in use by another storage node", path));

@@ -76,7 +76,7 @@ Result<uint64_t> FdObjectStore::Append(int fd, std::span<const std::byte> data) 
 
 Status FdObjectStore::Truncate(int fd, uint64_t size_bytes) {
   if (::ftruncate(fd, static_cast<off_t>(size_bytes)) != 0)
-    return ErrnoStatus(errno, fmt::format("cannot cut the object at {} bytes", size_bytes));
+    return ErrnoStatus(errno, fmt::format("cannot truncate the object to {} bytes", size_bytes));
   return OkStatus();
 }
 
@@ -121,7 +121,8 @@ Result<bool> FdObjectStore::HasWriters(int fd) {
   }
   if (errno == EAGAIN || errno == EBUSY) return true;
   if (errno == EINVAL || errno == EOPNOTSUPP || errno == EACCES) return false;
-  return ErrnoStatus(errno, "cannot ask the kernel who has the object open for writing");
+  return ErrnoStatus(errno,
+                     "cannot ask the kernel whether a program has the object open for writing");
 }
 
 Result<size_t> FdObjectStore::Send(int fd, int socket, uint64_t offset, size_t length) {

@@ -49,7 +49,7 @@ class MemoryStore final : public FdObjectStore {
       UniqueFd made(::memfd_create("mosa-object", MFD_CLOEXEC));
       // The mode of all objects: a taker of descriptors looks at it.
       if (!made || ::fchmod(made.get(), S_IRUSR | S_IWUSR) != 0)
-        return ErrnoStatus(errno, fmt::format("cannot make the object of file {}", file.value));
+        return ErrnoStatus(errno, fmt::format("cannot create the object of file {}", file.value));
       found = objects_.emplace(file, std::move(made)).first;
     }
     return Reopened(found->second.get(), file, mode);
@@ -64,7 +64,7 @@ class MemoryStore final : public FdObjectStore {
   Status SetAside(FileId file) override {
     const std::lock_guard lock(mutex_);
     if (aside_.contains(file))
-      return FailedPreconditionError(fmt::format("file {} is put aside already", file.value));
+      return FailedPreconditionError(fmt::format("file {} is already put aside", file.value));
     if (auto object = objects_.extract(file)) aside_.insert(std::move(object));
     return OkStatus();
   }

@@ -266,7 +266,7 @@ TEST(DirectoryStore, RefusesWhatIsNotItsOwnAndLeavesItAsItWas) {
   std::ofstream(directory.path() + "/thesis.tex") << "x";
   ExpectRefused(directory.path(), "n1", StatusCode::kFailedPrecondition, "'thesis.tex'");
   EXPECT_FALSE(std::filesystem::exists(directory.path() + "/lock"));
-  ExpectRefused(directory.path() + "/a/b", "n1", StatusCode::kNotFound, "cannot make");
+  ExpectRefused(directory.path() + "/a/b", "n1", StatusCode::kNotFound, "cannot create");
   ExpectRefused(directory.path() + "/thesis.tex", "n1", StatusCode::kInternal, "cannot open");
 }
 
@@ -306,7 +306,7 @@ TEST(DirectoryStore, NamesWhatIsNoObject) {
   std::ofstream(directory.path() + "/objects/00/junk") << "x";
   const auto objects = (*store)->List();
   ASSERT_FALSE(objects.ok());
-  EXPECT_THAT(MessageOf(objects.status()), HasSubstr("objects/00/junk is no object"));
+  EXPECT_THAT(MessageOf(objects.status()), HasSubstr("objects/00/junk is not an object"));
 }
 
 }  // namespace

@@ -46,11 +46,11 @@ Result<std::string> ReadWhole(int directory, const std::string& name) {
 Result<std::unique_ptr<SumsLog>> SumsLog::Open(int parent_fd, const std::string& name,
                                                bool keep_before_damage) {
   if (::mkdirat(parent_fd, name.c_str(), S_IRWXU) != 0 && errno != EEXIST)
-    return ErrnoStatus(errno, fmt::format("cannot make the directory of checksums {}", name));
+    return ErrnoStatus(errno, fmt::format("cannot create the checksum directory {}", name));
   UniqueFd directory(
       ::openat(parent_fd, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (!directory)
-    return ErrnoStatus(errno, fmt::format("cannot open the directory of checksums {}", name));
+    return ErrnoStatus(errno, fmt::format("cannot open the checksum directory {}", name));
   std::unique_ptr<SumsLog> log(new SumsLog(std::move(directory)));
   MOSA_RETURN_IF_ERROR(log->Read(keep_before_damage));
   MOSA_RETURN_IF_ERROR(log->OpenNext());
@@ -63,7 +63,7 @@ Status SumsLog::Read(bool keep_before_damage) {
   if (directory == nullptr) {
     const int error = errno;
     UniqueFd unowned(fd);
-    return ErrnoStatus(error, "cannot list the directory of checksums");
+    return ErrnoStatus(error, "cannot list the checksum directory");
   }
   while (const dirent* entry = ::readdir(directory))
     if (const auto number = ParseName(entry->d_name)) files_.insert(*number);
@@ -83,7 +83,7 @@ Status SumsLog::OpenNext() {
   const uint64_t number = files_.empty() ? 1 : *files_.rbegin() + 1;
   UniqueFd next(::openat(directory_.get(), NameOf(number).c_str(),
                          O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, S_IRUSR | S_IWUSR));
-  if (!next) return ErrnoStatus(errno, "cannot begin a file of checksums");
+  if (!next) return ErrnoStatus(errno, "cannot create a checksum file");
   files_.insert(number);
   last_ = std::move(next);
   last_bytes_ = 0;
@@ -101,8 +101,8 @@ Status SumsLog::Append(std::string_view record) {
   const int error = written < 0 ? errno : ENOSPC;
   GiveUp();
   return ErrnoStatus(error,
-                     "cannot keep checksums beside the objects: from now on they end with this "
-                     "process");
+                     "cannot keep checksums beside the objects: from now on they last only as long "
+                     "as this process");
 }
 
 void SumsLog::GiveUp() {
@@ -129,7 +129,7 @@ Status SumsLog::FinishNext() {
   if (given_up_) return OkStatus();
   while (files_.size() > 1) {
     if (::unlinkat(directory_.get(), NameOf(*files_.begin()).c_str(), 0) != 0 && errno != ENOENT)
-      return ErrnoStatus(errno, "cannot remove a file of checksums");
+      return ErrnoStatus(errno, "cannot remove a checksum file");
     files_.erase(files_.begin());
   }
   return OkStatus();

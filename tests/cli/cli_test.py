@@ -385,7 +385,7 @@ def costs(tool):
     check(len(done) == 10_000 and done[9_999] == done[0], f"bulk: {done[-1]}")
     check(seconds < 60, f"10,000 sets took {seconds:.1f} s")
     unknown = tool.run("where", "--cost", "--in-store", "/f0", "--hosts", "h9", *manager)
-    check(unknown.returncode == 2 and "'h9' is no storage node" in unknown.stderr, unknown.stderr)
+    check(unknown.returncode == 2 and "'h9' is not one of" in unknown.stderr, unknown.stderr)
 
     tool.good("hint", "rule", "add", str(mounts[0] / "all" / "*"), "pattern=broadcast")
     (mounts[0] / "all").mkdir()
@@ -463,7 +463,7 @@ def hints(tool):
         (["hint", "set", paths[0], "colour=blue"], 2, "colour=blue"),
         (["hint", "set", paths[0], "colour"], 2, "NAME=VALUE"),
         (["hint", "set", "--in-store", "/parts", "chunk_size=1000", *manager], 2, "a multiple of 4K"),
-        (["hint", "rule", "add", "parts/*", "strict=1", *manager], 2, "begins with '/'"),
+        (["hint", "rule", "add", "parts/*", "strict=1", *manager], 2, "must begin with '/'"),
         (["hint", "rule", "add", "/[", "strict=1", *manager], 2, "ends within a '['"),
         (["hint", "rule", "add", "/a", "replicas=10000", *manager], 2, "1 to 64, or auto"),
         (["hint", "rule", "add", "/x", *manager], 2, "no hint is given: write NAME=VALUE"),

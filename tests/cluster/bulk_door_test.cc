@@ -155,8 +155,10 @@ TEST_F(BulkDoorTest, AnOverheardCapabilityIsOfNoUseToAnotherClient) {
   const auto thief = node_->NewClient({}, ClientId{78});
   const Status refused = ReadBy(*thief);
   EXPECT_EQ(refused.code(), StatusCode::kPermissionDenied);
-  EXPECT_THAT(MessageOf(refused), HasSubstr("is client 000000000000004d's, the connection client "
-                                            "000000000000004e's"));
+  EXPECT_THAT(
+      MessageOf(refused),
+      HasSubstr(
+          "belongs to client 000000000000004d, but the connection to client 000000000000004e"));
   EXPECT_EQ(thief->Write(Target(), 0, Data()).code(), StatusCode::kPermissionDenied);
   EXPECT_EQ(thief->OpenLocal(Target(), false).status().code(), StatusCode::kPermissionDenied);
   EXPECT_EQ(thief->Append(Target(), Data()).status().code(), StatusCode::kPermissionDenied);

@@ -285,7 +285,7 @@ TEST_P(BulkPlane, ChecksEveryCapability) {
         client.Allocate(Reader(), 0, 0, 1), client.Append(Reader(), BytesOf(x)).status(),
         client.OpenLocal(Reader(), true).status(), client.FinishLocalWrites(Reader())}) {
     EXPECT_EQ(refused.code(), StatusCode::kPermissionDenied);
-    EXPECT_THAT(MessageOf(refused), HasSubstr("no right to write"));
+    EXPECT_THAT(MessageOf(refused), HasSubstr("does not allow writing"));
   }
   EXPECT_EQ(Read(0, 6), "secret");
 }

@@ -436,7 +436,7 @@ TEST_F(CopierTest, ANodeThatLostItsObjectsIsNoSource) {
   order.nodes[0].incarnation += 1;  // The manager knew another store at this address.
   const CopyReport report = Copy(target, order);
   ASSERT_TRUE(report.failure.has_value());
-  EXPECT_THAT(report.failure->message, HasSubstr("has begun anew"));
+  EXPECT_THAT(report.failure->message, HasSubstr("has restarted"));
   EXPECT_EQ(target.Read(0, 11), "what it has");
 }
 

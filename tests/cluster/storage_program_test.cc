@@ -74,7 +74,7 @@ TEST_F(StorageProgram, SaysThatNoManagerAnswersOrThatTheLimitIsTooHigh) {
               Path("huge.log"),
               Path("huge.json")},
              2, "the limit 999.0 TiB is more than there is");
-  ExpectEnds(Storage("127.0.0.1:1"), 5, "the manager at 127.0.0.1:1 did not take node n1");
+  ExpectEnds(Storage("127.0.0.1:1"), 5, "the manager at 127.0.0.1:1 did not accept node n1");
 
   std::filesystem::remove_all(Path("objects"));
   std::filesystem::create_directory(Path("objects"));

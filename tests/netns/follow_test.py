@@ -160,7 +160,7 @@ def test(arguments):
         logs.run("log", "on", "relative", *logs.of_cluster, expect=2)
         logs.run("log", "on", "/" + 5000 * "a", *logs.of_cluster, expect=2)
         done = logs.run("log", "on", "/nonexistent", *logs.of_cluster, expect=3)
-        check("cannot make /nonexistent/manager" in done.stderr, done.stderr)
+        check("cannot create /nonexistent/manager" in done.stderr, done.stderr)
         check(done.stdout.count("\tfailed\t") == 7 and "\toff\t" not in done.stdout, done.stdout)
         directory = logs.on("first")
         read_of_another_host(store, "first")

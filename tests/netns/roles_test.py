@@ -139,11 +139,11 @@ def administers_nothing(job):
     check(not list(target.iterdir()), f"daemons made {list(target.iterdir())}")
     check(not list(job.home.glob("*.requests")), "daemons made files in the user's directory")
     rule = json.loads(job.store.tell("hint", "rule", "add", "/roots/*", "replicas=2", "--json"))
-    job.refused(job.mosa("hint", "rule", "remove", rule["id"]), "is not user 65534's")
+    job.refused(job.mosa("hint", "rule", "remove", rule["id"]), "does not belong to user 65534")
     roots = f"{job.store.mount('h1')}/roots"
     os.mkdir(roots)
     done = job.mosa("hint", "set", roots, "replicas=2")
-    job.refused(done, "is not user 65534's", "not permitted", "ermission denied")
+    job.refused(done, "does not belong to user 65534", "not permitted", "ermission denied")
 
 
 def reads_no_other_store(job, other):

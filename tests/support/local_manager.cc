@@ -92,8 +92,9 @@ void LocalManager::FillInline(ClientId client, ReplyEnvelope& envelope) {
     if (data.ok())
       access->inline_data = data->substr(0, access->inline_valid_bytes);
     else
-      envelope.replies[i] = Failure{StatusCode::kAborted, ErrorReason::kStale,
-                                    "the inline bytes became an object while it was opened"};
+      envelope.replies[i] =
+          Failure{StatusCode::kAborted, ErrorReason::kStale,
+                  "the inline bytes moved to an object while it was being opened"};
   }
   files_of_requests_.erase(files);
 }
