@@ -74,7 +74,7 @@ TEST_F(ManagerProgramTest, RefusesBadFlagsBeforeItDoesAnything) {
   refuses({"--cluster-name", ""}, "--cluster-name");
   const std::string platform = directory_ / "platform.json";
   std::ofstream(platform) << R"({"mosa_platform": 99})";
-  refuses({"--platform", platform}, platform + ": the platform file is of version 99");
+  refuses({"--platform", platform}, platform + ": the platform file has version 99");
   std::ofstream(platform) << "no platform";
   refuses({"--platform", platform}, "--platform " + platform);
   Refuses({"--platform", "/no/such/platform", "--data-dir", store}, 3, "/no/such/platform");

@@ -196,10 +196,10 @@ Result<std::vector<HintRuleText>> ReadRules(std::string_view text) {
   Fields fields(faults);
   if (root.kind != Value::Kind::kMap || root.Find(kVersionName) == nullptr)
     return InvalidArgumentError(
-        fmt::format("these are no rules: they begin with '{}: {}'", kVersionName, kRulesVersion));
+        fmt::format("not a rules file: it must begin with '{}: {}'", kVersionName, kRulesVersion));
   const std::string version = fields.Text(root, kVersionName, "the rules");
   if (version != fmt::format("{}", kRulesVersion))
-    return InvalidArgumentError(fmt::format("rules of version '{}' are not read, only {}",
+    return InvalidArgumentError(fmt::format("unsupported rules version '{}': only {} can be read",
                                             version.substr(0, 80), kRulesVersion));
   fields.AllowOnly(root, {kVersionName, "rules"}, "the rules");
   std::vector<HintRuleText> rules;
@@ -211,7 +211,7 @@ Result<std::vector<HintRuleText>> ReadRules(std::string_view text) {
       HintRuleText rule{glob, {}};
       if (map.kind != Value::Kind::kMap)
         fields.Fault(map.line,
-                     fmt::format("rule '{}' needs a map, as {{pattern: pipeline}}", glob));
+                     fmt::format("rule '{}' needs a map, such as {{pattern: pipeline}}", glob));
       for (const Field& hint : map.fields)
         rule.hints.emplace(hint.key, fields.Text(map, hint.key, fmt::format("rule '{}'", glob)));
       rules.push_back(std::move(rule));

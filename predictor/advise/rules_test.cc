@@ -85,13 +85,13 @@ TEST(ReadRules, ReadsWhatWasWritten) {
 
 TEST(ReadRules, RefusesWhatIsNone) {
   const std::pair<const char*, const char*> rows[] = {
-      {"tasks: []", "these are no rules: they begin with 'mosa_rules: 1'"},
-      {"", "there is nothing in the text"},
-      {"mosa_rules: 2\nrules: {}", "rules of version '2' are not read, only 1"},
+      {"tasks: []", "not a rules file: it must begin with 'mosa_rules: 1'"},
+      {"", "the text is empty"},
+      {"mosa_rules: 2\nrules: {}", "unsupported rules version '2': only 1 can be read"},
       {"mosa_rules: 1", "'rules' must be a map of globs"},
       {"mosa_rules: 1\nrules:\n  a: local", "line 3: rule 'a' needs a map"},
       {"mosa_rules: 1\nrules: {}\nmore: 1", "line 3"},
-      {"mosa_rules: 1\nrules: {a: {}, a: {}}", "'a' stands there twice"},
+      {"mosa_rules: 1\nrules: {a: {}, a: {}}", "'a' occurs twice"},
   };
   for (const auto& [text, fault] : rows) {
     const auto read = ReadRules(text);

@@ -134,8 +134,8 @@ class Search {
     advice.unhinted = RunTimeOf(unhinted, options_);
     advice.by_itself = RunTimeOf(trials_.DrawsOfChoice(itself), options_);
     if (advice.advised.draws_failed == DrawsOf(options_))
-      return FailedPreconditionError(
-          fmt::format("the run would fail with hints and without: {}", advice.advised.failure));
+      return FailedPreconditionError(fmt::format(
+          "the run would fail with hints and without hints: {}", advice.advised.failure));
     advice.over_unhinted = GainOf(advised, unhinted, options_);
     advice.over_by_itself = trials_.GainOver(advice.choice, itself);
     for (size_t i = 0; i < classes_.size(); ++i) {

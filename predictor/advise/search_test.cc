@@ -340,7 +340,7 @@ TEST(FindHints, SaysWhatFailsWhateverIsSaid) {
   const auto advice = Advise(Pipelines(2, 100 * kMiB), "hosts=2,store=1M");
   ASSERT_FALSE(advice.ok());
   EXPECT_EQ(advice.status().code(), StatusCode::kFailedPrecondition);
-  EXPECT_NE(MessageOf(advice.status()).find("with hints and without: "), std::string::npos)
+  EXPECT_NE(MessageOf(advice.status()).find("with hints and without hints: "), std::string::npos)
       << advice.status();
 }
 

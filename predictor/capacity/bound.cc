@@ -88,10 +88,10 @@ Result<std::vector<RateLimit>> LimitsOf(const StageProfile& stage, const Capacit
   if (capacity.clients < clients)
     return FailedPreconditionError(
         capacity.clients == 0
-            ? fmt::format("the capacity of '{}' does not say how many clients it is of",
+            ? fmt::format("the capacity of '{}' does not state its number of clients",
                           capacity.name)
-            : fmt::format("the capacity of '{}' is of {} clients, not {}: measure one of more "
-                          "hosts or --jobs",
+            : fmt::format("the capacity of '{}' was measured with {} clients, not {}: measure one "
+                          "with more hosts or --jobs",
                           capacity.name, capacity.clients, clients));
   std::vector<RateLimit> limits;
   for (const bool is_input : {true, false}) {

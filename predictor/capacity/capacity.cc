@@ -131,9 +131,10 @@ Result<Estimate> CapacityModel::Operations(const CapacityLoad& load) const {
     for (const auto& [size, capacity] : median)
       known += (known.empty() ? "" : ", ") + FormatBytes(static_cast<int64_t>(size));
     const std::string size = FormatBytes(static_cast<int64_t>(part.size_bytes));
-    return NotFoundError(fmt::format(
-        "I/O of {} was not measured, but {}: 'mosa capacity run --sizes {}' adds its two seeds",
-        size, known.empty() ? "nothing" : known, size));
+    return NotFoundError(
+        fmt::format("I/O of {} was not measured, only {}: add its two seeds with 'mosa capacity "
+                    "run --sizes {}'",
+                    size, known.empty() ? "nothing" : known, size));
   }
   return Estimate{EstimateRates(median, load).all(), EstimateRates(low, load).all(),
                   EstimateRates(high, load).all(), 0};

@@ -24,7 +24,8 @@ Result<CapacityLoad> LoadOf(const json& object) {
   if (share_of == NameOf(ShareOf::kOperations))
     load.share_of = ShareOf::kOperations;
   else if (share_of != NameOf(ShareOf::kClients))
-    return InvalidArgumentError(fmt::format("has a load with shares of '{}'", share_of));
+    return InvalidArgumentError(
+        fmt::format("has a load with shares of unknown kind '{}'", share_of));
   for (const json& part : object.at("parts")) {
     const json& size = part.at("size_bytes");
     load.parts.push_back({size.is_number_unsigned() ? size.get<uint64_t>() : 0,
@@ -45,7 +46,7 @@ Result<std::vector<OperationRates>> SamplesOf(const json& object, const Capacity
            rates.all() <= kRateMax;
   if (good) return samples;
   return InvalidArgumentError(fmt::format(
-      "has rates of {} that are no samples: as many of reads as of writes, together {} to {}",
+      "has invalid samples for {}: reads and writes must be equally many, with sums of {} to {}",
       TextOf(load), kRateMin, kRateMax));
 }
 
@@ -65,7 +66,7 @@ Result<Capacity> ReadCapacity(std::string_view text) {
   try {
     const json root = json::parse(text);
     if (root.at("mosa_capacity") != kCapacityVersion)
-      return InvalidArgumentError(fmt::format("is of version {}, this program reads {}",
+      return InvalidArgumentError(fmt::format("has version {}, but this program reads {}",
                                               root.at("mosa_capacity").dump(), kCapacityVersion));
     capacity.name = root.at("store");
     capacity.clients = ClientsOf(root);
@@ -78,7 +79,7 @@ Result<Capacity> ReadCapacity(std::string_view text) {
     }
   } catch (const json::exception& error) {
     return InvalidArgumentError(
-        fmt::format("is no result of 'mosa capacity run': {}", error.what()));
+        fmt::format("is not a result of 'mosa capacity run': {}", error.what()));
   }
   return capacity;
 }

@@ -81,7 +81,7 @@ TEST(Capacity, SizesWithoutBothSeedsAreNamed) {
   EXPECT_EQ(unknown.status().code(), StatusCode::kNotFound);
   EXPECT_EQ(
       MessageOf(unknown.status()),
-      "I/O of 1M was not measured, but 4K: 'mosa capacity run --sizes 1M' adds its two seeds");
+      "I/O of 1M was not measured, only 4K: add its two seeds with 'mosa capacity run --sizes 1M'");
 }
 
 TEST(Capacity, LoadsAreReadAsTheyAreWritten) {
@@ -299,7 +299,7 @@ TEST(CapacityBound, OfACapacityIsTheHighestRateOfAnySize) {
   ASSERT_EQ(excesses.size(), 1U);
   EXPECT_DOUBLE_EQ(excesses[0].simulated, 5000);
   const Status more = LimitsOf(TenReaders(), store, 9).status();
-  EXPECT_NE(more.message().find("is of 8 clients, not 9"), std::string::npos) << more;
+  EXPECT_NE(more.message().find("was measured with 8 clients, not 9"), std::string::npos) << more;
 }
 
 TEST(CapacityBound, OfACapacityIsOfSizesThatWereMeasured) {

@@ -35,10 +35,10 @@ std::optional<Number> WholeFieldOf(std::string_view field) {
 
 Result<CapacityPart> PartOf(std::string_view text) {
   const auto refused = [text] {
-    return InvalidArgumentError(fmt::format(
-        "'{}': write SIZE:READ%r:SHARE, as 4K:70%r:0.5, with whole per cents of reads and a share "
-        "of 0.01 to 1 in hundredths",
-        text));
+    return InvalidArgumentError(
+        fmt::format("'{}': write SIZE:READ%r:SHARE, such as 4K:70%r:0.5, with a whole percentage "
+                    "of reads and a share of 0.01 to 1 in hundredths",
+                    text));
   };
   std::string_view rest = text;
   CapacityPart part;
@@ -103,13 +103,13 @@ Result<CapacityLoad> MakeLoad(ShareOf share_of, std::vector<CapacityPart> parts)
   uint64_t shares = 0;
   for (const CapacityPart& part : load.parts) {
     if (part.size_bytes == 0 || part.size_bytes > kSizeMax || part.read_percent > 100)
-      return InvalidArgumentError(fmt::format("I/O of {} bytes and {} % reads: there is none such",
+      return InvalidArgumentError(fmt::format("I/O of {} bytes and {} % reads is not possible",
                                               part.size_bytes, part.read_percent));
     shares += part.share_percent;
   }
   if (shares != 100 || load.parts.size() > kPartsMax)
     return InvalidArgumentError(
-        fmt::format("{} parts with {} % together: give 1 to {} parts that are 100 %",
+        fmt::format("{} parts have a sum of {} %: give 1 to {} parts with a sum of 100 %",
                     load.parts.size(), shares, kPartsMax));
   return load;
 }

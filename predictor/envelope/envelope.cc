@@ -162,11 +162,11 @@ Result<EnvelopeScale> Envelope::At(uint32_t clients_wanted) const {
   const std::vector<uint32_t> measured = clients();
   const auto above = std::lower_bound(measured.begin(), measured.end(), clients_wanted);
   if (above == measured.end())
-    return FailedPreconditionError(fmt::format(
-        "the envelope of '{}' has {} to {} clients, not {}: measure it with so many, or ask for "
-        "fewer",
-        name, measured.empty() ? 0 : measured.front(), measured.empty() ? 0 : measured.back(),
-        clients_wanted));
+    return FailedPreconditionError(
+        fmt::format("the envelope of '{}' covers {} to {} clients, not {}: measure it with that "
+                    "many, or ask for fewer",
+                    name, measured.empty() ? 0 : measured.front(),
+                    measured.empty() ? 0 : measured.back(), clients_wanted));
   const uint32_t high = *above;
   const bool is_between = above != measured.begin() && high != clients_wanted;
   const uint32_t low = is_between ? *std::prev(above) : high;
@@ -190,10 +190,10 @@ Result<EnvelopeScale> Envelope::At(uint32_t clients_wanted) const {
   if (scale.creates > 0 && scale.opens > 0 && scale.reads.PeakOperations() > 0 &&
       scale.shared_reads.PeakOperations() > 0 && scale.writes.PeakOperations() > 0)
     return scale;
-  return FailedPreconditionError(fmt::format(
-      "the envelope of '{}' is not whole at {} clients: the same 'mosa envelope run' goes on with "
-      "it",
-      name, clients_wanted));
+  return FailedPreconditionError(
+      fmt::format("the envelope of '{}' is incomplete at {} clients: the same 'mosa envelope run' "
+                  "continues with it",
+                  name, clients_wanted));
 }
 
 }  // namespace mosa::predict

@@ -33,8 +33,8 @@ Result<Estimate> EstimateOf(const json& object) {
       rate.high <= kRateMax)
     return rate;
   return InvalidArgumentError(
-      fmt::format("a cell has the rates {}: they must be {} to {}, low to high", object.dump(),
-                  kRateMin, kRateMax));
+      fmt::format("a cell has the rates {}, but rates must be {} to {}, from low to high",
+                  object.dump(), kRateMin, kRateMax));
 }
 
 }  // namespace
@@ -43,7 +43,7 @@ Result<EnvelopeCell> EnvelopeCellOf(const json& object) {
   const std::string name = object.at("operation");
   const auto operation = EnvelopeOperationOf(name);
   if (!operation)
-    return InvalidArgumentError(fmt::format("there is no operation '{}' in an envelope", name));
+    return InvalidArgumentError(fmt::format("an envelope has no operation '{}'", name));
   const auto size = WholeNumber(object.at("size_bytes"), kSizeMax);
   const auto clients = WholeNumber(object.at("clients"), kClientsMax);
   if (size && clients && *clients > 0 && (*size > 0) == MovesBytes(*operation))
@@ -58,7 +58,7 @@ Result<std::vector<Envelope>> ReadEnvelopes(std::string_view text) {
   try {
     const json root = json::parse(text);
     if (root.at("mosa_envelope") != kEnvelopeVersion)
-      return InvalidArgumentError(fmt::format("is of version {}, this program reads {}",
+      return InvalidArgumentError(fmt::format("has version {}, but this program reads {}",
                                               root.at("mosa_envelope").dump(), kEnvelopeVersion));
     for (const json& object : root.at("cells")) {
       const std::string system = object.at("system");
@@ -75,7 +75,7 @@ Result<std::vector<Envelope>> ReadEnvelopes(std::string_view text) {
     }
   } catch (const json::exception& error) {
     return InvalidArgumentError(
-        fmt::format("is no result of 'mosa envelope run': {}", error.what()));
+        fmt::format("is not a result of 'mosa envelope run': {}", error.what()));
   }
   if (envelopes.empty()) return InvalidArgumentError("has no cells yet");
   return envelopes;

@@ -95,10 +95,10 @@ TEST(Envelope, KnowsNothingOfWhatWasNotMeasured) {
   Envelope envelope = TwoScales();
   const auto five = envelope.At(5);
   EXPECT_EQ(five.status().code(), StatusCode::kFailedPrecondition);
-  EXPECT_NE(five.status().message().find("has 1 to 4 clients, not 5"), std::string::npos);
+  EXPECT_NE(five.status().message().find("covers 1 to 4 clients, not 5"), std::string::npos);
   envelope.cells.erase({kWrite, 1024, 4});
   const auto half = envelope.At(2);
-  EXPECT_NE(half.status().message().find("is not whole at 2 clients"), std::string::npos);
+  EXPECT_NE(half.status().message().find("is incomplete at 2 clients"), std::string::npos);
   EXPECT_TRUE(envelope.At(1).ok());
 }
 
@@ -155,7 +155,7 @@ TEST(EnvelopeJson, SaysWhatIsWrong) {
           "2.7 clients");
   refused(R"({"system": "a", "operation": "write", "size_bytes": 1024.9, "clients": 2})",
           "files of 1024.9");
-  refused(R"({"system": "a"})", "is no result of 'mosa envelope run'");
+  refused(R"({"system": "a"})", "is not a result of 'mosa envelope run'");
   EXPECT_FALSE(ReadEnvelopes("[]").ok());
   EXPECT_FALSE(ReadEnvelopes(R"({"mosa_envelope": 2, "cells": []})").ok());
 }

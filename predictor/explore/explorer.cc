@@ -49,8 +49,8 @@ Status Explorer::AddLevels(const Platform& platform, const PowerProfile* power) 
       MOSA_ASSIGN_OR_RETURN(measured, LevelAt(*power, point.frequency_mhz));
     } else if (point.frequency_mhz != 0) {
       return InvalidArgumentError(
-          "the space: 'frequency' needs a power file, which says how fast "
-          "processors are at each");
+          "the space: 'frequency' needs a power file, which gives the processors' speed at each "
+          "frequency");
     }
     Level& level = levels_[point.frequency_mhz];
     const Platform at_level = AtLevel(platform, measured);

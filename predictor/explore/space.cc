@@ -42,8 +42,8 @@ Status CheckEqualHosts(const Configuration& configuration) {
   if (configuration.unequal_hosts.empty()) return OkStatus();
   const uint32_t first = configuration.unequal_hosts.begin()->first;
   return InvalidArgumentError(
-      fmt::format("the space: h{} is unlike other hosts: only 'mosa predict' takes such a "
-                  "configuration; leave it out",
+      fmt::format("the space: h{} differs from the other hosts: only 'mosa predict' supports such "
+                  "a configuration; leave it out",
                   first + 1));
 }
 
@@ -54,7 +54,7 @@ Status SetValue(std::string_view name, std::string_view value, Draft& draft) {
   }
   uint32_t number = 0;
   if (!ParseWhole(value, number) || number == 0)
-    return Wrong(name, value, "a whole number is needed, 1 or more");
+    return Wrong(name, value, "it must be a whole number of 1 or more");
   (name == kNodes ? draft.nodes : draft.point.frequency_mhz) = number;
   return OkStatus();
 }
@@ -88,7 +88,8 @@ Status AddRange(std::string_view name, std::string_view text, std::vector<std::s
     const auto low = ParseBytes(first);
     const auto high = ParseBytes(last);
     if (!low.ok() || !high.ok() || *low <= 0 || *low > *high || slash != std::string_view::npos)
-      return Wrong(name, text, "a range of sizes is needed, as 64K..4M, which is doubled");
+      return Wrong(name, text,
+                   "it must be a range of sizes, such as 64K..4M, which is stepped by doubling");
     for (int64_t bytes = *low; bytes <= *high; bytes *= 2) {
       values.push_back(FormatBytes(bytes));
       if (bytes > *high / 2) break;
@@ -98,7 +99,7 @@ Status AddRange(std::string_view name, std::string_view text, std::vector<std::s
   uint64_t low = 0, high = 0, step = 1;
   if (!ParseWhole(first, low) || !ParseWhole(last, high) || low > high ||
       (slash != std::string_view::npos && (!ParseWhole(rest.substr(slash + 1), step) || step == 0)))
-    return Wrong(name, text, "a range of whole numbers is needed, as 1..19 or 1..19/3");
+    return Wrong(name, text, "it must be a range of whole numbers, such as 1..19 or 1..19/3");
   if ((high - low) / step >= kSpacePointsMax) return TooMany(name, text);
   for (uint64_t number = low;; number += step) {
     values.push_back(fmt::format("{}", number));
@@ -119,14 +120,14 @@ Status CheckNames(const std::vector<Dimension>& dimensions) {
   for (const Dimension& dimension : dimensions) {
     if (!names.insert(dimension.name).second)
       return InvalidArgumentError(fmt::format(
-          "the space: '{}' is there twice: say all its values at once", dimension.name));
+          "the space: '{}' occurs twice: give all of its values at once", dimension.name));
     if (dimension.values.empty())
       return InvalidArgumentError(fmt::format("the space: '{}' has no value", dimension.name));
   }
   if (names.contains(kNodes) && names.contains("hosts"))
     return InvalidArgumentError(
-        "the space: say either 'nodes', which is all hosts, or 'hosts', which is those that run "
-        "tasks");
+        "the space: give either 'nodes', which counts all hosts, or 'hosts', which counts those "
+        "that run tasks");
   return OkStatus();
 }
 
@@ -140,7 +141,7 @@ Status CheckCount(const std::vector<Dimension>& dimensions) {
   }
   if (count <= kSpacePointsMax) return OkStatus();
   return InvalidArgumentError(fmt::format(
-      "the space has {} points, at most {} can be explored: give less values, '{}' has {}",
+      "the space has {} points, but at most {} can be explored: give fewer values, '{}' has {}",
       static_cast<uint64_t>(count), kSpacePointsMax, largest->name, largest->values.size()));
 }
 
@@ -157,13 +158,14 @@ class Enumerator {
       MOSA_RETURN_IF_ERROR(Visit());
     } while (Advance());
     if (space_.points.empty())
-      return InvalidArgumentError(fmt::format("the space: nothing in it can be: {}", space_.why));
+      return InvalidArgumentError(
+          fmt::format("the space: none of its configurations is possible: {}", space_.why));
     for (size_t d = 0; d < dimensions_.size(); ++d)
       for (size_t v = 0; v < seen_[d].size(); ++v)
         if (!seen_[d][v].possible)
-          return InvalidArgumentError(fmt::format("the space: {}={} can be nowhere in it: {}",
-                                                  dimensions_[d].name, dimensions_[d].values[v],
-                                                  seen_[d][v].why));
+          return InvalidArgumentError(
+              fmt::format("the space: no configuration with {}={} is possible: {}",
+                          dimensions_[d].name, dimensions_[d].values[v], seen_[d][v].why));
     return std::move(space_);
   }
 
@@ -218,7 +220,7 @@ Result<Dimension> ParseDimension(std::string_view text) {
   const size_t equals = text.find('=');
   if (equals == std::string_view::npos || equals == 0)
     return InvalidArgumentError(
-        fmt::format("the space: '{}' is not name=values, as in chunk=64K,1M", text));
+        fmt::format("the space: '{}' is not name=values, such as chunk=64K,1M", text));
   Dimension dimension;
   dimension.name = text.substr(0, equals);
   std::string_view rest = text.substr(equals + 1);
@@ -233,14 +235,15 @@ Result<Dimension> ParseDimension(std::string_view text) {
 Result<std::vector<Dimension>> ReadSpace(std::string_view text) {
   MOSA_ASSIGN_OR_RETURN(const Value root, ParseDocument(text));
   if (root.kind != Value::Kind::kMap)
-    return InvalidArgumentError("a space is a map from names to values, as chunk: [64K, 1M]");
+    return InvalidArgumentError(
+        "a space must be a map from names to values, such as chunk: [64K, 1M]");
   std::vector<Dimension> dimensions;
   for (const auto& [name, value] : root.fields) {
     Dimension dimension{name, {}};
     const bool listed = value.kind == Value::Kind::kList;
     if (!listed && !value.is_scalar())
       return InvalidArgumentError(fmt::format(
-          "line {}: '{}' needs a value or a list of values, as [64K, 1M]", value.line, name));
+          "line {}: '{}' needs a value or a list of values, such as [64K, 1M]", value.line, name));
     for (size_t i = 0; i < (listed ? value.items.size() : 1); ++i) {
       const Value& item = listed ? value.items[i] : value;
       if (!item.is_scalar())

@@ -104,48 +104,53 @@ TEST(Space, SaysWhatIsWrongInOneSentence) {
     const char* text;
     const char* expected;
   } rows[] = {
-      {"", "there is nothing in the text"},
-      {"[1]", "a space is a map from names to values"},
+      {"", "the text is empty"},
+      {"[1]", "a space must be a map from names to values"},
       {"hosts: {a: 1}", "line 1: 'hosts' needs a value or a list"},
       {"hosts: [[1]]", "line 1: a value of 'hosts' must be one word"},
       {"hosts: []", "'hosts' has no value"},
       {"storage: []", "'storage' has no value"},
       {"hosts: 1..1000\nseed: 1..1000\nstripe: [1, 2]\n",
-       "the space has 2000000 points, at most 100000"},
-      {"hosts: 1..1000\nseed: 1..100000\n", "the space has 100000000 points, at most 100000"},
+       "the space has 2000000 points, but at most 100000"},
+      {"hosts: 1..1000\nseed: 1..100000\n", "the space has 100000000 points, but at most 100000"},
       {"seed: 1..1000000000", "more than 100000 values"},
       {"seed: 0..18446744073709551615", "more than 100000 values"},
-      {"hosts: 5..1", "a range of whole numbers is needed"},
-      {"hosts: 1..5/0", "a range of whole numbers is needed"},
-      {"chunk: 4M..1M", "a range of sizes is needed"},
-      {"chunk: 0..1M", "a range of sizes is needed"},
-      {"chunk: 1M..4M/2", "a range of sizes is needed"},
-      {"chunk: lots", "chunk=lots: a size is needed"},
-      {"hosts: many", "hosts=many: a whole number is needed"},
+      {"hosts: 5..1", "it must be a range of whole numbers"},
+      {"hosts: 1..5/0", "it must be a range of whole numbers"},
+      {"chunk: 4M..1M", "it must be a range of sizes"},
+      {"chunk: 0..1M", "it must be a range of sizes"},
+      {"chunk: 1M..4M/2", "it must be a range of sizes"},
+      {"chunk: lots", "chunk=lots: it must be a size"},
+      {"hosts: many", "hosts=many: it must be a whole number"},
       {"colour: [red]",
        "'colour' is no name; there are hosts, storage, manager, slots, system, "
        "chunk, stripe, replicas, placement, store, seed; of a class of files placement:GLOB, "
        "placement@STAGE; of one host, as h3: h3.speed and others; and for explorations nodes, "
        "frequency"},
-      {"placement:a/*: [local, wild]", "placement:a/*=wild: it is default, stripe, local, "},
-      {"placement:a.1: ['collocate:q,placement:a.2=stripe']", "=stripe: a placement has no ','"},
+      {"placement:a/*: [local, wild]", "placement:a/*=wild: it must be default, stripe, local, "},
+      {"placement:a.1: ['collocate:q,placement:a.2=stripe']",
+       "=stripe: a placement must not contain ','"},
       {"placement:a: [local, 'collocate:a,b']",
-       "placement:a=collocate:a,b: a placement has no ','"},
-      {"placement@: local", "placement@=local: a class is a glob or a stage"},
-      {"placement:a=b/*: local", "placement:a=b/*=local: a class is a glob or a stage without"},
-      {"h2.speed: [0.5, 1]", "h2 is unlike other hosts: only 'mosa predict'"},
-      {"placement: [wild]", "nothing in it can be: configuration: placement=wild"},
-      {"nodes: 4\nhosts: 2\n", "say either 'nodes', which is all hosts, or 'hosts'"},
-      {"nodes: 0", "nodes=0: a whole number is needed, 1 or more"},
-      {"nodes: 4\nstorage: [1, 4]\n", "storage=4 can be nowhere in it: nodes=4: 4 for storage"},
+       "placement:a=collocate:a,b: a placement must not contain ','"},
+      {"placement@: local", "placement@=local: a class must be a glob or a stage"},
+      {"placement:a=b/*: local",
+       "placement:a=b/*=local: a class must be a glob or a stage without"},
+      {"h2.speed: [0.5, 1]", "h2 differs from the other hosts: only 'mosa predict'"},
+      {"placement: [wild]",
+       "none of its configurations is possible: configuration: placement=wild"},
+      {"nodes: 4\nhosts: 2\n", "give either 'nodes', which counts all hosts, or 'hosts'"},
+      {"nodes: 0", "nodes=0: it must be a whole number of 1 or more"},
+      {"nodes: 4\nstorage: [1, 4]\n",
+       "no configuration with storage=4 is possible: nodes=4: 4 for storage"},
       {"nodes: 1\nmanager: apart\n", "and one for the manager leave no host for tasks"},
-      {"hosts: 0", "no host would run tasks"},
+      {"hosts: 0", "there would be no host to run tasks"},
       {"hosts: [2, 3]\nreplicas: [1, 4]\n",
-       "replicas=4 can be nowhere in it: configuration: replicas=4: there are only 2 storage "
-       "nodes"},
-      {"hosts: [2, 3]\nreplicas: 0\n", "nothing in it can be: configuration: replicas=0: 1 to 64"},
+       "no configuration with replicas=4 is possible: configuration: replicas=4: there are only 2 "
+       "storage nodes"},
+      {"hosts: [2, 3]\nreplicas: 0\n",
+       "none of its configurations is possible: configuration: replicas=0: 1 to 64"},
       {"hosts: 3\nstripe: [0, 9]\n", "stripe=9: there are only 3 storage nodes"},
-      {"hosts: 20000", "with those for storage at most 10000"},
+      {"hosts: 20000", "at most 10000 are allowed, together with those for storage"},
   };
   for (const auto& row : rows) {
     const auto dimensions = ReadSpace(row.text);
@@ -158,12 +163,12 @@ TEST(Space, SaysWhatIsWrongInOneSentence) {
   EXPECT_NE(MessageOf(ParseDimension("hosts").status()).find("is not name=values"),
             std::string::npos);
   EXPECT_NE(MessageOf(Enumerate(Dimensions({"hosts=1", "hosts=2"}), Configuration()).status())
-                .find("'hosts' is there twice"),
+                .find("'hosts' occurs twice"),
             std::string::npos);
   const auto unequal = ParseConfiguration("h2.speed=0.5");
   ASSERT_TRUE(unequal.ok()) << unequal.status();
   const Status refused = Enumerate(Dimensions({"chunk=1M"}), *unequal).status();
-  EXPECT_NE(MessageOf(refused).find("unlike other hosts"), std::string::npos) << refused;
+  EXPECT_NE(MessageOf(refused).find("differs from the other hosts"), std::string::npos) << refused;
 }
 
 }  // namespace

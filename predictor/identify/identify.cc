@@ -201,10 +201,10 @@ class Step {
   // Measurements that the figures do not give: what is predicted of the like is as wrong.
   void NoteMisses(const FitResult& fit, Evidence& evidence) const {
     if (fit.misfit > kMisfitMin)
-      evidence.notes.push_back(
-          fmt::format("the {} figures are {:.1f} times as far from the measurements as those' "
-                      "intervals allow, and their own intervals are as much wider",
-                      whose_, fit.misfit));
+      evidence.notes.push_back(fmt::format(
+          "the {} figures are {:.1f} times as far from the measurements as the measurements' "
+          "intervals allow, so their own intervals are widened by that factor",
+          whose_, fit.misfit));
     for (const size_t at : fitted_) {
       const Evidence::Measurement& each = measurements_[at];
       const double interval = std::max(each.half_width / each.mean, kIntervalWanted);

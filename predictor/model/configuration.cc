@@ -26,11 +26,11 @@ template <typename Whole>
 Status Number(std::string_view name, std::string_view value, Whole& into) {
   const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), into);
   if (error == std::errc() && end == value.data() + value.size()) return OkStatus();
-  return Wrong(name, value, "a whole number is needed, 0 or more");
+  return Wrong(name, value, "it must be a whole number of 0 or more");
 }
 Status Bytes(std::string_view name, std::string_view value, uint64_t& into) {
   const auto bytes = ParseBytes(value);
-  if (!bytes.ok()) return Wrong(name, value, "a size is needed, as 256K or 1M");
+  if (!bytes.ok()) return Wrong(name, value, "it must be a size, such as 256K or 1M");
   into = static_cast<uint64_t>(*bytes);
   return OkStatus();
 }
@@ -39,13 +39,13 @@ Status Word(std::string_view name, std::string_view value, const char* first, co
             bool& is_second) {
   is_second = value == second;
   if (is_second || value == first) return OkStatus();
-  return Wrong(name, value, fmt::format("it is {} or {}", first, second));
+  return Wrong(name, value, fmt::format("it must be {} or {}", first, second));
 }
 
 Status Number(std::string_view name, std::string_view value, double& into) {
   const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), into);
   if (error == std::errc() && end == value.data() + value.size()) return OkStatus();
-  return Wrong(name, value, "a number is needed, as 0.5");
+  return Wrong(name, value, "it must be a number, such as 0.5");
 }
 
 // "h3.speed" and "h5-8.speed": hosts from 1, as the answers name them.
@@ -82,18 +82,18 @@ std::string_view ClassOf(std::string_view name) {
 Status SetClassPlacement(std::string_view name, std::string_view value, Configuration& into) {
   const std::string_view of_class = ClassOf(name);
   if (of_class.size() == 1 || of_class.find_first_of(",=") != std::string_view::npos)
-    return Wrong(
-        name, value,
-        "a class is a glob or a stage without ',' and '=', as in "
-        "placement:projected/*.fits=local or placement@project=local; '?' in a glob stands "
-        "for any byte");
+    return Wrong(name, value,
+                 "a class must be a glob or a stage without ',' and '=', such as "
+                 "placement:projected/*.fits=local or placement@project=local; '?' in a glob "
+                 "stands for any byte");
   // A ',' would be the next name's beginning in ToText().
   if (value.find(',') != std::string_view::npos)
-    return Wrong(name, value,
-                 "a placement has no ','; values of a dimension are a list's items, each its own");
+    return Wrong(
+        name, value,
+        "a placement must not contain ','; give several values of a dimension as items of a list");
   if (value != kPlacementByDefault && !ParseHint(kPlacement, false, value).ok())
     return Wrong(name, value,
-                 "it is default, stripe, local, collocate:GROUP, scatter:CHUNKS or node:NAME");
+                 "it must be default, stripe, local, collocate:GROUP, scatter:CHUNKS or node:NAME");
   into.class_placements.insert_or_assign(std::string(of_class), value);
   return OkStatus();
 }
@@ -118,8 +118,8 @@ Status SetHostField(std::string_view name, std::string_view field, std::string_v
     return OkStatus();
   }
   return InvalidArgumentError(
-      fmt::format("configuration: '{}': of a host there are cores, speed, link, out, in, cache and "
-                  "store, as in h3.speed=0.5",
+      fmt::format("configuration: '{}': a host has cores, speed, link, out, in, cache and store, "
+                  "such as h3.speed=0.5",
                   name));
 }
 
@@ -130,7 +130,7 @@ Status CheckHost(const Configuration& c, uint32_t index, const HostChange& chang
   const uint64_t hosts = uint64_t{c.hosts} + c.storage_hosts + (c.manager_apart ? 1 : 0);
   if (index >= hosts)
     return InvalidArgumentError(
-        fmt::format("configuration: there is no host h{}, there are h1 to h{}", index + 1, hosts));
+        fmt::format("configuration: there is no host h{}, only h1 to h{}", index + 1, hosts));
   if (change.cores && (*change.cores == 0 || *change.cores > kCoresMax))
     return wrong("cores", *change.cores, fmt::format("1 to {}", kCoresMax));
   if (change.speed && !(*change.speed >= kSpeedMin && *change.speed <= kSpeedMax))
@@ -139,9 +139,9 @@ Status CheckHost(const Configuration& c, uint32_t index, const HostChange& chang
       {"out", change.out_bytes_per_second}, {"in", change.in_bytes_per_second}};
   for (const auto& [field, rate] : rates)
     if (rate && (*rate < kLinkBytesPerSecondMin || *rate > kBytesMax))
-      return wrong(
-          field, *rate,
-          fmt::format("{} to {} bytes per second, as 12M", kLinkBytesPerSecondMin, kBytesMax));
+      return wrong(field, *rate,
+                   fmt::format("it must be {} to {} bytes per second, such as 12M",
+                               kLinkBytesPerSecondMin, kBytesMax));
   const std::pair<const char*, std::optional<uint64_t>> sizes[] = {
       {"cache", change.page_cache_bytes}, {"store", change.store_bytes}};
   for (const auto& [field, bytes] : sizes)
@@ -150,7 +150,7 @@ Status CheckHost(const Configuration& c, uint32_t index, const HostChange& chang
   const bool stores = c.storage_hosts == 0 ? index < c.hosts
                                            : index >= c.hosts && index < c.hosts + c.storage_hosts;
   if (change.store_bytes && !stores)
-    return wrong("store", *change.store_bytes, "that host has no storage node");
+    return wrong("store", *change.store_bytes, "this host has no storage node");
   return OkStatus();
 }
 
@@ -204,7 +204,8 @@ uint32_t SlotsOf(const Platform& platform, const Configuration& configuration, u
 Status SetField(std::string_view name, std::string_view value, Configuration& into) {
   if (const auto host = HostFieldOf(name)) {
     if (host->first == 0 || host->last < host->first || host->last > kSimulatedHostsMax + 1)
-      return Wrong(name, value, "hosts count from h1, and the first of several comes first");
+      return Wrong(name, value,
+                   "hosts are numbered from h1, and a range must begin with its lower host");
     for (uint32_t i = host->first; i <= host->last; ++i)
       MOSA_RETURN_IF_ERROR(SetHostField(name, host->field, value, into.unequal_hosts[i - 1]));
     return OkStatus();
@@ -239,10 +240,11 @@ Status SetField(std::string_view name, std::string_view value, Configuration& in
 
 Status Check(const Configuration& c) {
   const uint64_t all = uint64_t{c.hosts} + c.storage_hosts;
-  if (c.hosts == 0) return Wrong("hosts", "0", "no host would run tasks");
+  if (c.hosts == 0) return Wrong("hosts", "0", "there would be no host to run tasks");
   if (all > kSimulatedHostsMax)
-    return Wrong("hosts", fmt::format("{}", all),
-                 fmt::format("with those for storage at most {}", kSimulatedHostsMax));
+    return Wrong(
+        "hosts", fmt::format("{}", all),
+        fmt::format("at most {} are allowed, together with those for storage", kSimulatedHostsMax));
   if (c.slots > kSlotsMax)
     return Wrong("slots", fmt::format("{}", c.slots), fmt::format("at most {}", kSlotsMax));
   if (c.chunk_bytes < kChunkBytesMin || c.chunk_bytes > kChunkMax ||
@@ -259,7 +261,7 @@ Status Check(const Configuration& c) {
     return Wrong("replicas", fmt::format("{}", c.replicas),
                  fmt::format("there are only {} storage nodes", nodes));
   if (c.placement != "stripe" && c.placement != "local")
-    return Wrong("placement", c.placement, "it is stripe or local");
+    return Wrong("placement", c.placement, "it must be stripe or local");
   for (const auto& [index, change] : c.unequal_hosts)
     MOSA_RETURN_IF_ERROR(CheckHost(c, index, change));
   return OkStatus();
@@ -288,7 +290,7 @@ Status SetFields(std::string_view text, Configuration& into) {
     const size_t equals = item.find('=');
     if (equals == std::string_view::npos)
       return InvalidArgumentError(
-          fmt::format("configuration: '{}' is not name=value, as in hosts=19,chunk=1M", item));
+          fmt::format("configuration: '{}' is not name=value, such as hosts=19,chunk=1M", item));
     MOSA_RETURN_IF_ERROR(SetField(item.substr(0, equals), item.substr(equals + 1), into));
   }
   return OkStatus();

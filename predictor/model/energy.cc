@@ -36,7 +36,8 @@ class LevelReader {
     if (Take("frequency_mhz", 1, kMegahertzMax, frequency)) {
       level.frequency_mhz = static_cast<uint32_t>(frequency);
       if (frequency != level.frequency_mhz)
-        fields_.Fault(map_.line, fmt::format("frequency_mhz is {}: a whole number", frequency));
+        fields_.Fault(map_.line,
+                      fmt::format("frequency_mhz is {}: it must be a whole number", frequency));
     }
     Take("speed", kLevelSpeedMin, kLevelSpeedMax, level.speed);
     Take("idle_w", 0, kWattsMax, level.idle_w);
@@ -73,7 +74,7 @@ void CheckFrequencies(const PowerProfile& profile, Fields& fields) {
   std::set<uint32_t> known;
   for (const PowerLevel& level : profile.levels)
     if (!known.insert(level.frequency_mhz).second)
-      fields.Fault(1, fmt::format("there are two levels of {} MHz", level.frequency_mhz));
+      fields.Fault(1, fmt::format("two levels have {} MHz", level.frequency_mhz));
 }
 
 }  // namespace
@@ -114,20 +115,20 @@ Result<PowerLevel> LevelAt(const PowerProfile& profile, uint32_t frequency_mhz) 
     known += fmt::format("{}{}", known.empty() ? "" : ", ", level.frequency_mhz);
   }
   if (frequency_mhz == 0)
-    return NotFoundError(fmt::format(
-        "the power file has no level of speed 1: name a frequency, there are {} MHz", known));
+    return NotFoundError(
+        fmt::format("the power file has no level of speed 1: name a frequency of {} MHz", known));
   return NotFoundError(
-      fmt::format("the power file has no level of {} MHz, there are {}", frequency_mhz, known));
+      fmt::format("the power file has no level of {} MHz, only {}", frequency_mhz, known));
 }
 
 Result<PowerProfile> ReadPower(std::string_view text) {
   MOSA_ASSIGN_OR_RETURN(const Value root, ParseDocument(text));
   const Value* version = root.Find("mosa_power");
   if (version == nullptr)
-    return InvalidArgumentError("this is no power file: it has no 'mosa_power'");
+    return InvalidArgumentError("this is not a power file: it has no 'mosa_power'");
   if (version->text != fmt::format("{}", kPowerVersion))
     return InvalidArgumentError(
-        fmt::format("line {}: the power file is of version '{}', this program reads version {}",
+        fmt::format("line {}: the power file has version '{}', but this program reads version {}",
                     version->line, version->text.substr(0, 80), kPowerVersion));
   std::vector<std::string> faults;
   Fields fields(faults);

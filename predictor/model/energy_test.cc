@@ -71,7 +71,7 @@ TEST(PowerFile, HasALevelForEachFrequency) {
   EXPECT_EQ(*LevelAt(*profile, 0), profile->levels[0]);
   EXPECT_EQ(*LevelAt(*profile, 1200), profile->levels[1]);
   EXPECT_EQ(MessageOf(LevelAt(*profile, 1800).status()),
-            "the power file has no level of 1800 MHz, there are 2300, 1200");
+            "the power file has no level of 1800 MHz, only 2300, 1200");
 }
 
 std::string PowerWith(const std::string& from, const std::string& to) {
@@ -86,18 +86,18 @@ TEST(PowerFile, SaysWhatIsWrongInOneSentence) {
     std::string text;
     const char* expected;
   } rows[] = {
-      {"", "line 1: there is nothing in the text"},
+      {"", "line 1: the text is empty"},
       {"{\"mosa_platform\": 1}", "it has no 'mosa_power'"},
-      {PowerWith("mosa_power: 1", "mosa_power: 2"), "line 1: the power file is of version '2'"},
+      {PowerWith("mosa_power: 1", "mosa_power: 2"), "line 1: the power file has version '2'"},
       {PowerWith("measured", "mesured"),
        "a power file has an unknown key 'mesured': did you mean 'measured'?"},
       {PowerWith("91.6", "-1"), "line 6: idle_w is '-1': it must be a number from 0 to"},
       {PowerWith("91.6", "nan"), "idle_w is 'nan'"},
       {PowerWith("speed: 0.52", "speed: 0"), "line 7: speed is '0'"},
       {PowerWith("idle_w: 88, ", ""), "a level needs 'idle_w', a number"},
-      {PowerWith("idle_w: 88", "idle: 88"), "a level has an unknown key 'idle': known are"},
-      {PowerWith("mhz: 1200", "mhz: 2300"), "there are two levels of 2300 MHz"},
-      {PowerWith("mhz: 1200", "mhz: 1200.5"), "frequency_mhz is 1200.5: a whole number"},
+      {PowerWith("idle_w: 88", "idle: 88"), "a level has an unknown key 'idle': known keys are"},
+      {PowerWith("mhz: 1200", "mhz: 2300"), "two levels have 2300 MHz"},
+      {PowerWith("mhz: 1200", "mhz: 1200.5"), "frequency_mhz is 1200.5: it must be a whole number"},
       {PowerWith("mhz: 1200", "mhz: 1e300"),
        "frequency_mhz is '1e300': it must be a number from 1 to"},
       {PowerWith("mhz: 1200", "mhz: -1"), "frequency_mhz is '-1'"},

@@ -50,11 +50,11 @@ class FieldReader {
     if (!fault_.empty()) return fault_;
     for (const auto& [key, value] : root_.items()) {
       if (key == "mosa_platform" || IsComment(key) || IsEvidence(key)) continue;
-      if (!known_.contains(key)) return fmt::format("'{}' is no field of a platform", key);
+      if (!known_.contains(key)) return fmt::format("'{}' is not a field of a platform", key);
       if (!value.is_object()) continue;
       for (const auto& [field, inner] : value.items())
         if (!sections_.contains({key, field}) && !IsComment(field))
-          return fmt::format("'{}.{}' is no field of a platform", key, field);
+          return fmt::format("'{}.{}' is not a field of a platform", key, field);
     }
     return "";
   }
@@ -63,7 +63,7 @@ class FieldReader {
   const Json* MapAt(const Json& from, const char* key, const std::string& name) {
     const auto found = from.find(key);
     if (found != from.end() && found->is_object()) return &*found;
-    fault_ = fmt::format("'{}' is missing, or no object", name);
+    fault_ = fmt::format("'{}' is missing or not an object", name);
     return nullptr;
   }
   void Wrong(const std::string& name, const char* what, const Json& value) {
@@ -99,7 +99,7 @@ class FieldReader {
       if (part != nullptr)
         Take(fmt::format("{}.{}", name, key), value, *part);
       else if (!IsComment(key))
-        fault_ = fmt::format("'{}.{}' is no field of a cost", name, key);
+        fault_ = fmt::format("'{}.{}' is not a field of a cost", name, key);
       if (!fault_.empty()) return;
     }
     if (!from.contains("ns_per_call")) fault_ = fmt::format("'{}.ns_per_call' is missing", name);
@@ -114,10 +114,10 @@ class FieldReader {
 Status CheckVersion(const Json& root) {
   const auto version = root.find("mosa_platform");
   if (version == root.end())
-    return InvalidArgumentError("this is no platform file: it has no 'mosa_platform'");
+    return InvalidArgumentError("this is not a platform file: it has no 'mosa_platform'");
   if (*version == kPlatformVersion) return OkStatus();
   return InvalidArgumentError(fmt::format(
-      "the platform file is of version {}, this program reads version {}: make it again",
+      "the platform file has version {}, but this program reads version {}: make it again",
       version->dump(-1, ' ', false, Json::error_handler_t::replace), kPlatformVersion));
 }
 
@@ -154,22 +154,23 @@ void Put(const Evidence& evidence, Json& root) {
 
 Result<Platform> ReadPlatform(std::string_view text) {
   if (text.size() > kPlatformBytesMax)
-    return InvalidArgumentError(fmt::format("a platform file of {} bytes is too long, at most {}",
-                                            text.size(), kPlatformBytesMax));
+    return InvalidArgumentError(
+        fmt::format("a platform file of {} bytes is too long: at most {} are allowed", text.size(),
+                    kPlatformBytesMax));
   // The library's parser recurses over what is nested.
   if (std::count(text.begin(), text.end(), '[') + std::count(text.begin(), text.end(), '{') > 1000)
-    return InvalidArgumentError("a platform file has some 50 objects, not more than 1000");
+    return InvalidArgumentError("a platform file must not have more than 1000 objects");
   Json root;
   try {
     root = Json::parse(text);
   } catch (const Json::parse_error& error) {
     const size_t at = std::min(error.byte, text.size());
     const auto line = 1 + std::count(text.begin(), text.begin() + static_cast<int64_t>(at), '\n');
-    return InvalidArgumentError(fmt::format("line {}: this is no JSON, or cut short", line));
+    return InvalidArgumentError(fmt::format("line {}: this is not JSON, or it is cut short", line));
   } catch (const Json::exception&) {
-    return InvalidArgumentError("a number of the platform file is beyond all numbers, as 1e999");
+    return InvalidArgumentError("a number of the platform file is out of range, such as 1e999");
   }
-  if (!root.is_object()) return InvalidArgumentError("a platform file is one JSON object");
+  if (!root.is_object()) return InvalidArgumentError("a platform file must be one JSON object");
   MOSA_RETURN_IF_ERROR(CheckVersion(root));
   Platform platform;
   FieldReader reader(root);

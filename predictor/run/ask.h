@@ -18,7 +18,7 @@ sai::Outcome<T> ReplyAs(const std::vector<Reply>& replies, size_t index) {
     if (const auto* failure = std::get_if<Failure>(&replies[i])) return *failure;
   const auto* reply = index < replies.size() ? std::get_if<T>(&replies[index]) : nullptr;
   if (reply != nullptr) return *reply;
-  return Failure{StatusCode::kInternal, ErrorReason::kNone, "the manager answered something else"};
+  return Failure{StatusCode::kInternal, ErrorReason::kNone, "the manager sent an unexpected reply"};
 }
 
 template <typename T>

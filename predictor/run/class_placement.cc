@@ -44,9 +44,9 @@ Result<std::vector<PathIndex>> OfStage(const Workflow& workflow, std::string_vie
       if (IsOnTheStore(workflow.at(output))) files.push_back(output);
   }
   if (!is_known)
-    return Wrong(name, fmt::format("'{}' has no such stage, its stages are {}", workflow.name,
+    return Wrong(name, fmt::format("'{}' has no such stage; its stages are {}", workflow.name,
                                    StagesOf(workflow)));
-  if (files.empty()) return Wrong(name, "the tasks of that stage write no file on the store");
+  if (files.empty()) return Wrong(name, "the tasks of this stage write no file on the store");
   return files;
 }
 
@@ -60,8 +60,8 @@ Result<std::vector<PathIndex>> OfGlob(const Workflow& workflow, std::string_view
       files.push_back(PathIndex{i});
   }
   if (files.empty())
-    return Wrong(name, fmt::format("no task of '{}' writes a file that it matches; globs are below "
-                                   "the run's directory, and '*' ends at a '/'",
+    return Wrong(name, fmt::format("no task of '{}' writes a file that it matches; globs start in "
+                                   "the run's directory, and '*' does not match '/'",
                                    workflow.name));
   return files;
 }
@@ -80,14 +80,15 @@ Result<Workflow> WithPlacements(const Workflow& workflow, const Configuration& c
     });
     if (files.empty())
       return Wrong(name,
-                   "it has only later versions of traced files, whose place is their first's");
+                   "it matches only later versions of traced files, which lie where their first "
+                   "version does");
     for (const PathIndex index : files) {
       WorkflowFile& file = placed.files[index.value];
       const auto [other, is_first] = classes.emplace(index, name);
       if (!is_first)
         return InvalidArgumentError(
-            fmt::format("configuration: '{}' is of two classes, placement{} and placement{}: say "
-                        "them so that a file is of one",
+            fmt::format("configuration: '{}' belongs to two classes, placement{} and placement{}: "
+                        "change them so that each file belongs to one",
                         file.path, other->second, name));
       if (placement == kPlacementByDefault) continue;
       file.hints.erase("pattern");

@@ -55,7 +55,8 @@ TEST(ClassPlacement, LeavesLaterVersionsOfAFileAlone) {
   EXPECT_EQ(HintsOf(*placed, "log#2"), HintMap());
   const Status of_none =
       WithPlacements(workflow, *ParseConfiguration("placement@b=local")).status();
-  EXPECT_NE(MessageOf(of_none).find("it has only later versions"), std::string::npos) << of_none;
+  EXPECT_NE(MessageOf(of_none).find("it matches only later versions"), std::string::npos)
+      << of_none;
 }
 
 TEST(ClassPlacement, SaysWhatIsWrongInOneSentence) {
@@ -66,13 +67,14 @@ TEST(ClassPlacement, SaysWhatIsWrongInOneSentence) {
       {"placement:mid=local", "placement:mid: no task of '' writes a file that it matches"},
       {"placement:in=local", "placement:in: no task of '' writes"},
       {"placement:*=local,placement:s*=local",
-       "'sum' is of two classes, placement:* and placement:s*: say them so that a file is of one"},
+       "'sum' belongs to two classes, placement:* and placement:s*: change them so that each file "
+       "belongs to one"},
       {"placement:mid/a.1=local,placement@make=stripe",
-       "'mid/a.1' is of two classes, placement:mid/a.1 and placement@make"},
+       "'mid/a.1' belongs to two classes, placement:mid/a.1 and placement@make"},
       {"placement@mak=local",
-       "placement@mak: '' has no such stage, its stages are join, look, make"},
+       "placement@mak: '' has no such stage; its stages are join, look, make"},
       {"placement@look=local",
-       "placement@look: the tasks of that stage write no file on the store"},
+       "placement@look: the tasks of this stage write no file on the store"},
       {"placement:[=local", "placement:[: "},
   };
   for (const auto& row : rows) {

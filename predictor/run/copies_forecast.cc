@@ -91,9 +91,9 @@ Result<std::vector<manager::CopiesForBytes>> ForecastCopies(const Platform& plat
     best.push_back({bytes, chosen->copies});
   }
   if (best.empty())
-    return ResourceExhaustedError(
-        fmt::format("the platform's nodes hold {} B each: not even a file of {} B can be broadcast",
-                    platform.host.store_bytes, kSmallest));
+    return ResourceExhaustedError(fmt::format(
+        "the platform's nodes hold {} B each, which is too little to broadcast even a file of {} B",
+        platform.host.store_bytes, kSmallest));
   return best;
 }
 

@@ -191,10 +191,9 @@ Status CheckComputing(const Workflow& workflow, const Platform& platform,
     for (const TaskOperation& operation : task.operations)
       longest = std::max(longest, operation.before);
     if (static_cast<double>(longest.ns) / speed > static_cast<double>(kServiceMax.ns))
-      return InvalidArgumentError(
-          fmt::format("{} is said to compute {:.0f} s, and a host has speed {}: a prediction is "
-                      "for at most {} s",
-                      Describe(task), SecondsOf(longest), speed, kServiceMax.ns / 1'000'000'000));
+      return InvalidArgumentError(fmt::format(
+          "{} computes for {:.0f} s, and a host has speed {}: a prediction covers at most {} s",
+          Describe(task), SecondsOf(longest), speed, kServiceMax.ns / 1'000'000'000));
   }
   return OkStatus();
 }
@@ -206,18 +205,18 @@ Status CheckSizes(const Workflow& workflow) {
     if (!IsOnTheStore(file)) continue;
     if (!file.size_bytes)
       return InvalidArgumentError(
-          fmt::format("file '{0}' has no size, and a prediction needs one of every file: write "
-                      "'files: {{{0}: {{size: 22M}}}}', or make the workload of a run with 'mosa "
-                      "trace workload --record'",
+          fmt::format("file '{0}' has no size, but a prediction needs the size of every file: "
+                      "write 'files: {{{0}: {{size: 22M}}}}', or make the workload of a run with "
+                      "'mosa trace workload --record'",
                       file.path));
     if (*file.size_bytes > kFileBytesMax)
-      return InvalidArgumentError(fmt::format("file '{}' has {} B: a file has at most {}",
+      return InvalidArgumentError(fmt::format("file '{}' has {} B, but a file has at most {}",
                                               file.path, *file.size_bytes, kFileBytesMax));
   }
   for (const Task& task : workflow.tasks)
     if (task.expected && (task.expected->ns < 0 || *task.expected > kServiceMax))
       return InvalidArgumentError(fmt::format(
-          "{} is said to run {:.0f} s: a prediction is for 0 to {} s", Describe(task),
+          "{} runs for {:.0f} s: a prediction covers 0 to {} s", Describe(task),
           static_cast<double>(task.expected->ns) / 1e9, kServiceMax.ns / 1'000'000'000));
   return OkStatus();
 }
@@ -247,8 +246,8 @@ Result<Prediction> PredictStages(const std::vector<SyntheticPart>& parts, const 
   MOSA_RETURN_IF_ERROR(CheckOn(platform, configuration));
   if (!configuration.class_placements.empty())
     return InvalidArgumentError(
-        fmt::format("configuration: placement{}: the files of a synthetic workflow have hints of "
-                    "their own; leave it out",
+        fmt::format("configuration: placement{}: the files of a synthetic workflow have their own "
+                    "hints; leave it out",
                     configuration.class_placements.begin()->first));
   std::vector<Run> runs;
   for (const SyntheticPart& part : parts) {

@@ -183,7 +183,7 @@ TEST(Prediction, RefusesWhatIsComputedForLongerThanCanBeCounted) {
   ASSERT_TRUE(slow.ok()) << slow.status();
   const auto refused = Predict(maker.Build(), PlainPlatform(), *slow);
   ASSERT_FALSE(refused.ok());
-  EXPECT_NE(MessageOf(refused.status()).find("a host has speed 0.001: a prediction is for at most"),
+  EXPECT_NE(MessageOf(refused.status()).find("a host has speed 0.001: a prediction covers at most"),
             std::string::npos)
       << refused.status();
 }
@@ -327,7 +327,7 @@ TEST(Prediction, NeedsFiguresThatCanBe) {
       {WorkflowMaker().File("vast", UINT64_MAX).Task("write", {}, {"vast"}).Build(),
        "'vast' has 18446744073709551615 B"},
       {WorkflowMaker().Task("long", {}, {}, Seconds(2'000'000)).Build(),
-       "task 'long' is said to run 2000000 s"},
+       "task 'long' runs for 2000000 s"},
   };
   for (const auto& row : rows) {
     const auto prediction = Predict(row.workflow, PlainPlatform(), {});

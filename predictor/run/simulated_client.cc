@@ -97,8 +97,9 @@ des::Activity<sai::Outcome<SimulatedClient::Place>> SimulatedClient::PlaceOf(
       found = co_await MakeChildDirectory(place.parent, place.name);
     if (!found.ok()) co_return found.failure();
     if (*found == FileId{})
-      co_return Failure{StatusCode::kNotFound, ErrorReason::kNoEntry,
-                        fmt::format("no directory '{}' on the way to '{}'", place.name, path)};
+      co_return Failure{
+          StatusCode::kNotFound, ErrorReason::kNoEntry,
+          fmt::format("there is no directory '{}' on the path to '{}'", place.name, path)};
     place.parent = *found;
     place.name = TakeName(rest);
   }
@@ -274,7 +275,7 @@ des::Activity<sai::Outcome<FileLook>> SimulatedClient::Look(const std::string& p
   const auto status = manager_.core().GetFileStatus("/" + path);
   if (*file == FileId{} || !status.ok())
     co_return Failure{StatusCode::kNotFound, ErrorReason::kNoEntry,
-                      fmt::format("'{}' is not there", path)};
+                      fmt::format("'{}' does not exist", path)};
   look.size_bytes = status->entry.attributes.size_bytes;
   if (look.size_bytes == 0) co_return look;
   if (status->is_inline) {

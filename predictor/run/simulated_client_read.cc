@@ -109,7 +109,7 @@ des::Activity<sai::Outcome<std::shared_ptr<SimulatedClient::Reading>>> Simulated
   if (!id.ok()) co_return id.failure();
   if (*id == FileId{})
     co_return Failure{StatusCode::kNotFound, ErrorReason::kNoEntry,
-                      fmt::format("'{}' is not there", path)};
+                      fmt::format("'{}' does not exist", path)};
   const Outcome<Done> opened = co_await OpenForReading(*id, task);
   if (!opened.ok()) co_return opened.failure();
   co_return ReadingOf(*id, files_[*id].attributes.size_bytes, false);

@@ -163,7 +163,7 @@ des::Activity<sai::Outcome<FileId>> SimulatedClient::FileToWrite(const std::stri
   }
   if (before == Content::kKept)
     co_return Failure{StatusCode::kNotFound, ErrorReason::kNoEntry,
-                      fmt::format("'{}' is not there", path)};
+                      fmt::format("'{}' does not exist", path)};
   const Outcome<FileId> made = co_await Create(place->parent, place->name, task, true);
   co_return made;
 }

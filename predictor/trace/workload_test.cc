@@ -241,10 +241,12 @@ TEST(Workload, NamesThatWfFormatDoesNotAllowAreTold) {
   workload.files = {{"dir/part-1.a:b#2", 0}};
   EXPECT_EQ(WfFormatFault(workload, WfFormat::k1_6), "");
   EXPECT_EQ(WfFormatFault(workload, WfFormat::k1_5),
-            "WfFormat 1.5 wants ids of letters, digits and -_.#: task 'run/sort#2' has others");
+            "WfFormat 1.5 allows only letters, digits and -_.# in ids: task 'run/sort#2' has other "
+            "characters");
   workload.files.push_back({"a b", 0});
   EXPECT_EQ(WfFormatFault(workload, WfFormat::k1_6),
-            "WfFormat 1.6 wants ids of letters, digits and -_.#:/: file 'a b' has others");
+            "WfFormat 1.6 allows only letters, digits and -_.#:/ in ids: file 'a b' has other "
+            "characters");
 }
 
 TEST(Workload, WhoReadsWhatAnotherHostWroteComesAfterIt) {

@@ -243,8 +243,9 @@ std::string WfFormatFault(const Workload& workload, WfFormat version) {
   constexpr std::string_view kInFiles = "-_.#:/";
   const auto fault = [version](std::string_view kind, const std::string& id,
                                std::string_view others) {
-    return fmt::format("WfFormat {} wants ids of letters, digits and {}: {} '{}' has others",
-                       NameOf(version), others, kind, id);
+    return fmt::format(
+        "WfFormat {} allows only letters, digits and {} in ids: {} '{}' has other characters",
+        NameOf(version), others, kind, id);
   };
   for (const WorkloadTask& task : workload.tasks)
     if (HasForeign(task.id, in_tasks)) return fault("task", task.id, in_tasks);

@@ -38,7 +38,7 @@ class DocumentBuilder {
   }
   void Start(Value::Kind kind, int line) {
     if (open_.size() >= static_cast<size_t>(kDocumentDepthMax)) {
-      throw Refusal(line, fmt::format("more than {} levels deep", kDocumentDepthMax));
+      throw Refusal(line, fmt::format("nested more than {} levels deep", kDocumentDepthMax));
     }
     open_.emplace_back();
     open_.back().value.kind = kind;
@@ -85,7 +85,7 @@ class DocumentBuilder {
     const auto twice = std::adjacent_find(
         keys.begin(), keys.end(), [](const auto& a, const auto& b) { return a.first == b.first; });
     if (twice != keys.end()) {
-      throw Refusal(std::next(twice)->second, fmt::format("'{}' stands there twice", twice->first));
+      throw Refusal(std::next(twice)->second, fmt::format("'{}' occurs twice", twice->first));
     }
   }
 
@@ -157,7 +157,7 @@ class YamlEvents final : public YAML::EventHandler {
   void OnDocumentStart(const YAML::Mark&) override {}
   void OnDocumentEnd() override {}
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t) override {
-    throw Refusal(mark.line + 1, "an alias: write out what it stands for");
+    throw Refusal(mark.line + 1, "aliases are not supported: write out what it stands for");
   }
   void OnNull(const YAML::Mark& mark, YAML::anchor_t) override {
     NeedNoKey(mark);
@@ -186,7 +186,7 @@ class YamlEvents final : public YAML::EventHandler {
 
  private:
   void NeedNoKey(const YAML::Mark& mark) const {
-    if (builder_.WantsKey()) throw Refusal(mark.line + 1, "a key that is no word");
+    if (builder_.WantsKey()) throw Refusal(mark.line + 1, "a key must be a single word");
   }
 
   DocumentBuilder& builder_;
@@ -203,7 +203,7 @@ void ParseYaml(std::string_view text, DocumentBuilder& builder) {
   std::istringstream stream{std::string(text)};
   YAML::Parser parser(stream);
   YamlEvents events(builder);
-  if (!parser.HandleNextDocument(events)) throw Refusal(1, "there is nothing in the text");
+  if (!parser.HandleNextDocument(events)) throw Refusal(1, "the text is empty");
   DocumentBuilder rest;
   YamlEvents more(rest);
   if (parser.HandleNextDocument(more)) throw Refusal(1, "more than one document in one text");
@@ -219,8 +219,8 @@ const Value* Value::Find(std::string_view key) const {
 
 Result<Value> ParseDocument(std::string_view text) {
   if (text.size() > kDocumentBytesMax) {
-    return InvalidArgumentError(
-        fmt::format("a text of {} bytes: at most {} are read", text.size(), kDocumentBytesMax));
+    return InvalidArgumentError(fmt::format(
+        "a text of {} bytes is too long: at most {} are allowed", text.size(), kDocumentBytesMax));
   }
   DocumentBuilder builder;
   try {

@@ -105,7 +105,7 @@ std::optional<uint64_t> Fields::Bytes(const Value& map, std::string_view key, st
       number <= kExactMax && number == std::floor(number))
     return static_cast<uint64_t>(number);
   Fault(value->line, fmt::format("'{}' of {} must be a whole number with an optional K, M, G or T, "
-                                 "as 1048576, 64K or 1M, not '{}'",
+                                 "such as 1048576, 64K or 1M, not '{}'",
                                  key, of, value->text.substr(0, 80)));
   return std::nullopt;
 }
@@ -149,8 +149,9 @@ void Fields::AllowOnly(const Value& map, std::initializer_list<std::string_view>
     if (std::find(keys.begin(), keys.end(), key) != keys.end()) continue;
     const std::string shown = key.substr(0, 80);
     const std::string_view nearest = NearestOf(shown, keys);
-    const std::string advice = nearest.empty() ? fmt::format("known are {}", fmt::join(keys, ", "))
-                                               : fmt::format("did you mean '{}'?", nearest);
+    const std::string advice = nearest.empty()
+                                   ? fmt::format("known keys are {}", fmt::join(keys, ", "))
+                                   : fmt::format("did you mean '{}'?", nearest);
     Fault(value.line, fmt::format("{} has an unknown key '{}': {}", of, shown, advice));
   }
 }

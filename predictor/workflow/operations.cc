@@ -41,11 +41,12 @@ class OperationsReader {
   void Read(const Value& root) {
     const std::string version = fields_.Text(root, "mosa_operations", "the text");
     if (version != std::to_string(kOperationsVersion)) {
-      fields_.Fault(root.line,
-                    version.empty()
-                        ? std::string("it is no file of operations: there is no 'mosa_operations'")
-                        : fmt::format("operations of version '{}' are not read: only {} is",
-                                      version.substr(0, 80), kOperationsVersion));
+      fields_.Fault(
+          root.line,
+          version.empty()
+              ? std::string("it is not a file of operations: there is no 'mosa_operations'")
+              : fmt::format("unsupported operations version '{}': only {} can be read",
+                            version.substr(0, 80), kOperationsVersion));
       return;
     }
     fields_.AllowOnly(root, {"mosa_operations", "workload", "tasks"}, "the text");
@@ -67,7 +68,7 @@ class OperationsReader {
       const auto file = files_.find(path);
       if (file == files_.end()) {
         fields_.Fault(map.line,
-                      fmt::format("{} uses '{}', which is no file of the workload", of, path));
+                      fmt::format("{} uses '{}', which is not a file of the workload", of, path));
         return;
       }
       files.push_back(file->second);
@@ -87,7 +88,7 @@ class OperationsReader {
       const std::optional<TaskOperation> operation = ReadOperation(item, files);
       if (!operation) {
         fields_.Fault(item.line,
-                      fmt::format("an operation of {} must be as '0 r 0 0 1048576', '0 d 0' or "
+                      fmt::format("an operation of {} must look like '0 r 0 0 1048576', '0 d 0' or "
                                   "'0 c', with a number below {} for the file, not '{}'",
                                   of, files.size(), item.text.substr(0, 80)));
         return;
@@ -148,15 +149,15 @@ class OperationsReader {
       return false;
     }
     if (file.size_bytes && operation.offset + operation.size_bytes > *file.size_bytes) {
-      fields_.Fault(line, fmt::format("{} {} bytes {} to {} of '{}', which has {}", of, does,
+      fields_.Fault(line, fmt::format("{} {} bytes {} to {} of '{}', which has only {}", of, does,
                                       operation.offset, operation.offset + operation.size_bytes,
                                       file.path, *file.size_bytes));
       return false;
     }
     const bool is_first = used_.insert(operation.file).second;
     if (operation.kind == TaskOperation::Kind::kRemove && !is_first) {
-      fields_.Fault(line, fmt::format("{} removes '{}' after other operations on it: only what is "
-                                      "there before the first one can be removed",
+      fields_.Fault(line, fmt::format("{} removes '{}' after other operations on it: a task can "
+                                      "remove a file only before it uses it",
                                       of, file.path));
       return false;
     }

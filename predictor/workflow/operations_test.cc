@@ -53,20 +53,20 @@ TEST(Operations, FaultsNameTheLine) {
   const char* const kHead = "{\"mosa_operations\": 1, \"tasks\": [\n";
   const std::vector<Row> rows = {
       {R"({"id": "sort"}]})", "line 2: the workload has no task 'sort'"},
-      {R"({"id": "split", "files": ["x"], "operations": []}]})", "'x', which is no file"},
+      {R"({"id": "split", "files": ["x"], "operations": []}]})", "'x', which is not a file"},
       {R"({"id": "split", "files": ["total"], "operations": ["0 r 0 0 1"]}]})",
        "reads 'total', which is none of its inputs and outputs"},
       {R"({"id": "split", "files": ["book"], "operations": ["0 w 0 0 1"]}]})",
        "writes 'book', which is none of its outputs"},
       {R"({"id": "split", "files": ["book"], "operations": ["0 d 0"]}]})",
        "removes 'book', which is none of its outputs"},
-      {R"({"id": "split", "files": ["part"], "operations": ["0 d 0 1"]}]})", "must be as"},
+      {R"({"id": "split", "files": ["part"], "operations": ["0 d 0 1"]}]})", "must look like"},
       {"{\"id\": \"split\", \"files\": [\"part\"], \"operations\": [\"0 w 0 0 9\",\n\"0 d 0\"]}]}",
        "line 3: task 'split' removes 'part' after other operations on it"},
       {R"({"id": "split", "files": ["part"], "operations": ["0 d 0", "0 c", "0 d 0"]}]})",
        "removes 'part' after other operations on it"},
       {R"({"id": "split", "files": ["part"], "operations": ["0 w 0 4000 97"]}]})",
-       "bytes 4000 to 4097 of 'part', which has 4096"},
+       "bytes 4000 to 4097 of 'part', which has only 4096"},
       {R"({"id": "split", "files": ["part"], "operations": ["0 w 1 0 1"]}]})",
        "a number below 1 for the file, not '0 w 1 0 1'"},
       {R"({"id": "split", "files": ["part"], "operations": ["-1 c"]}]})", "not '-1 c'"},
@@ -83,8 +83,8 @@ TEST(Operations, FaultsNameTheLine) {
   }
   Workflow workflow = Words();
   EXPECT_THAT(AddOperations("{\"mosa_operations\": 2}", workflow),
-              ElementsAre(HasSubstr("version '2' are not read")));
-  EXPECT_THAT(AddOperations("{}", workflow), ElementsAre(HasSubstr("no file of operations")));
+              ElementsAre(HasSubstr("unsupported operations version '2'")));
+  EXPECT_THAT(AddOperations("{}", workflow), ElementsAre(HasSubstr("not a file of operations")));
   EXPECT_THAT(AddOperations("{\"mosa_oper", workflow), ElementsAre(HasSubstr("line 1")));
 }
 

@@ -44,7 +44,8 @@ FileDraft ReadFile(const std::string& path, const Value& map, Fields& fields) {
   file.must_be_used = true;
   const std::string of = fmt::format("file '{}'", path);
   if (map.kind != Value::Kind::kMap) {
-    fields.Fault(map.line, fmt::format("{} needs a map, as {{size: 10M, pattern: pipeline}}", of));
+    fields.Fault(map.line,
+                 fmt::format("{} needs a map, such as {{size: 10M, pattern: pipeline}}", of));
     return file;
   }
   fields.AllowOnly(map,

@@ -206,25 +206,25 @@ struct Bad {
   const char* sentence;
 };
 const Bad kBad[] = {
-    {"", "there is nothing in the text"},
+    {"", "the text is empty"},
     {"[", "line 1: not JSON at '['"},
     {"{\n\"a\": tru}", "line 2: not JSON at '\"a\": tru}'"},
     {"tasks: [\n", "line 2: not YAML: "},
-    {"a: &x 1\nb: *x\n", "line 2: an alias: write out what it stands for"},
+    {"a: &x 1\nb: *x\n", "line 2: aliases are not supported: write out what it stands for"},
     {"a: 1\n---\nb: 2\n", "more than one document"},
-    {"a: 1\na: 2\n", "line 2: 'a' stands there twice"},
-    {"? [a]\n: 1\n", "line 1: a key that is no word"},
-    {"- a\n", "line 1: a workflow is a map with 'tasks'"},
+    {"a: 1\na: 2\n", "line 2: 'a' occurs twice"},
+    {"? [a]\n: 1\n", "line 1: a key must be a single word"},
+    {"- a\n", "line 1: a workflow must be a map with 'tasks'"},
     {"name: x\n", "the workflow has no tasks"},
     {"tasks: 5\n", "line 1: 'tasks' of the workflow must be a list"},
     {"tasks:\n  - 5\n", "line 2: every item of 'tasks' must be a map"},
     {"tasks:\n  - {id: a, comand: x}\n",
      "line 2: task 'a' has an unknown key 'comand': did you mean 'command'?"},
     {"tasks:\n  - {id: a, command: x, in: [f]}\n",
-     "line 2: task 'a' has an unknown key 'in': known are id, stage, command, inputs, outputs, "
-     "after, runtime"},
+     "line 2: task 'a' has an unknown key 'in': known keys are id, stage, command, inputs, "
+     "outputs, after, runtime"},
     {"tasks:\n  - {id: a, command: x, priority: 1}\n",
-     "has an unknown key 'priority': known are id, "},
+     "has an unknown key 'priority': known keys are id, "},
     {"tasks:\n  - {id: a, command: x, output: [f]}\n", "did you mean 'outputs'?"},
     {"tasks:\n  - {id: a, command: x, inputs: y}\n",
      "line 2: 'inputs' of task 'a' must be a list of texts"},
@@ -238,13 +238,13 @@ const Bad kBad[] = {
      "line 2: 'runtime' of task 'a' must be seconds from 0 to 1e9, not 'soon'"},
     {"tasks:\n  - {id: [a], command: x}\n", "line 2: 'id' of the task must be a text"},
     {"tasks:\n  - {id: a, command: x, outputs: [f]}\nfiles:\n  f: {size: much}\n",
-     "line 4: 'size' of file 'f' must be a whole number with an optional K, M, G or T, as 1048576, "
-     "64K or 1M, not 'much'"},
+     "line 4: 'size' of file 'f' must be a whole number with an optional K, M, G or T, such as "
+     "1048576, 64K or 1M, not 'much'"},
     {"tasks:\n  - {id: a, command: x, outputs: [f]}\nfiles:\n  f: {size: 2.2M}\n",
-     "'size' of file 'f' must be a whole number with an optional K, M, G or T, as 1048576, 64K or "
-     "1M, not '2.2M'"},
+     "'size' of file 'f' must be a whole number with an optional K, M, G or T, such as 1048576, "
+     "64K or 1M, not '2.2M'"},
     {"tasks:\n  - {id: a, command: x, outputs: [f]}\nfiles:\n  f: 7\n",
-     "line 4: file 'f' needs a map, as {size: 10M, pattern: pipeline}"},
+     "line 4: file 'f' needs a map, such as {size: 10M, pattern: pipeline}"},
     {"tasks:\n  - {id: a, command: x}\nfiles: 7\n", "line 3: 'files' must be a map of paths"},
     {"tasks:\n  - {id: a, command: x}\nfiles:\n  f: {size: 1}\n",
      "file 'f' (line 4) is neither read nor written by any task"},
@@ -273,18 +273,19 @@ const Bad kBad[] = {
     {"tasks:\n  - {id: a, command: x, outputs: [f, f]}\n",
      "task 'a' (line 2) names its output 'f' twice"},
     {"tasks:\n  - {id: a, command: x, inputs: [f], outputs: [f]}\n",
-     "task 'a' (line 2) reads 'f', which it writes itself"},
+     "task 'a' (line 2) reads 'f', which it also writes"},
     {"tasks:\n  - {id: a, command: x, outputs: [d]}\n  - {id: b, command: x, outputs: [d/e/f]}\n",
-     "task 'b' (line 3) writes 'd/e/f', but 'd', which task 'a' (line 2) writes, is no directory"},
+     "task 'b' (line 3) writes 'd/e/f', but 'd', which task 'a' (line 2) writes, is not a "
+     "directory"},
     {"tasks:\n  - {id: a, command: x, after: [b]}\n",
      "task 'a' (line 2) comes after 'b', but there is no such task"},
     {"tasks:\n  - {id: a, command: x, inputs: [g], outputs: [f]}\n"
      "  - {id: b, command: x, inputs: [f], outputs: [g]}\n"
      "  - {id: c, command: x, inputs: [g]}\n",
-     "tasks wait for each other in a circle: task 'a' (line 2) waits for task 'b' (line 3) waits "
+     "tasks wait for each other in a cycle: task 'a' (line 2) waits for task 'b' (line 3) waits "
      "for task 'a' (line 2)"},
     {R"({"schemaVersion": "1.2", "name": "w", "workflow": {}})",
-     "WfFormat '1.2' is not read: 1.3, 1.4, 1.5 and 1.6 are"},
+     "unsupported WfFormat '1.2': 1.3, 1.4, 1.5 and 1.6 can be read"},
     {R"({"schemaVersion": "1.3", "name": "w"})", "a WfFormat text needs a map 'workflow'"},
     {R"({"schemaVersion": "1.5", "name": "w", "workflow": {}})",
      "'workflow' needs a map 'specification'"},
@@ -294,13 +295,13 @@ const Bad kBad[] = {
      "task 'a' has the child 'b', but there is no such task"},
     {R"({"schemaVersion": "1.3", "workflow": {"tasks": [
          {"name": "a", "id": "1"}, {"name": "a", "id": "2"}, {"name": "b", "parents": ["a"]}]}})",
-     "task 'b' has the parent 'a', but several tasks are called so: give their ids"},
+     "task 'b' has the parent 'a', but several tasks have that name: give their ids"},
     {R"({"schemaVersion": "1.3", "workflow": {"tasks": [
          {"name": "a", "files": [{"name": "f"}]}]}})",
      "'link' of a file of task 'a' must be input or output, not ''"},
     {R"({"schemaVersion": "1.5", "workflow": {"specification": {"tasks": []},
          "execution": {"tasks": [{"id": "a"}]}}})",
-     "line 2: 'execution' has task 'a', 'specification' has not"},
+     "line 2: 'execution' has task 'a', but 'specification' does not"},
 };
 
 TEST(ReadWorkflow, SaysWhatIsWrongAndWhere) {

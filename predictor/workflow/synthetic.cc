@@ -294,9 +294,9 @@ Status SetOption(std::string_view word, SyntheticOptions& options) {
     options.make_ns_per_byte = number;  // A second per GB.
   } else {
     return InvalidArgumentError(
-        fmt::format("'{}' says nothing of a synthetic workflow: after pattern and size, write "
-                    "scale=SHARE (0.000001 to {}), width=N or copies=N (1 to {}), "
-                    "compute=SECONDS (0 to {}), or make=SECONDS for each GB written (0 to {})",
+        fmt::format("'{}' is not an option of a synthetic workflow: after pattern and size, write "
+                    "scale=SHARE (0.000001 to {}), width=N or copies=N (1 to {}), compute=SECONDS "
+                    "(0 to {}), or make=SECONDS for each GB written (0 to {})",
                     word, kScaleMax, kSyntheticWidthMax, kComputeMax, kMakeNsPerByteMax));
   }
   return OkStatus();
@@ -316,7 +316,7 @@ Result<SyntheticOptions> ParseSynthetic(std::string_view text) {
   const auto size = words.size() < 2 ? std::nullopt : ParseWorkloadSize(words[1]);
   if (!pattern || !size)
     return InvalidArgumentError(
-        fmt::format("'{}' names no synthetic workflow: write pipeline, reduce, broadcast, scatter "
+        fmt::format("'{}' is not a synthetic workflow: write pipeline, reduce, broadcast, scatter "
                     "or gather, a comma, and small, medium or large",
                     text));
   options.pattern = *pattern;

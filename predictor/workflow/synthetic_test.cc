@@ -161,9 +161,9 @@ TEST(Synthetic, IsNamedInOneWord) {
   EXPECT_EQ(least->width, 0u);
   EXPECT_EQ(least->scale_millionths, kScaleOne);
   const std::pair<const char*, const char*> refused[] = {
-      {"", "names no synthetic workflow"},
-      {"pipeline", "names no synthetic workflow"},
-      {"pipes,small", "names no synthetic workflow"},
+      {"", "is not a synthetic workflow"},
+      {"pipeline", "is not a synthetic workflow"},
+      {"pipes,small", "is not a synthetic workflow"},
       {"pipeline,small,width=0", "'width=0'"},
       {"pipeline,small,width=1.5", "'width=1.5'"},
       {"pipeline,small,scale=", "'scale='"},

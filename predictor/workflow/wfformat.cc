@@ -30,8 +30,9 @@ class WfFormatReader {
     } else if (version == "1.5" || version == "1.6") {
       ReadSpecification(*workflow);
     } else {
-      fields_.Fault(root_.line, fmt::format("WfFormat '{}' is not read: 1.3, 1.4, 1.5 and 1.6 are",
-                                            version.substr(0, 80)));
+      fields_.Fault(root_.line,
+                    fmt::format("unsupported WfFormat '{}': 1.3, 1.4, 1.5 and 1.6 can be read",
+                                version.substr(0, 80)));
     }
   }
 
@@ -121,7 +122,7 @@ class WfFormatReader {
       const std::string id = fields_.Text(*map, "id", "the task");
       if (const auto place = places.find(id); place == places.end()) {
         fields_.Fault(map->line,
-                      fmt::format("'execution' has task '{}', 'specification' has not", id));
+                      fmt::format("'execution' has task '{}', but 'specification' does not", id));
       } else {
         ReadExecution(*map, "runtimeInSeconds", result_.draft.tasks[place->second]);
       }
@@ -181,7 +182,7 @@ class WfFormatReader {
     fields_.Fault(map.line,
                   fmt::format("{} has the {} '{}', but {}", of, kind, called.substr(0, 80),
                               found == ids.end() ? "there is no such task"
-                                                 : "several tasks are called so: give their ids"));
+                                                 : "several tasks have that name: give their ids"));
     return std::nullopt;
   }
 
@@ -203,7 +204,7 @@ BuildResult ReadWorkflow(std::string_view text, std::string_view default_name,
   const auto root = ParseDocument(text);
   if (!root.ok()) return {{}, {MessageOf(root.status())}};
   if (root->kind != Value::Kind::kMap)
-    return {{}, {fmt::format("line {}: a workflow is a map with 'tasks'", root->line)}};
+    return {{}, {fmt::format("line {}: a workflow must be a map with 'tasks'", root->line)}};
   DraftResult read = root->Find("schemaVersion") ? ReadWfFormat(*root) : ReadOwnForm(*root);
   if (!read.faults.empty()) return {{}, std::move(read.faults)};
   if (read.draft.name.empty()) read.draft.name = default_name;

@@ -43,8 +43,8 @@ class WorkflowBuilder {
     workflow_.name = draft_.name;
     if (draft_.tasks.empty()) Fault("the workflow has no tasks");
     if (draft_.tasks.size() > kTasksMax) {
-      Fault(fmt::format("the workflow has {} tasks: at most {} are taken", draft_.tasks.size(),
-                        kTasksMax));
+      Fault(fmt::format("the workflow has {} tasks, but at most {} are supported",
+                        draft_.tasks.size(), kTasksMax));
       return {{}, std::move(faults_)};
     }
     for (uint32_t i = 0; i < draft_.tasks.size(); ++i) AddTask(TaskIndex{i});
@@ -108,7 +108,7 @@ class WorkflowBuilder {
                           mosa::predict::Describe(workflow_.at(*producer)),
                           mosa::predict::Describe(task)));
       } else if (inputs.contains(*file)) {
-        Fault(fmt::format("{} reads '{}', which it writes itself", mosa::predict::Describe(task),
+        Fault(fmt::format("{} reads '{}', which it also writes", mosa::predict::Describe(task),
                           path));
       } else {
         producer = index;
@@ -127,7 +127,7 @@ class WorkflowBuilder {
         if (above == files_.end() || !workflow_.at(above->second).producer) continue;
         const std::string other =
             mosa::predict::Describe(workflow_.at(*workflow_.at(above->second).producer));
-        Fault(fmt::format("{} writes '{}', but '{}', which {} writes, is no directory",
+        Fault(fmt::format("{} writes '{}', but '{}', which {} writes, is not a directory",
                           mosa::predict::Describe(workflow_.at(*file.producer)), file.path,
                           above->first, other));
       }
@@ -254,7 +254,7 @@ class WorkflowBuilder {
                          [&](TaskIndex before) { return missing[before.value] > 0; });
     }
     path.erase(path.begin(), std::find(path.begin(), path.end(), at));
-    std::string text = "tasks wait for each other in a circle: ";
+    std::string text = "tasks wait for each other in a cycle: ";
     constexpr size_t kShownMax = 10;
     for (size_t i = 0; i < path.size() && i < kShownMax; ++i)
       text += fmt::format("{} waits for ", mosa::predict::Describe(workflow_.at(path[i])));

@@ -174,7 +174,7 @@ def inputs(tool):
             (["cluster", "up", "--platform", future], 2, "99"),
             (["run"], 2, "workflow"),
             (["run", "/no/such/workflow"], 3, "/no/such/workflow"),
-            (["run", plain_file.name], 2, "there is nothing in the text"),
+            (["run", plain_file.name], 2, "the text is empty"),
             (["run", words, "--cluster", "nosuch"], 3, "'nosuch'"),
             (["run", words, "--system", "fast"], 2, "fast"),
             (["run", words, "--slots", "many"], 2, "many"),

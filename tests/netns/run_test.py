@@ -394,7 +394,7 @@ def check_refusals(runner):
         ("tasks:\n  - {id: a, command: x, outputs: [f]}\nfiles:\n  f: {pattern: nonsense}\n", 2,
          "file 'f': the mount does not take the hint pattern=nonsense"),
         ("tasks:\n  - {id: a, command: x, inputs: [g], outputs: [f]}\n  - {id: b, command: x, inputs: [f], outputs: [g]}\n", 2,
-         "tasks wait for each other in a circle: task 'a' (line 2) waits for task 'b' (line 3) waits for task 'a' (line 2)"),
+         "tasks wait for each other in a cycle: task 'a' (line 2) waits for task 'b' (line 3) waits for task 'a' (line 2)"),
         ("tasks:\n  - {id: a, command: x, outputs: [f]}\n  - {id: b, command: x, outputs: [f]}\n", 2,
          "'f' is written by task 'a' (line 2) and by task 'b' (line 3)"),
     ]

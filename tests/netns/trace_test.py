@@ -126,7 +126,7 @@ def test_prediction(tracing, output, operations):
     check(1 << 20 <= read(played["dd"]) < BOOK_BYTES, f"with them its part: {played['dd']}")
     check(read(played["cat"]) == 5 << 20 and played["cat"]["bytes_written"] == 5 << 20, f"{played['cat']}")
     done = tracing.run(*words, "--operations", output, expect=2)
-    check("no file of operations" in done.stderr, done.stderr)
+    check("not a file of operations" in done.stderr, done.stderr)
 
 
 def test_tasks(tracing):

@@ -168,7 +168,7 @@ def test_bad_input(mosa, directory):
         ([*good_workload, "--platform", old], 2, "version 7"),
         (["--workload", "synthetic:reduce,small"], 2, "only 'mosa predict' takes a synthetic workflow"),
         (["--workload", sizeless], 2, "file 'x' has no size"),
-        (["--workload", full], 3, "the run would fail with hints and without: "),
+        (["--workload", full], 3, "the run would fail with hints and without hints: "),
         ([*good_workload, "--config", "hosts=0"], 2, "configuration: hosts=0"),
         ([*good_workload, "--config", "hosts=2,system=dss"], 2, "system=dss takes no hints"),
         (["--workload", circle], 2, "file 'x': 'circle' is not a value of hint 'pattern'"),

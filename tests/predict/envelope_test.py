@@ -334,7 +334,7 @@ def test_classify(mosa, directory, _):
     check(alike["verdict"]["compared"] == alike["verdict"]["ties"] == 1 and
           all(way["nearest"] == 0 for way in alike["verdict"]["ways"].values()), f"coarse and fine say the same: {alike}")
     words[-1] = WORKLOAD
-    refused(mosa, "stage 'touch': the envelope of 'hand' has 1 to 4 clients, not 8", 3, *words[:-1], small, "--clients", 8)
+    refused(mosa, "stage 'touch': the envelope of 'hand' covers 1 to 4 clients, not 8", 3, *words[:-1], small, "--clients", 8)
     # The last stage has one task, and four is the fewest that was measured.
     large = ["envelope", "classify", "--envelope", written(directory, "large", rates([4])), "--workload", WORKLOAD]
     last = json.loads(good(mosa, "--json", *large))["stages"][-1]
@@ -420,7 +420,7 @@ def test_bad_input(mosa, directory, store):
     check(not (directory / "never.json").exists(), "nothing is written")
     other = directory / "other.json"
     other.write_text("{}", encoding="utf-8")
-    refused(mosa, "is no result of 'mosa envelope run'", 2, "envelope", "run", store, *TINY, "--out", other)
+    refused(mosa, "is not a result of 'mosa envelope run'", 2, "envelope", "run", store, *TINY, "--out", other)
 
 
 def main():

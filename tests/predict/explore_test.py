@@ -387,15 +387,15 @@ def test_bad_input(mosa, directory):
     rows = [
         ([], "there is nothing to explore"),
         (["--vary", "hosts=1..1000", "--vary", "seed=1..1000000"], "more than 100000 values"),
-        (["--vary", "hosts=1..1000", "--vary", "seed=1..100000"], "the space has 100000000 points, at most 100000"),
+        (["--vary", "hosts=1..1000", "--vary", "seed=1..100000"], "the space has 100000000 points, but at most 100000"),
         (["--vary", "hosts=1", "--config", "colour=red"], "and for explorations nodes, frequency"),
-        (["--vary", "hosts=1", "--platform", fast], "is beyond all numbers"),
+        (["--vary", "hosts=1", "--platform", fast], "is out of range"),
         (["--vary", "hosts=1", "--results", "/dev/full"], "/dev/full is no regular file"),
         (["--vary", "hosts=1", "--results", "/dev/zero"], "/dev/zero is no regular file"),
         (["--vary", "hosts=1", "--results", pipe], "is no regular file"),
         (["--vary", "storage="], "'storage' has no value"),
-        (["--vary", "hosts=1,2", "--vary", "replicas=1,3"], "replicas=3 can be nowhere in it"),
-        (["--vary", "nodes=3", "--vary", "storage=1,3"], "storage=3 can be nowhere in it"),
+        (["--vary", "hosts=1,2", "--vary", "replicas=1,3"], "no configuration with replicas=3 is possible"),
+        (["--vary", "nodes=3", "--vary", "storage=1,3"], "no configuration with storage=3 is possible"),
         (["--vary", "hosts=2", "--vary", "stripe=0,5"], "there are only 2 storage nodes"),
         (["--vary", "frequency=1200"], "'frequency' needs a power file"),
         (["--vary", "hosts=1", "--repeats", 5], "--repeats 5: 0, or 19 and more"),
@@ -408,9 +408,9 @@ def test_bad_input(mosa, directory):
         (["--vary", "hosts=1", "--plot", "/proc/nowhere"], "cannot make /proc/nowhere for the plots"),
         (["--vary", "hosts=1", "--plot", "/proc"], "cannot write /proc/front.svg"),
         (["--vary", "placement:x/*=local,stripe"], "placement:x/*: no task of 'pipeline' writes a file that it matches"),
-        (["--vary", "placement@x=local"], "'pipeline' has no such stage, its stages are join, make, turn"),
-        (["--vary", "placement:a.*=local", "--vary", "placement@make=local"], "'a.1' is of two classes"),
-        (["--vary", "placement:a.*=near"], "placement:a.*=near: it is default, stripe, local"),
+        (["--vary", "placement@x=local"], "'pipeline' has no such stage; its stages are join, make, turn"),
+        (["--vary", "placement:a.*=local", "--vary", "placement@make=local"], "'a.1' belongs to two classes"),
+        (["--vary", "placement:a.*=near"], "placement:a.*=near: it must be default, stripe, local"),
     ]
     for words, expected in rows:
         workload = [] if "--workload" in words else ["--workload", WORKLOAD]

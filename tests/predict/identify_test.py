@@ -158,7 +158,7 @@ def test_path(_, program, directory):
     other = path.read_text(encoding="utf-8").replace('"mosa_platform": 4', '"mosa_platform": 9')
     path.write_text(other, encoding="utf-8")
     done = run(program, "predict", "--platform", path, "--workload", WORKLOAD)
-    check(done.returncode == 2 and "is of version 9, this program reads" in done.stderr, done.stderr)
+    check(done.returncode == 2 and "has version 9, but this program reads" in done.stderr, done.stderr)
 
 
 def test_interrupt(_, program, directory):

@@ -95,7 +95,7 @@ def test_energy(mosa, directory):
     table = good(mosa, "predict", "--platform", PLATFORM, "--workload", WORKLOAD, "--power", power).stdout
     check(" node-hours, " in table and " kJ (" in table, table)
     done = run(mosa, "predict", "--platform", PLATFORM, "--workload", WORKLOAD, "--power", power, "--frequency", 1800)
-    check(done.returncode == 2 and "no level of 1800 MHz, there are 2400, 1200" in done.stderr, done.stderr)
+    check(done.returncode == 2 and "no level of 1800 MHz, only 2400, 1200" in done.stderr, done.stderr)
 
 
 def traced(mosa, directory, *words):
@@ -283,15 +283,15 @@ def test_bad_input(mosa, directory):
     rows = [
         (text[:900], "cut short", {}),
         (text.replace('"mosa_platform": 4', '"mosa_platform": 7'), "version 7", {}),
-        (text.replace('"mosa_platform": 4', '"mosa_platform": 1'), "version 1, this program reads version 4", {}),
+        (text.replace('"mosa_platform": 4', '"mosa_platform": 1'), "version 1, but this program reads version 4", {}),
         (text.replace('"spread": 0.06', '"spread": 6'), "model.spread is 6: it must be a number from 0 to 1", {}),
         (text.replace('"spread": 0.06', '"sprad": 0.06'), "'model.spread' is missing", {}),
         (text.replace('"ns_per_call": 32000', '"ns_per_call": -1'), "client.call.ns_per_call is -1", {}),
-        (text.replace('"speed": 1', '"speed": 1e999'), "is beyond all numbers", {}),
+        (text.replace('"speed": 1', '"speed": 1e999'), "is out of range", {}),
         (text, "there are only 3 storage nodes", {"config": "hosts=3,stripe=9"}),
-        (text, "there is no host h4, there are h1 to h2", {"config": "hosts=2,h4.speed=0.5"}),
-        (text, "h2.speed=slow: a number is needed", {"config": "hosts=2,h2.speed=slow"}),
-        (text, "'h2.rate': of a host there are cores, speed, link", {"config": "hosts=2,h2.rate=1M"}),
+        (text, "there is no host h4, only h1 to h2", {"config": "hosts=2,h4.speed=0.5"}),
+        (text, "h2.speed=slow: it must be a number", {"config": "hosts=2,h2.speed=slow"}),
+        (text, "'h2.rate': a host has cores, speed, link", {"config": "hosts=2,h2.rate=1M"}),
         (text, "--repeats 18: 0, or 19 and more", {"repeats": "18"}),
         (text, "cannot read", {"workload": "/nonexistent.yaml"}),
         (text, "write 'files: {x: {size: 22M}}', or make the workload", {"workload": "tasks: [{id: a, command: 'true', outputs: [x]}]"}),

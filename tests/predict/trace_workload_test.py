@@ -95,7 +95,7 @@ def test_wfformat(mosa, directory):
     check(execution["tasks"][1]["executedAt"] == "1970-01-01T00:00:10.500Z", f"{execution}")
     record.write_text(json.dumps(RECORD).replace('"path": "s"', '"path": "two words"'))
     done = run(mosa, "trace", "workload", "--record", record, "-o", output)
-    check(done.returncode == 0 and "file 'two words' has others; other programs may refuse" in done.stderr, done.stderr)
+    check(done.returncode == 0 and "file 'two words' has other characters; other programs may refuse" in done.stderr, done.stderr)
     refused(mosa, ["--record", record, "--wfformat", "1.7", "-o", output], 2, "1.7")
 
 
@@ -119,7 +119,7 @@ def test_workload(mosa, directory):
                      for more in ((), ("--operations", made["operations"])))
     check(plain["compute_s"] > played["compute_s"] > 0, f"operations are played: {plain} {played}")
     done = run(mosa, *words, "--operations", PLATFORM)
-    check(done.returncode == 2 and "no file of operations" in done.stderr and not done.stdout, done.stderr)
+    check(done.returncode == 2 and "not a file of operations" in done.stderr and not done.stdout, done.stderr)
     words[words.index(output)] = "synthetic:reduce,small"
     done = run(mosa, *words, "--operations", made["operations"])
     check(done.returncode == 2 and "operations of their own" in done.stderr and not done.stdout, done.stderr)
