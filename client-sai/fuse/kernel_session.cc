@@ -276,7 +276,7 @@ void KernelSession::StartWorker() {
     workers_.insert(worker.native_handle());
     worker.detach();  // Accounted for in workers_.
   } catch (const std::system_error& error) {
-    // The workers there are go on; one that ends its request starts the next one.
+    // The existing workers go on; one that ends its request tries to start another.
     idle_.fetch_sub(1);
     LogWarning("cannot start more than {} worker threads: {}", workers_.size(), error.what());
     MOSA_CHECK(!workers_.empty());

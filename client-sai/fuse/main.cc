@@ -212,7 +212,7 @@ Status Run(const MountOptions& options) {
   if (!traced) {
     LogWarning("the trace is incomplete: its disk did not take all of it within {} s",
                kTraceEndMax.ns / 1'000'000'000);
-    // Its thread uses what a return would take apart.
+    // Its thread still uses objects that a return would destroy.
     _exit(result.ok() ? 0 : FailProgram(kProgram, result));
   }
   return result;

@@ -85,7 +85,7 @@ Outcome<Done> Filesystem::Impl::BeginAppend(Inode& inode, HandleId handle) {
            fmt::format("timed out waiting to append to file {}", inode.file.value));
   AppendHold hold;
   for (uint32_t attempt = 0; attempt < 2000 && !WaitBudget::IsSpent(); ++attempt) {
-    // Before it is asked for: a session that begins meanwhile may be without the lock.
+    // Read before the lock is requested: a session that begins meanwhile may not hold it.
     hold.era = lease_.ValidEra();
     hold.session = sessions_;
     locked = AskForLock(inode, AppendLock(LockType::kExclusive));

@@ -162,7 +162,7 @@ Outcome<ReadResult> Filesystem::Impl::ReadOnce(OpenFile& handle, uint64_t offset
   return ReadBound(handle, access, range, file_bytes);
 }
 
-// Until the file is cut to nothing: what was written into it could not be read either.
+// Holds until the file is truncated to 0 bytes: bytes written into it could not be read either.
 Failure Filesystem::Impl::LostBytes(const Inode& inode) {
   return Fail(StatusCode::kDataLoss, ErrorReason::kNodeLost,
               fmt::format("bytes of file {} are lost: the node that held them no longer has them",

@@ -191,7 +191,7 @@ Status Filesystem::Impl::WithRetries(Inode& inode, NodeId node, bool write,
   const uint64_t era = lease_.ValidEra();
   AccessPtr access;
   for (uint32_t attempt = 1;; ++attempt) {
-    // Without the lease nobody waits for this mount any more: the layout may be another one by now.
+    // Without the lease nobody waits for this mount any more, so the layout may have changed.
     if (write && attempt > 1 && (era == 0 || lease_.ValidEra() != era))
       return AbortedError("the lease expired during the write");
     if (!access) {

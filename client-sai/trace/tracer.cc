@@ -415,7 +415,7 @@ void Tracer::Fail(const std::string& why) {
   }
   const std::string reason = fmt::format("its file could no longer be written: {}", why);
   LogWarning("ending the trace {}: {}", path, reason);
-  // Half a block is none.
+  // Drops a block that was written only in part.
   if (ftruncate(file_.get(), static_cast<off_t>(bytes)) != 0)
     LogWarning("cannot truncate {}: {}", path, strerror(errno));
   WriteFoot(reason);

@@ -163,7 +163,7 @@ Status ManagerCore::State::LoadRule(uint64_t number, std::string_view key, std::
       kept.hints.push_back(hint);
     }
   }
-  // One that has nothing left to say stays in the image, and acts no more.
+  // A rule without hints stays in the image but has no effect.
   if (kept.hints.empty() && !record.hints.empty()) return OkStatus();
   auto rule = HintRules::Check(kept.glob, kept.hints);
   if (!rule.ok() || rule->hints != kept.hints || number == 0 || rules_.Find(number))

@@ -35,7 +35,7 @@ Status CorruptError(FileId file, BlockIndex block) {
       block.value, file.value, BeginOf(block), kChecksumBlockBytes));
 }
 
-// Adds what was refused or broken to the store's sentence, which knows no files.
+// Adds the file to the store's message, which does not know it.
 Status Named(const Status& status, FileId file) {
   if (status.ok()) return status;
   return Status(status.code(), fmt::format("file {}: {}", file.value, MessageOf(status)));

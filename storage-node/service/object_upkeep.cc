@@ -58,7 +58,7 @@ Result<UniqueFd> ObjectEngine::OpenLocalToWrite(FileId file, const Changer& chan
   // The descriptor that is passed is the one that counts as a writer.
   MOSA_ASSIGN_OR_RETURN(Opened opened, OpenToChange(file, OpenMode::kCreate, changer));
   Object& object = *opened.object;
-  // Nobody would see whether a damaged block is written anew.
+  // A write through a descriptor would not show whether a damaged block was rewritten.
   if (object.checksums.corrupt_count() > 0) {
     return FailedPreconditionError(fmt::format(
         "cannot pass a descriptor of file {} for writing: {} blocks of its object are damaged",
