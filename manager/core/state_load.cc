@@ -367,8 +367,8 @@ Status ManagerCore::State::LinkEntries() {
     for (const auto& [name, child] : directory->entries) {
       Inode* named = Find(child);
       if (!named || child == kRootFile)
-        return Damaged(fmt::format("an entry of directory {} names file {}, which is impossible",
-                                   file.value, child.value));
+        return Damaged(
+            fmt::format("directory {} has an invalid entry for file {}", file.value, child.value));
       ++named->interest;
       named->named_in = file;
       if (named->type == FileType::kDirectory) {

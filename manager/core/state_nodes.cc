@@ -54,8 +54,8 @@ void ManagerCore::State::Handle(const RegisterNode& command) {
                                         name, registration.cluster_name, cluster_.cluster_name));
   const auto known = node_names_.find(name);
   if (known == node_names_.end() && nodes_.size() >= kNodesMax)
-    return RefuseNode(name, fmt::format("node {}: {} nodes are known, and no more are taken", name,
-                                        nodes_.size()));
+    return RefuseNode(name, fmt::format("node {}: {} nodes are already known, which is the limit",
+                                        name, nodes_.size()));
   bool new_incarnation = false;
   if (known != node_names_.end()) {
     const Node& node = nodes_.at(known->second);
@@ -265,7 +265,7 @@ void ManagerCore::State::SetNodeState(Node& node, NodeState state) {
   effects_.log.push_back(
       state == NodeState::kSilent
           ? fmt::format("node {} is silent: not heard for 5 s", node.address.name)
-          : fmt::format("node {} is heard again", node.address.name));
+          : fmt::format("node {} responds again", node.address.name));
   PushNodes();
 }
 
@@ -282,9 +282,10 @@ Status ManagerCore::State::MayDrain(const Node& node) const {
     return FailedPreconditionError(fmt::format(
         "node {} is the only one that takes files: start another one first", node.address.name));
   if (free_bytes < node.used_bytes)
-    return ResourceExhaustedError(fmt::format(
-        "node {} holds {} bytes, and the {} others have room for {}: remove files or add nodes",
-        node.address.name, node.used_bytes, others, free_bytes));
+    return ResourceExhaustedError(
+        fmt::format("node {} holds {} bytes, and the {} other nodes have free space for {}: remove "
+                    "files or add nodes",
+                    node.address.name, node.used_bytes, others, free_bytes));
   return OkStatus();
 }
 

@@ -160,7 +160,7 @@ Status StatusOf(const rocksdb::Status& status, const std::string& path, std::str
     return UnavailableError(text + "; another manager may be running with it: stop it first");
   if (IsWithoutRoom(status))
     return ResourceExhaustedError(text + "; free space on that file system");
-  return InternalError(text + "; check that the directory exists, is writable and has room");
+  return InternalError(text + "; check that the directory exists, is writable and has free space");
 }
 
 class RocksStore final : public MetadataStore {

@@ -182,10 +182,9 @@ Status CheckSizes(const Workflow& workflow) {
     for (const auto* files : {&task.inputs, &task.outputs}) {
       for (const PathIndex file : *files) {
         if (workflow.at(file).size_bytes) continue;
-        return InvalidArgumentError(
-            fmt::format("file '{}' of {} has no size: say it in the workflow, or give the task's "
-                        "operations",
-                        workflow.at(file).path, Describe(task)));
+        return InvalidArgumentError(fmt::format(
+            "file '{}' of {} has no size: give it in the workflow, or give the task's operations",
+            workflow.at(file).path, Describe(task)));
       }
     }
   }

@@ -114,8 +114,8 @@ class Step {
     found.platform = Scaled(known_, groups_, Factors(fit.parameters));
     if (cold_ > 0)
       found.evidence.notes.push_back(
-          fmt::format("{} measurements have no more than a first sample, which takes longer than "
-                      "others: no {} figure rests on them",
+          fmt::format("{} measurements have only a first sample, which takes longer than later "
+                      "ones: no {} figure rests on them",
                       cold_, whose_));
     if (!fit.converged)
       found.evidence.notes.push_back(fmt::format(
@@ -187,10 +187,10 @@ class Step {
   // For guesses that no round has moved, the miss is the guess's own error.
   void AddMisses(const FitResult& fit, Evidence& evidence, Misses& misses) const {
     if (!fit.converged && fit.rounds == 0) {
-      evidence.notes.push_back(fmt::format(
-          "model.spread rests on no measurement of the {} figures, which no fit has moved: without "
-          "any it is a guess",
-          whose_));
+      evidence.notes.push_back(
+          fmt::format("model.spread rests on no measurement of the {} figures, which no fit has "
+                      "changed, so it is a guess",
+                      whose_));
       return;
     }
     for (size_t i = 0; i < fitted_.size(); ++i)
@@ -209,7 +209,7 @@ class Step {
       const Evidence::Measurement& each = measurements_[at];
       const double interval = std::max(each.half_width / each.mean, kIntervalWanted);
       if (std::abs(std::log(*each.modelled / each.mean)) > kMissMin * interval)
-        evidence.notes.push_back(fmt::format("'{}' took {:.3g} ms, by the figures it takes {:.3g}",
+        evidence.notes.push_back(fmt::format("'{}' took {:.3g} ms, but the figures give {:.3g}",
                                              each.what, 1e3 * each.mean, 1e3 * *each.modelled));
     }
   }

@@ -164,7 +164,7 @@ TEST(Identify, RestsNothingOnFirstSamples) {
   EXPECT_EQ(found->platform.client.call.ns_per_call, ReferencePlatform().client.call.ns_per_call);
   ASSERT_FALSE(found->evidence.notes.empty());
   EXPECT_TRUE(found->evidence.notes.front().starts_with(
-      fmt::format("{} measurements have no more than a first sample", findings.probes.size())))
+      fmt::format("{} measurements have only a first sample", findings.probes.size())))
       << found->evidence.notes.front();
   const std::string text = WritePlatform(found->platform, &found->evidence);
   EXPECT_NE(text.find("\"interval_95\": null"), std::string::npos) << "one sample has no interval";

@@ -231,10 +231,10 @@ Status SetField(std::string_view name, std::string_view value, Configuration& in
     return OkStatus();
   }
   return InvalidArgumentError(
-      fmt::format("configuration: '{}' is no name; there are hosts, storage, manager, slots, "
-                  "system, chunk, stripe, replicas, placement, store, seed; of a class of files "
-                  "placement:GLOB, placement@STAGE; of one host, as h3: h3.speed and others; and "
-                  "for explorations nodes, frequency",
+      fmt::format("configuration: '{}' is not a name; names are hosts, storage, manager, slots, "
+                  "system, chunk, stripe, replicas, placement, store, seed; for a class of files "
+                  "placement:GLOB, placement@STAGE; for one host, such as h3, h3.speed and others; "
+                  "and for explorations nodes, frequency",
                   name));
 }
 

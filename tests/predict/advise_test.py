@@ -173,7 +173,7 @@ def test_bad_input(mosa, directory):
         ([*good_workload, "--config", "hosts=2,system=dss"], 2, "system=dss takes no hints"),
         (["--workload", circle], 2, "file 'x': 'circle' is not a value of hint 'pattern'"),
         ([*good_workload, "--vary", "frequency=1200"], 2, "advice is for the system and the processors"),
-        ([*good_workload, "--vary", "colour=red"], 2, "'colour' is no name"),
+        ([*good_workload, "--vary", "colour=red"], 2, "'colour' is not a name"),
         ([*good_workload, "--vary", "placement:**=local"], 2, "where classes of files lie is what advice is to find"),
         ([*good_workload, "--repeats", "5"], 2, "--repeats 5: 0, or 19 and more"),
         ([*good_workload, "--least", "-1"], 2, "--least"),
