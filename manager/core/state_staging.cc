@@ -79,9 +79,10 @@ void ManagerCore::State::Handle(const RecallMakers& command) {
   // A user asking in a loop must not keep all mounts from making files without asking.
   if (command.asker) {
     if (now_ < users_recall_at_) {
-      return AnswerAdmin(AbortedError(fmt::format(
-          "mounts are creating files, and users can have them asked only once in {} s: try again",
-          kUserRecallEvery.ns / Seconds(1).ns)));
+      return AnswerAdmin(
+          AbortedError(fmt::format("mounts are creating files, and users can have these recalled "
+                                   "only once in {} s: try again",
+                                   kUserRecallEvery.ns / Seconds(1).ns)));
     }
     users_recall_at_ = now_ + kUserRecallEvery;
   }
