@@ -1,9 +1,9 @@
 // SimulatedRunner: `mosa run` in virtual time. The same Execution, Scheduler and PlanHints as in
-// tools/mosa/run_engine.cc, with the same answers: that one tells the scheduler of every host's
+// tools/runner/engine.cc, with the same answers: that one tells the scheduler of every host's
 // ends once for all that has become ready, this one for each task of the hosts that hold some of
 // its input, as it asks of no others. What the runner does itself, one thing after the other, costs
 // what the platform says. Tasks of regions, which a graph cannot say, have their hosts, as in
-// tools/mosa/bench_pinned.cc.
+// tools/measure/bench_pinned.cc.
 #ifndef MOSA_PREDICTOR_RUN_SIMULATED_RUNNER_H_
 #define MOSA_PREDICTOR_RUN_SIMULATED_RUNNER_H_
 

@@ -30,7 +30,7 @@ def mix(x):
 
 
 def digest(command, inputs, outputs):
-    """As run_record.cc's, by common/base/hash.h."""
+    """As that of tools/runner/record.cc, by common/base/hash.h."""
     text = "".join(f"{kind}{word}\0" for kind, words in (("c", command), ("i", sorted(inputs)), ("o", sorted(outputs))) for word in words)
     value = 0xCBF29CE484222325 ^ mix(0)
     for byte in text.encode():

@@ -57,7 +57,7 @@ def mix(number):
 
 
 def digest(task):
-    """As DigestOf() in tools/mosa/run_record.cc: by this a record's task is known again."""
+    """As DigestOf() in tools/runner/record.cc: by this a record's task is known again."""
     number = 0xCBF29CE484222325 ^ mix(0)
     words = [("c", word) for word in task["command"]]
     words += [("i", path) for path in sorted(task["inputs"])]

@@ -34,8 +34,15 @@ ARROWS = {
     "predictor/identify": ["predictor/run"],
     "predictor/envelope": ["predictor/workflow"],
     "predictor/capacity": ["predictor/envelope"],
-    "tools/mosa": ["tools/cluster", "tools/wrap", "client-sai/api", "predictor/workflow", "predictor/trace", "predictor/explore",
-                   "predictor/advise", "predictor/capacity", "predictor/compare", "predictor/envelope", "predictor/identify"],
+    "tools/console": ["tools/cluster"],
+    "tools/hosts": ["tools/console", "predictor/workflow"],
+    "tools/runner": ["tools/hosts"],
+    "tools/stage": ["tools/hosts"],
+    "tools/measure": ["tools/runner", "predictor/identify", "predictor/capacity"],
+    "tools/forecast": ["tools/measure", "predictor/trace", "predictor/advise", "predictor/compare"],
+    "tools/draw": ["tools/forecast"],
+    "tools/observe": ["tools/forecast"],
+    "tools/mosa": ["tools/stage", "tools/draw", "tools/observe", "tools/wrap"],
 }
 
 # Deterministic folders: no clock, thread, file, randomness, log, unordered container (ARCHITECTURE.md, "Boundary").
@@ -43,7 +50,7 @@ PURE = ["common/model", "manager/placement", "manager/core", "storage-node/core"
         "predictor/trace", "predictor/des", "predictor/model", "predictor/run", "predictor/explore", "predictor/advise",
         "predictor/capacity", "predictor/compare", "predictor/envelope", "predictor/identify"]
 
-GENERATED = ["proto/convert", "manager/service", "storage-node/service", "client-sai/api", "tools/mosa"]
+GENERATED = ["proto/convert", "manager/service", "storage-node/service", "client-sai/api"]
 
 # A third-party family and the only folders whose product code may include it.
 EXTERNAL = {
@@ -56,7 +63,7 @@ EXTERNAL = {
     "isa-l": ["common/base"],
     "microhttpd": ["common/observe"],
     "yaml-cpp": ["predictor/workflow"],
-    "CLI": ["manager/service", "storage-node/service", "client-sai/fuse", "tools/mosa", "tools/cluster"],
+    "CLI": ["manager/service", "storage-node/service", "client-sai/fuse", "tools/mosa"],
 }
 
 

@@ -8,7 +8,7 @@ add_compile_options($<$<CXX_COMPILER_ID:GNU>:--param=ggc-min-heapsize=524288>)
 
 # mosa_precompile(TARGET KIND): spares TARGET the parsing of headers that are not ours, which is most of a small source's
 # compile time. Kinds: `std` (standard library, fmt, absl::Status), and that with more: `test` (GoogleTest), `wire`
-# (gRPC), `cli` (CLI11, JSON). One precompiled header per kind serves all targets, so TARGET must have the same flags
+# (gRPC), `json` (JSON), `cli` (CLI11, JSON). One precompiled header per kind serves all targets, so TARGET must have the same flags
 # and definitions: only warnings may differ, and it must link fmt.
 option(MOSA_PRECOMPILE "Precompile the headers of other projects" ON)
 set(mosa_std_headers <algorithm> <array> <atomic> <chrono> <condition_variable> <cstdint> <deque> <filesystem> <fstream>
@@ -32,6 +32,7 @@ if(MOSA_PRECOMPILE)
     "$<$<CXX_COMPILER_ID:Clang>:SHELL:-Xclang -fno-pch-timestamp>")
   mosa_precompiled_header(std)
   mosa_precompiled_header(wire HEADERS <google/protobuf/message.h> <grpcpp/grpcpp.h> DEPS gRPC::grpc++)
+  mosa_precompiled_header(json HEADERS <nlohmann/json.hpp> DEPS nlohmann_json::nlohmann_json)
   mosa_precompiled_header(cli HEADERS <CLI/CLI.hpp> <nlohmann/json.hpp> DEPS CLI11::CLI11 nlohmann_json::nlohmann_json)
   if(MOSA_BUILD_TESTS)
     mosa_precompiled_header(test HEADERS <gmock/gmock.h> <gtest/gtest.h> DEPS GTest::gmock GTest::gtest)

@@ -6,8 +6,10 @@
 #include <span>
 
 #include "common/model/adoption.h"
+#include "tools/console/manager.h"
+#include "tools/console/output.h"
+#include "tools/mosa/choices.h"
 #include "tools/mosa/command.h"
-#include "tools/mosa/manager.h"
 
 namespace mosa::cli {
 namespace {
@@ -34,7 +36,7 @@ std::string TextOf(Time time) {
   return fmt::format("{:%Y-%m-%d %H:%M:%S}", fmt::gmtime(time.ns / 1'000'000'000));
 }
 
-void Print(const std::vector<AsideFile>& files, const CommandLine& line) {
+void PrintAdoption(const std::vector<AsideFile>& files, const CommandLine& line) {
   nlohmann::json json = nlohmann::json::array();
   Table table({"FILE", "NODE", "SIZE", "ALLOCATED", "CHANGED (UTC)"});
   for (const AsideFile& file : files) {
@@ -86,7 +88,7 @@ Status Change(sai::AdminClient& manager, const std::vector<FileId>& files, bool 
       fmt::format("{} of {} files were left as they are", refused, files.size()));
 }
 
-Status Run(const AdoptOptions& options, CommandLine& line) {
+Status Adopt(const AdoptOptions& options, CommandLine& line) {
   if (options.all && !options.ids.empty())
     return InvalidArgumentError("name files, or use --all; not both");
   if (options.discard && !options.all && options.ids.empty())
@@ -97,7 +99,7 @@ Status Run(const AdoptOptions& options, CommandLine& line) {
   if (files.empty()) {
     MOSA_ASSIGN_OR_RETURN(const std::vector<AsideFile> aside, ListAll(*manager));
     if (!options.all) {
-      Print(aside, line);
+      PrintAdoption(aside, line);
       return OkStatus();
     }
     for (const AsideFile& file : aside) files.push_back(file.file);
@@ -125,7 +127,7 @@ void AddAdopt(CLI::App& app, CommandLine& line) {
                     "Remove the objects permanently instead of adopting them");
   AddManagerChoice(*command, options->manager);
   command->callback(
-      [options, &line] { line.action = [options, &line] { return Run(*options, line); }; });
+      [options, &line] { line.action = [options, &line] { return Adopt(*options, line); }; });
 }
 
 }  // namespace mosa::cli

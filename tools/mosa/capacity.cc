@@ -1,4 +1,4 @@
-// `mosa capacity` with `show` and `predict`.
+// `mosa capacity` with `show`, `predict` and `plot`.
 #include "tools/mosa/capacity.h"
 
 #include <fmt/format.h>
@@ -6,7 +6,9 @@
 #include <memory>
 
 #include "predictor/capacity/capacity.h"
-#include "tools/mosa/capacity_results.h"
+#include "tools/console/output.h"
+#include "tools/draw/capacity_drawing.h"
+#include "tools/measure/capacity_results.h"
 
 namespace mosa::cli {
 namespace {
@@ -35,7 +37,7 @@ Result<std::vector<CapacityLoad>> LoadsAskedFor(const AskedOptions& options) {
   return loads;
 }
 
-Status Predict(const AskedOptions& options, const CommandLine& line) {
+Status PredictLoads(const AskedOptions& options, const CommandLine& line) {
   MOSA_ASSIGN_OR_RETURN(const std::vector<CapacityLoad> loads, LoadsAskedFor(options));
   MOSA_ASSIGN_OR_RETURN(const predict::Capacity capacity, ReadCapacityFile(options.file));
   const predict::CapacityModel model = ModelOf(capacity, options.resampled);
@@ -63,7 +65,7 @@ Status Predict(const AskedOptions& options, const CommandLine& line) {
   return OkStatus();
 }
 
-Status Show(const std::string& file, const CommandLine& line) {
+Status ShowCapacity(const std::string& file, const CommandLine& line) {
   MOSA_ASSIGN_OR_RETURN(const predict::Capacity capacity, ReadCapacityFile(file));
   if (line.json)
     PrintJson(ToJson(capacity));
@@ -92,7 +94,8 @@ void AddCapacityShow(CLI::App& noun, CommandLine& line) {
       "Show the seeds, the estimates next to the measurements, and whether the model holds\n\n"
       "  mosa capacity show capacity.json");
   command->add_option("file", *file, "Results file of 'mosa capacity run'")->required();
-  command->callback([file, &line] { line.action = [file, &line] { return Show(*file, line); }; });
+  command->callback(
+      [file, &line] { line.action = [file, &line] { return ShowCapacity(*file, line); }; });
 }
 
 void AddCapacityPredict(CLI::App& noun, CommandLine& line) {
@@ -116,8 +119,25 @@ void AddCapacityPredict(CLI::App& noun, CommandLine& line) {
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   command->add_flag("--resampled", options->resampled,
                     "Use all measured ratios, not only the seeds");
-  command->callback(
-      [options, &line] { line.action = [options, &line] { return Predict(*options, line); }; });
+  command->callback([options, &line] {
+    line.action = [options, &line] { return PredictLoads(*options, line); };
+  });
+}
+
+void AddCapacityPlot(CLI::App& noun, CommandLine& line) {
+  auto words = std::make_shared<std::pair<std::string, std::string>>();
+  CLI::App* command = noun.add_subcommand(
+      "plot",
+      "Draw the results as SVG, as in the paper Fighting with Unknowns\n\n"
+      "Draws C and errors over the share of reads (ratios.svg), f_rw (factors.svg), and mixes\n"
+      "with their errors (mixes.svg). What was not checked is left out.\n\n"
+      "  mosa capacity plot capacity.json figures");
+  command->add_option("file", words->first, "Results file of 'mosa capacity run'")->required();
+  command->add_option("directory", words->second, "Directory for the SVG files; created if absent")
+      ->required();
+  command->callback([words, &line] {
+    line.action = [words] { return PlotCapacity(words->first, words->second); };
+  });
 }
 
 }  // namespace mosa::cli

@@ -1,18 +1,7 @@
-#include "tools/mosa/cluster.h"
-
+// `mosa cluster`: the noun; each verb has a file of its own.
 #include "tools/mosa/command.h"
 
 namespace mosa::cli {
-
-void AddClusterChoice(CLI::App& command, ClusterChoice& choice) {
-  command.add_option("--name", choice.name, "Name of the local cluster")
-      ->capture_default_str()
-      ->envname("MOSA_CLUSTER");
-  command
-      .add_option("--dir", choice.directory, "Directory in which local clusters keep their files")
-      ->capture_default_str()
-      ->envname("MOSA_CLUSTER_DIR");
-}
 
 void AddCluster(CLI::App& app, CommandLine& line) {
   CLI::App* noun = app.add_subcommand("cluster",

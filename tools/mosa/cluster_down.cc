@@ -4,9 +4,10 @@
 #include <memory>
 
 #include "tools/cluster/lifecycle.h"
-#include "tools/mosa/cluster.h"
+#include "tools/console/output.h"
+#include "tools/mosa/choices.h"
 #include "tools/mosa/command.h"
-#include "tools/mosa/stage.h"
+#include "tools/stage/stage.h"
 
 namespace mosa::cli {
 namespace {

@@ -8,7 +8,7 @@
 #include <memory>
 
 #include "tools/cluster/process.h"
-#include "tools/mosa/cluster.h"
+#include "tools/mosa/choices.h"
 #include "tools/mosa/command.h"
 
 namespace mosa::cli {

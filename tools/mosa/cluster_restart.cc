@@ -4,7 +4,8 @@
 #include <memory>
 
 #include "tools/cluster/lifecycle.h"
-#include "tools/mosa/cluster.h"
+#include "tools/console/output.h"
+#include "tools/mosa/choices.h"
 #include "tools/mosa/command.h"
 
 namespace mosa::cli {

@@ -5,9 +5,10 @@
 #include <memory>
 
 #include "common/base/units.h"
-#include "tools/mosa/cluster.h"
+#include "tools/console/manager.h"
+#include "tools/console/output.h"
+#include "tools/mosa/choices.h"
 #include "tools/mosa/command.h"
-#include "tools/mosa/manager.h"
 
 namespace mosa::cli {
 namespace {

@@ -8,9 +8,10 @@
 #include "common/base/units.h"
 #include "tools/cluster/lifecycle.h"
 #include "tools/cluster/network.h"
-#include "tools/mosa/cluster.h"
+#include "tools/console/output.h"
+#include "tools/forecast/predict_inputs.h"
+#include "tools/mosa/choices.h"
 #include "tools/mosa/command.h"
-#include "tools/mosa/predict_inputs.h"
 
 namespace mosa::cli {
 namespace {

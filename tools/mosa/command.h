@@ -1,4 +1,4 @@
-// What every subcommand shares: how it enters the command line, how it prints, how it fails.
+// What every subcommand shares: how it enters the command line, and how it fails.
 //
 // A subcommand's file adds itself to a CLI::App with a callback that sets CommandLine::action; the
 // action runs after the whole line was understood. Data goes to standard output, messages to
@@ -8,9 +8,6 @@
 
 #include <CLI/CLI.hpp>
 #include <functional>
-#include <nlohmann/json.hpp>
-#include <string>
-#include <vector>
 
 #include "common/base/status.h"
 
@@ -55,25 +52,6 @@ void AddWatch(CLI::App& app, CommandLine& line);
 void AddBench(CLI::App& app, CommandLine& line);
 void AddSecret(CLI::App& app, CommandLine& line);
 void AddVersion(CLI::App& app, CommandLine& line);
-
-void PrintJson(const nlohmann::json& value);
-
-// A path (or any bytes) under `key`; with `key`_b64 too if it is not UTF-8, as JSON cannot hold it.
-void PutBytes(nlohmann::json& object, const std::string& key, const std::string& bytes);
-// A list of these; with `key`_b64 a list of all too, if one of them is not UTF-8.
-void PutBytes(nlohmann::json& object, const std::string& key,
-              const std::vector<std::string>& several);
-
-// Rows under a heading: aligned for a terminal, separated by tabs for a program.
-class Table {
- public:
-  explicit Table(std::vector<std::string> heading) : rows_{std::move(heading)} {}
-  void Add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
-  void Print() const;
-
- private:
-  std::vector<std::vector<std::string>> rows_;
-};
 
 }  // namespace mosa::cli
 

@@ -9,21 +9,22 @@
 
 #include "common/base/text_file.h"
 #include "predictor/explore/explorer.h"
+#include "tools/console/output.h"
+#include "tools/draw/explore_drawing.h"
+#include "tools/forecast/explore_output.h"
+#include "tools/forecast/explore_results.h"
+#include "tools/forecast/explore_simulator.h"
+#include "tools/forecast/predict_inputs.h"
 #include "tools/mosa/command.h"
-#include "tools/mosa/explore_drawing.h"
-#include "tools/mosa/explore_output.h"
-#include "tools/mosa/explore_results.h"
-#include "tools/mosa/explore_simulator.h"
-#include "tools/mosa/predict_inputs.h"
 
 namespace mosa::cli {
 namespace {
 
 constexpr uintmax_t kSpaceBytesMax = 1 << 20;
-constexpr uint32_t kRepeatsMax = 1000;
-constexpr uint32_t kJobsMax = 1024;
+constexpr uint32_t kExploreRepeatsMax = 1000;
+constexpr uint32_t kExploreJobsMax = 1024;
 
-struct Options {
+struct ExploreWords {
   std::string platform;
   std::string workload;
   std::string power;
@@ -37,7 +38,7 @@ struct Options {
   bool no_prune = false;
 };
 
-Result<std::vector<predict::Dimension>> DimensionsOf(const Options& options) {
+Result<std::vector<predict::Dimension>> DimensionsOf(const ExploreWords& options) {
   std::vector<predict::Dimension> dimensions;
   if (!options.space.empty()) {
     MOSA_ASSIGN_OR_RETURN(const std::string text, ReadText(options.space, kSpaceBytesMax));
@@ -89,7 +90,7 @@ Status PrepareForPlots(const std::filesystem::path& directory) {
   return OkStatus();
 }
 
-Status Plot(const Exploration& exploration, const std::string& directory) {
+Status PlotExploration(const Exploration& exploration, const std::string& directory) {
   if (!exploration.best) {
     fmt::print(stderr, "mosa explore: nothing to plot: every configuration would fail\n");
     return OkStatus();
@@ -107,7 +108,7 @@ bool HasSpread(const predict::Platform& platform, const predict::PowerProfile* p
                       [](const predict::PowerLevel& level) { return level.spread > 0; }));
 }
 
-Status Explore(const Options& options, const CommandLine& line) {
+Status Explore(const ExploreWords& options, const CommandLine& line) {
   MOSA_RETURN_IF_ERROR(CheckRepeats(options.repeats));
   MOSA_ASSIGN_OR_RETURN(const Inputs inputs, ReadFiles(options.platform, options.workload));
   std::optional<predict::PowerProfile> power;
@@ -150,13 +151,13 @@ Status Explore(const Options& options, const CommandLine& line) {
     PrintJson(ToJson(exploration));
   else
     PrintExploration(exploration);
-  return options.plot.empty() ? OkStatus() : Plot(exploration, options.plot);
+  return options.plot.empty() ? OkStatus() : PlotExploration(exploration, options.plot);
 }
 
 }  // namespace
 
 void AddExplore(CLI::App& app, CommandLine& line) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ExploreWords>();
   CLI::App* command = app.add_subcommand(
       "explore",
       "Find the configurations that are worth choosing for a workflow\n\n"
@@ -201,12 +202,12 @@ void AddExplore(CLI::App& app, CommandLine& line) {
       ->add_option(
           "--repeats", options->repeats,
           "Number of draws (simulations with varied figures): at least 19; 0: no intervals")
-      ->check(CLI::Range(0U, kRepeatsMax))
+      ->check(CLI::Range(0U, kExploreRepeatsMax))
       ->capture_default_str();
   command
       ->add_option("--jobs", options->jobs,
                    "Number of simulations to run at a time; 0: one per core")
-      ->check(CLI::Range(0U, kJobsMax))
+      ->check(CLI::Range(0U, kExploreJobsMax))
       ->capture_default_str();
   command->add_flag("--no-prune", options->no_prune,
                     "Also simulate configurations that a lower bound shows to be worse");

@@ -7,9 +7,11 @@
 #include <filesystem>
 #include <memory>
 
+#include "tools/console/manager.h"
+#include "tools/console/output.h"
+#include "tools/console/xattr.h"
+#include "tools/mosa/choices.h"
 #include "tools/mosa/command.h"
-#include "tools/mosa/manager.h"
-#include "tools/mosa/xattr.h"
 
 namespace mosa::cli {
 namespace {

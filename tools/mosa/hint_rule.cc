@@ -6,10 +6,12 @@
 #include <memory>
 
 #include "manager/core/glob.h"
+#include "tools/console/manager.h"
+#include "tools/console/output.h"
+#include "tools/console/xattr.h"
+#include "tools/mosa/choices.h"
 #include "tools/mosa/command.h"
 #include "tools/mosa/hint.h"
-#include "tools/mosa/manager.h"
-#include "tools/mosa/xattr.h"
 
 namespace mosa::cli {
 namespace {
@@ -68,7 +70,7 @@ nlohmann::json ToJson(const HintRule& rule) {
   return json;
 }
 
-Status List(const ManagerChoice& choice, const CommandLine& line) {
+Status ListRules(const ManagerChoice& choice, const CommandLine& line) {
   MOSA_ASSIGN_OR_RETURN(const auto manager, ConnectManager(choice));
   MOSA_ASSIGN_OR_RETURN(const std::vector<HintRule> rules, manager->ListHintRules());
   if (line.json) {
@@ -146,7 +148,7 @@ void AddHintRules(CLI::App& noun, CommandLine& line) {
                                         "  mosa hint rule list --json");
   AddManagerChoice(*list, *choice);
   list->callback(
-      [choice, &line] { line.action = [choice, &line] { return List(*choice, line); }; });
+      [choice, &line] { line.action = [choice, &line] { return ListRules(*choice, line); }; });
 
   auto removed = std::make_shared<RuleOptions>();
   CLI::App* remove =

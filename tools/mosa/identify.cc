@@ -1,199 +1,16 @@
-// `mosa identify`: what is asked for, checked whole before the first effect; then measuring, and
-// the fit of a platform to what was measured.
-#include <fcntl.h>
-#include <fmt/chrono.h>
-#include <fmt/format.h>
-#include <unistd.h>
+// `mosa identify`: the platform file of a deployment; and its processes on the hosts.
+#include "tools/measure/identify.h"
 
-#include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <ctime>
-#include <filesystem>
-#include <fstream>
 #include <memory>
-#include <utility>
 
-#include "common/base/version.h"
-#include "predictor/model/platform_json.h"
-#include "tools/cluster/process.h"
-#include "tools/mosa/cluster.h"
+#include "tools/measure/identify_worker.h"
+#include "tools/mosa/choices.h"
 #include "tools/mosa/command.h"
-#include "tools/mosa/identify_measure.h"
 
 namespace mosa::cli {
-namespace {
-
-namespace fs = std::filesystem;
-
-constexpr uint32_t kHostsMax = 3;
-constexpr double kBudgetMax = 120;
-constexpr size_t kNotesTold = 12;
-
-struct Options {
-  ClusterChoice cluster;
-  HostsRequest hosts;
-  std::vector<std::string> paths;
-  uint32_t hosts_max = kHostsMax;
-  double budget_seconds = kBudgetMax;
-  std::string out = "platform.json";
-};
-
-Duration OfSeconds(double seconds) { return Nanoseconds(static_cast<int64_t>(seconds * 1e9)); }
-
-// The last tenth is for the fit.
-double FitSeconds(double budget) {
-  return std::clamp(budget / 10, std::min(3.0, budget / 2), 12.0);
-}
-
-// After a signal: none.
-double PartLeft(Time begin, Time now, Time end) {
-  if (now >= end || cluster::InterruptGuard::Interrupted() != 0) return 0;
-  return static_cast<double>((end - now).ns) / static_cast<double>((end - begin).ns);
-}
-
-Status CheckOptions(const Options& options) {
-  if (!(options.budget_seconds >= 2 && options.budget_seconds <= kBudgetMax))
-    return InvalidArgumentError(
-        fmt::format("--budget {}: give 2 to {} seconds", options.budget_seconds, kBudgetMax));
-  if (!options.paths.empty() && !options.hosts.mount.empty())
-    return InvalidArgumentError("--path and --mount: give one of them");
-  if (options.paths.size() > kHostsMax)
-    return InvalidArgumentError(
-        fmt::format("--path {} times: at most {} are measured", options.paths.size(), kHostsMax));
-  if (options.paths.size() > 1 && !options.hosts.names.empty())
-    return InvalidArgumentError("several --path are directories of this machine: without --hosts");
-  std::error_code error;
-  if (fs::is_directory(options.out, error))
-    return FailedPreconditionError(
-        fmt::format("cannot write {}: it is a directory, give --out a file in it", options.out));
-  const fs::path parent = fs::absolute(options.out, error).parent_path();
-  if (!fs::is_directory(parent, error) || access(parent.c_str(), W_OK) != 0)
-    return FailedPreconditionError(fmt::format("cannot write {}: give another --out", options.out));
-  return OkStatus();
-}
-
-Result<FoundHosts> FindAll(Options& options) {
-  options.hosts.cluster = options.cluster.name;
-  options.hosts.cluster_directory = options.cluster.directory;
-  if (options.paths.size() == 1) options.hosts.mount = options.paths.front();
-  if (options.paths.size() <= 1) return FindHosts(options.hosts);
-  FoundHosts all;
-  for (size_t i = 0; i < options.paths.size(); ++i) {
-    HostsRequest request = options.hosts;
-    request.mount = options.paths[i];
-    MOSA_ASSIGN_OR_RETURN(FoundHosts found, FindHosts(request));
-    found.hosts.front().name = fmt::format("path-{}", i + 1);
-    all.hosts.push_back(std::move(found.hosts.front()));
-  }
-  return all;
-}
-
-class Scratch {
- public:
-  Scratch() {
-    std::string path = fs::temp_directory_path().string() + "/mosa-identify-XXXXXX";
-    if (mkdtemp(path.data()) != nullptr) path_ = path;
-  }
-  ~Scratch() {
-    std::error_code ignored;
-    if (!path_.empty()) fs::remove_all(path_, ignored);
-  }
-  Scratch(const Scratch&) = delete;
-  Scratch& operator=(const Scratch&) = delete;
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
-
-std::string Today(Time now) {
-  const std::time_t seconds = now.ns / 1'000'000'000;
-  std::tm parts{};
-  gmtime_r(&seconds, &parts);
-  return fmt::format("{:%Y-%m-%d %H:%M} UTC", parts);
-}
-
-// Under another name first: whoever reads sees the old file or the new.
-Status WriteFile(const std::string& path, const std::string& text) {
-  const std::string temporary = fmt::format("{}.{}", path, getpid());
-  std::ofstream file(temporary, std::ios::binary);
-  file << text;
-  file.close();
-  if (file && std::rename(temporary.c_str(), path.c_str()) == 0) return OkStatus();
-  const int error = errno;
-  std::remove(temporary.c_str());
-  return FailedPreconditionError(fmt::format("cannot write {}: {}", path, strerror(error)));
-}
-
-// Those that matter most come first; the file has all.
-void Tell(const std::vector<std::string>& notes, const std::string& out) {
-  for (size_t i = 0; i < std::min(notes.size(), kNotesTold); ++i)
-    fmt::print(stderr, "mosa identify: {}\n", notes[i]);
-  if (notes.size() > kNotesTold)
-    fmt::print(stderr, "mosa identify: {} further notes are in {}\n", notes.size() - kNotesTold,
-               out);
-}
-
-void Summarize(const predict::Identified& found, const std::string& out, double seconds) {
-  size_t told = 0, settled = 0;
-  for (const auto& figure : found.evidence.figures) told += figure.measured ? 1 : 0;
-  for (const auto& each : found.evidence.measurements) settled += each.settled ? 1 : 0;
-  fmt::print(
-      "Wrote {}: {} of {} figures from {} measurements in {:.0f} s, {} of them within 5 %.\n", out,
-      told, found.evidence.figures.size(), found.evidence.measurements.size(), seconds, settled);
-}
-
-Status RunIdentify(Options options, const CommandLine& line) {
-  const SystemClock clock;
-  const Time begin = clock.Monotonic();
-  MOSA_RETURN_IF_ERROR(CheckOptions(options));
-  const cluster::InterruptGuard guard;
-  MOSA_ASSIGN_OR_RETURN(FoundHosts hosts, FindAll(options));
-  const Scratch scratch;
-  if (scratch.path().empty())
-    return FailedPreconditionError(fmt::format("cannot make a directory below {}: {}",
-                                               fs::temp_directory_path().string(),
-                                               strerror(errno)));
-  MeasureOptions measure;
-  measure.hosts_in_all = hosts.hosts.size() + hosts.silent.size();
-  measure.one_machine = options.paths.empty() && options.hosts.mount.empty();
-  measure.hosts = std::move(hosts.hosts);
-  if (measure.hosts.size() > options.hosts_max)
-    measure.hosts.erase(measure.hosts.begin() + options.hosts_max, measure.hosts.end());
-  measure.scratch = scratch.path();
-  measure.until = begin + OfSeconds(options.budget_seconds - FitSeconds(options.budget_seconds));
-  MOSA_ASSIGN_OR_RETURN(Measurements measured, Measure(std::move(measure)).Run());
-  const Time fit_begin = clock.Monotonic();
-  const Time last = begin + OfSeconds(options.budget_seconds - 0.2);
-  measured.known.measured = Today(clock.Now());
-  measured.known.by = fmt::format("mosa identify {}", Version());
-  MOSA_ASSIGN_OR_RETURN(predict::Identified found,
-                        predict::Identify(measured.known, measured.deployment, measured.findings,
-                                          [&clock, fit_begin, last] {
-                                            return PartLeft(fit_begin, clock.Monotonic(), last);
-                                          }));
-  if (cluster::InterruptGuard::Interrupted() != 0) return AbortedError("interrupted");
-  predict::Evidence& evidence = found.evidence;
-  evidence.notes.insert(evidence.notes.begin(), measured.direct.notes.begin(),
-                        measured.direct.notes.end());
-  evidence.measurements.insert(evidence.measurements.begin(), measured.direct.measurements.begin(),
-                               measured.direct.measurements.end());
-  const std::string text = predict::WritePlatform(found.platform, &evidence);
-  MOSA_RETURN_IF_ERROR(WriteFile(options.out, text));
-  Tell(evidence.notes, options.out);
-  const double seconds = static_cast<double>((clock.Monotonic() - begin).ns) / 1e9;
-  if (line.json)
-    fmt::print("{}", text);
-  else
-    Summarize(found, options.out, seconds);
-  return OkStatus();
-}
-
-}  // namespace
 
 void AddIdentify(CLI::App& app, CommandLine& line) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<IdentifyRequest>();
   CLI::App* command = app.add_subcommand(
       "identify",
       "Measure a deployment and write the platform file that predictions need\n\n"
@@ -206,13 +23,24 @@ void AddIdentify(CLI::App& app, CommandLine& line) {
   command->add_option("--path", options->paths,
                       "Any directory to measure instead; repeatable, for places of one store");
   command->add_option("--hosts-max", options->hosts_max, "Maximum number of hosts to use")
-      ->check(CLI::Range(1U, kHostsMax))
+      ->check(CLI::Range(1U, kIdentifyHostsMax))
       ->capture_default_str();
   command->add_option("--budget", options->budget_seconds, "Time limit in seconds, 2 to 120")
       ->capture_default_str();
   command->add_option("-o,--out", options->out, "Platform file to write")->capture_default_str();
+  command->callback([options, &line] {
+    line.action = [options, &line] { return RunIdentify(*options, line.json); };
+  });
+}
+
+void AddIdentifyWorker(CLI::App& app, CommandLine& line) {
+  auto parent = std::make_shared<pid_t>(0);
+  CLI::App* command =
+      app.add_subcommand("identify-worker", "Measure on one host for 'mosa identify' (internal)");
+  command->group("");  // Not for people.
+  command->add_option("--parent", *parent);
   command->callback(
-      [options, &line] { line.action = [options, &line] { return RunIdentify(*options, line); }; });
+      [parent, &line] { line.action = [parent] { return ServeAsIdentifyWorker(*parent); }; });
 }
 
 }  // namespace mosa::cli

@@ -2,15 +2,17 @@
 
 #include <memory>
 
+#include "tools/console/manager.h"
+#include "tools/console/output.h"
+#include "tools/mosa/choices.h"
 #include "tools/mosa/command.h"
-#include "tools/mosa/manager.h"
 
 namespace mosa::cli {
 namespace {
 
 constexpr uint32_t kFilesMax = 10'000;
 
-Status Run(const ManagerChoice& choice, const CommandLine& line) {
+Status ShowLost(const ManagerChoice& choice, const CommandLine& line) {
   MOSA_ASSIGN_OR_RETURN(const auto manager, ConnectManager(choice));
   MOSA_ASSIGN_OR_RETURN(const std::vector<FileStatus> files, manager->ListLostFiles(kFilesMax));
   if (line.json) {
@@ -42,7 +44,7 @@ void AddLost(CLI::App& app, CommandLine& line) {
       "  mosa lost --json | jq -r '.[].task' | sort -u");
   AddManagerChoice(*command, *choice);
   command->callback(
-      [choice, &line] { line.action = [choice, &line] { return Run(*choice, line); }; });
+      [choice, &line] { line.action = [choice, &line] { return ShowLost(*choice, line); }; });
 }
 
 }  // namespace mosa::cli

@@ -1,20 +1,22 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <memory>
 #include <optional>
-#include <thread>
 
+#include "common/base/time.h"
+#include "tools/cluster/process.h"
+#include "tools/console/manager.h"
+#include "tools/console/output.h"
+#include "tools/mosa/choices.h"
 #include "tools/mosa/command.h"
-#include "tools/mosa/manager.h"
 
 namespace mosa::cli {
 namespace {
 
-constexpr std::chrono::milliseconds kLookAgain{500};
+constexpr Duration kLookAgain = Milliseconds(500);
 
-Status List(const ManagerChoice& choice, const CommandLine& line) {
+Status ListNodes(const ManagerChoice& choice, const CommandLine& line) {
   MOSA_ASSIGN_OR_RETURN(const ClusterStatus status, AskClusterStatus(choice));
   if (line.json) {
     PrintJson(ToJson(status)["nodes"]);
@@ -44,7 +46,7 @@ Status AwaitDrained(const DrainOptions& options) {
     if (node->files_left && node->files_left != shown)
       fmt::print(stderr, "{}: {} files left\n", options.node, *node->files_left);
     shown = node->files_left;
-    std::this_thread::sleep_for(kLookAgain);
+    cluster::Pause(kLookAgain);
   }
 }
 
@@ -100,7 +102,7 @@ void AddNode(CLI::App& app, CommandLine& line) {
       "  mosa node list --manager node1:7400 --secret /etc/mosa/admin.pem --json");
   AddManagerChoice(*command, *choice);
   command->callback(
-      [choice, &line] { line.action = [choice, &line] { return List(*choice, line); }; });
+      [choice, &line] { line.action = [choice, &line] { return ListNodes(*choice, line); }; });
   AddDrain(*noun, line);
   AddUndrain(*noun, line);
 }

@@ -1,270 +1,15 @@
-// `mosa predict`: a workflow, a platform and a configuration in, how long it would take out.
-#include <fmt/format.h>
+// `mosa predict`: how long a workflow takes on a platform.
+#include "tools/forecast/predict.h"
 
-#include <algorithm>
-#include <cmath>
-#include <fstream>
-#include <functional>
-#include <map>
 #include <memory>
-#include <mutex>
-#include <optional>
-#include <utility>
-#include <vector>
 
-#include "common/base/clock.h"
-#include "common/model/metrics_text.h"
-#include "predictor/model/cost.h"
-#include "predictor/model/draws.h"
-#include "predictor/run/prediction.h"
-#include "tools/mosa/bench_progress.h"
 #include "tools/mosa/command.h"
-#include "tools/mosa/parallel.h"
-#include "tools/mosa/predict_bound.h"
-#include "tools/mosa/predict_inputs.h"
-#include "tools/mosa/predict_output.h"
 
 namespace mosa::cli {
 namespace {
 
-constexpr uint32_t kRepeatsMax = 10'000;
-
-struct Options {
-  std::string platform;
-  std::string workload;
-  std::string operations;
-  std::string rules;
-  std::string configuration;
-  std::string trace;
-  std::string power;
-  uint32_t frequency_mhz = 0;
-  uint32_t repeats = 20;
-  bool layouts = false;
-  bool residence = false;
-  std::string metrics;
-  std::string bound;
-  std::string bound_system;
-};
-
-Duration MeanOf(const std::vector<Duration>& draws) {
-  Duration total;
-  for (const Duration draw : draws) total = total + draw;
-  return Nanoseconds(total.ns / static_cast<int64_t>(draws.size()));
-}
-
-// Times by draw.
-struct Draws {
-  std::vector<Duration> modelled;
-  std::vector<Duration> off;  // By what the model is.
-
-  void Add(double factor, Duration time, Duration computing) {
-    const double whole = predict::FactorOfWhole(factor, time, computing);
-    modelled.push_back(time);
-    off.push_back(Nanoseconds(std::llround(static_cast<double>(time.ns) * whole)));
-  }
-};
-
-TimeForecast ForecastOf(Draws draws) {
-  TimeForecast forecast;
-  if (draws.modelled.empty()) return forecast;
-  forecast.mean = MeanOf(draws.modelled);
-  forecast.interval = predict::NineOfTen(std::move(draws.off));
-  return forecast;
-}
-
-// From the busiest link on.
-class LinkDraws {
- public:
-  void Add(const predict::Prediction& drawn, size_t hosts) {
-    std::vector<double> sent, received;
-    for (const predict::PredictedMachine& machine : drawn.machines) {
-      if (sent.size() == hosts) break;
-      sent.push_back(static_cast<double>(machine.link.sent_in_all()));
-      received.push_back(static_cast<double>(machine.link.received_in_all()));
-    }
-    AddSorted(std::move(sent), sent_);
-    AddSorted(std::move(received), received_);
-    ++draws_;
-  }
-  std::vector<double> SentMean() const { return MeanOf(sent_); }
-  std::vector<double> ReceivedMean() const { return MeanOf(received_); }
-
- private:
-  static void AddSorted(std::vector<double> bytes, std::vector<double>& sums) {
-    std::sort(bytes.begin(), bytes.end(), std::greater<>());
-    sums.resize(bytes.size());
-    for (size_t i = 0; i < bytes.size(); ++i) sums[i] += bytes[i];
-  }
-  std::vector<double> MeanOf(std::vector<double> sums) const {
-    for (double& sum : sums) sum = std::round(sum / static_cast<double>(draws_));
-    return sums;
-  }
-  std::vector<double> sent_, received_;
-  size_t draws_ = 0;
-};
-
-// Adds predictions with figures off as much as was measured, on clusters that put files elsewhere,
-// each off as much as the model is where no task computes.
-Status AddIntervals(const Inputs& inputs, const predict::Configuration& configuration,
-                    uint32_t repeats, Forecast& forecast) {
-  if (repeats == 0) return OkStatus();
-  const SystemClock clock;
-  const Time begin = clock.Monotonic();
-  std::mutex mutex;  // Guards all that follow.
-  ProgressBar bar;
-  Draws turnarounds;
-  std::map<std::string, Draws> stages;
-  std::vector<double> joules;
-  LinkDraws links;
-  size_t done = 0;
-  size_t first_failed = repeats;  // The least index that failed.
-  MOSA_RETURN_IF_ERROR(InParallel(repeats, 0, [&](size_t i) -> Status {
-    const auto seed = static_cast<uint64_t>(i + 1);
-    predict::Configuration elsewhere = configuration;
-    elsewhere.seed += i;
-    MOSA_ASSIGN_OR_RETURN(
-        const predict::Prediction drawn,
-        PredictInputs(inputs, predict::Perturbed(inputs.platform, seed), elsewhere));
-    const std::lock_guard lock(mutex);
-    const double each = predict::SecondsOf(clock.Monotonic() - begin) / static_cast<double>(++done);
-    bar.Show(done, repeats, each * static_cast<double>(repeats - done), "predictions");
-    if (drawn.failure) {
-      if (i <= first_failed) forecast.draw_failure = *drawn.failure;
-      first_failed = std::min(first_failed, i);
-      ++forecast.draws_failed;
-      return OkStatus();
-    }
-    links.Add(drawn, configuration.hosts + configuration.storage_hosts);
-    const double factor = predict::ModelFactor(inputs.platform, seed);
-    turnarounds.Add(factor, drawn.turnaround, drawn.computing);
-    for (const predict::PredictedStage& stage : drawn.stages)
-      stages[stage.name].Add(factor, stage.end - stage.start, stage.computing);
-    if (inputs.power)
-      joules.push_back(predict::FactorOfWhole(factor, drawn.turnaround, drawn.computing) *
-                       JoulesOf(drawn, predict::Perturbed(*inputs.power, seed)));
-    return OkStatus();
-  }));
-  forecast.draws = repeats;
-  forecast.turnaround = ForecastOf(std::move(turnarounds));
-  for (auto& [name, draws] : stages) forecast.stages.emplace(name, ForecastOf(std::move(draws)));
-  forecast.sent_mean = links.SentMean();
-  forecast.received_mean = links.ReceivedMean();
-  forecast.joules_interval = predict::NineOfTen(std::move(joules));
-  return OkStatus();
-}
-
-Status WriteTrace(const std::string& path, const predict::Workflow& workflow,
-                  const predict::Prediction& prediction) {
-  std::ofstream file(path, std::ios::binary);
-  file << TraceOf(workflow, prediction)
-              .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-  file.close();
-  if (!file) return FailedPreconditionError(fmt::format("cannot write {}", path));
-  return OkStatus();
-}
-
-Status WriteMetrics(const std::string& directory, const predict::Prediction& prediction) {
-  for (const DaemonResidence& daemon : ResidenceOf(prediction).daemons) {
-    const std::string name =
-        daemon.component == "manager" ? "manager" : daemon.component + "-" + daemon.host;
-    const std::string path = fmt::format("{}/{}.prom", directory, name);
-    std::ofstream file(path, std::ios::binary);
-    file << MetricsText(daemon.snapshot);
-    file.close();
-    if (!file)
-      return FailedPreconditionError(
-          fmt::format("cannot write {}: is {} a directory?", path, directory));
-  }
-  return OkStatus();
-}
-
-void PrintComparison(const BoundComparison& comparison, const Bound& bound) {
-  for (const AboveBound& each : comparison.above)
-    fmt::print(stderr, "mosa predict: {}\n", Describe(each, bound));
-  for (const NotCompared& each : comparison.not_compared)
-    fmt::print(stderr, "mosa predict: {}\n", Describe(each, bound));
-}
-
-void NoteTasksWithoutRuntime(const predict::Workflow& workflow) {
-  const auto count = std::ranges::count_if(workflow.tasks, [](const predict::Task& task) {
-    return !task.expected && task.operations.empty();
-  });
-  if (count == 0) return;
-  fmt::print(stderr,
-             "mosa predict: {} of {} tasks have no runtime: for these only the moving of bytes is "
-             "predicted\n",
-             count, workflow.tasks.size());
-}
-
-Status PredictRun(const Options& options, const CommandLine& line) {
-  MOSA_RETURN_IF_ERROR(CheckRepeats(options.repeats));
-  MOSA_ASSIGN_OR_RETURN(Inputs inputs, ReadInputs(options.platform, options.workload, options.power,
-                                                  options.frequency_mhz));
-  if (!options.operations.empty()) {
-    if (inputs.synthetic)
-      return InvalidArgumentError(
-          fmt::format("--operations {}: the tasks of {} have operations of their own; leave it out",
-                      options.operations, options.workload));
-    MOSA_RETURN_IF_ERROR(ReadOperations(options.operations, inputs.workflow));
-  }
-  if (!options.rules.empty()) {
-    if (inputs.synthetic)
-      return InvalidArgumentError(
-          fmt::format("--rules {}: the files of {} have hints of their own; "
-                      "leave it out",
-                      options.rules, options.workload));
-    MOSA_RETURN_IF_ERROR(ReadRules(options.rules, inputs.workflow));
-  }
-  MOSA_ASSIGN_OR_RETURN(const auto configuration,
-                        predict::ParseConfiguration(options.configuration));
-  if (!options.rules.empty() && configuration.system == predict::System::kDss)
-    return InvalidArgumentError(
-        fmt::format("--rules {}: system=dss takes no hints; leave one of them out", options.rules));
-  ForHosts(configuration.hosts, inputs);
-  std::optional<Bound> bound;
-  if (!options.bound.empty()) {
-    MOSA_ASSIGN_OR_RETURN(bound, ReadBound(options.bound, options.bound_system));
-  }
-  MOSA_ASSIGN_OR_RETURN(
-      const predict::Prediction prediction,
-      PredictInputs(inputs, inputs.platform, configuration,
-                    {.with_layouts = options.layouts,
-                     .with_residence = options.residence || !options.metrics.empty()}));
-  Forecast forecast;
-  if (!prediction.failure) {
-    if (inputs.power) forecast.joules = JoulesOf(prediction, *inputs.power);
-    MOSA_RETURN_IF_ERROR(AddIntervals(inputs, configuration, options.repeats, forecast));
-  }
-  std::optional<BoundComparison> comparison;
-  if (bound && !prediction.failure) {
-    MOSA_ASSIGN_OR_RETURN(comparison, Compare(*bound, inputs.workflow, prediction));
-  }
-  if (!options.trace.empty())
-    MOSA_RETURN_IF_ERROR(WriteTrace(options.trace, inputs.workflow, prediction));
-  if (!options.metrics.empty()) MOSA_RETURN_IF_ERROR(WriteMetrics(options.metrics, prediction));
-  if (line.json) {
-    nlohmann::json root = ToJson(inputs.workflow, configuration, prediction, forecast);
-    if (comparison) root["bound"] = ToJson(*comparison, *bound);
-    PrintJson(root);
-  } else {
-    PrintPrediction(inputs.workflow, prediction, forecast);
-  }
-  if (comparison) PrintComparison(*comparison, *bound);
-  if (!inputs.synthetic) NoteTasksWithoutRuntime(inputs.workflow);
-  // A store that would run full is an answer, not an error; but nobody should take the times for
-  // those of a whole run.
-  if (prediction.failure)
-    fmt::print(stderr, "mosa predict: the run would fail: {}\n", *prediction.failure);
-  if (forecast.draws_failed > 0)
-    fmt::print(
-        stderr,
-        "mosa predict: in {} of {} draws the run would fail, as in: {}; mean and interval are "
-        "those of the others\n",
-        forecast.draws_failed, forecast.draws, forecast.draw_failure);
-  return OkStatus();
-}
-
-constexpr const char* kHelp =
+constexpr uint32_t kPredictRepeatsMax = 10'000;
+constexpr const char* kPredictHelp =
     "Predict how long a workflow takes on a platform in a given configuration\n\n"
     "  mosa predict --platform lab.json --workload montage.json --config hosts=19\n"
     "  mosa predict --platform lab.json --workload blast.yaml \\\n"
@@ -291,8 +36,8 @@ constexpr const char* kHelp =
 }  // namespace
 
 void AddPredict(CLI::App& app, CommandLine& line) {
-  auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand("predict", kHelp);
+  auto options = std::make_shared<PredictRequest>();
+  CLI::App* command = app.add_subcommand("predict", kPredictHelp);
   command->add_option("--platform", options->platform, "Platform file written by 'mosa identify'")
       ->required();
   command
@@ -328,7 +73,7 @@ void AddPredict(CLI::App& app, CommandLine& line) {
       ->add_option(
           "--repeats", options->repeats,
           "Number of draws (simulations with varied figures): at least 19; 0: no intervals")
-      ->check(CLI::Range(0U, kRepeatsMax))
+      ->check(CLI::Range(0U, kPredictRepeatsMax))
       ->capture_default_str();
   CLI::Option* bound = command->add_option(
       "--bound", options->bound,
@@ -337,8 +82,9 @@ void AddPredict(CLI::App& app, CommandLine& line) {
       ->add_option("--bound-system", options->bound_system,
                    "Store to use from an envelope file that has several")
       ->needs(bound);
-  command->callback(
-      [options, &line] { line.action = [options, &line] { return PredictRun(*options, line); }; });
+  command->callback([options, &line] {
+    line.action = [options, &line] { return PredictRun(*options, line.json); };
+  });
 }
 
 }  // namespace mosa::cli

@@ -6,17 +6,19 @@
 #include <utility>
 #include <vector>
 
+#include "tools/console/output.h"
+#include "tools/draw/envelope_drawing.h"
+#include "tools/forecast/compare_runs.h"
+#include "tools/forecast/predict_inputs.h"
+#include "tools/mosa/choices.h"
 #include "tools/mosa/command.h"
-#include "tools/mosa/compare_runs.h"
-#include "tools/mosa/envelope_files.h"
-#include "tools/mosa/predict_inputs.h"
-#include "tools/mosa/report_data.h"
-#include "tools/mosa/report_page.h"
+#include "tools/observe/report_data.h"
+#include "tools/observe/report_page.h"
 
 namespace mosa::cli {
 namespace {
 
-struct Options {
+struct ReportOptions {
   std::vector<std::string> records;
   PredictionWords words;
   std::vector<std::string> envelopes;
@@ -24,7 +26,7 @@ struct Options {
 };
 
 // What can be predicted and compared; else the reason is a note.
-void Predict(const Options& options, ReportInputs& inputs) {
+void PredictForReport(const ReportOptions& options, ReportInputs& inputs) {
   if (options.words.platform.empty()) {
     inputs.notes.push_back(
         "nothing is predicted: say which platform this is with --platform ('mosa identify' "
@@ -38,7 +40,7 @@ void Predict(const Options& options, ReportInputs& inputs) {
     inputs.notes.push_back(fmt::format("nothing is predicted: {}", MessageOf(finished.status())));
 }
 
-Status RunReport(const Options& options, const CommandLine& line) {
+Status RunReport(const ReportOptions& options, const CommandLine& line) {
   MOSA_RETURN_IF_ERROR(CheckWords(options.words));
   ReportInputs inputs;
   MOSA_ASSIGN_OR_RETURN(inputs.files,
@@ -46,7 +48,7 @@ Status RunReport(const Options& options, const CommandLine& line) {
   if (!options.envelopes.empty()) {
     MOSA_ASSIGN_OR_RETURN(inputs.envelope, DrawEnvelopeFiles(options.envelopes));
   }
-  Predict(options, inputs);
+  PredictForReport(options, inputs);
   const ReportedRun report = MakeReport(inputs);
   const std::string page = MakeReportPage(report.title, report.verdict, report.data);
   std::string out = options.out;
@@ -70,7 +72,7 @@ Status RunReport(const Options& options, const CommandLine& line) {
 }  // namespace
 
 void AddReport(CLI::App& app, CommandLine& line) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ReportOptions>();
   CLI::App* command = app.add_subcommand(
       "report",
       "Write one HTML page about a run: timeline, placement, prediction\n\n"

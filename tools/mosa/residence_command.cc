@@ -8,16 +8,18 @@
 #include <vector>
 
 #include "common/base/text_file.h"
+#include "tools/console/manager.h"
+#include "tools/console/output.h"
+#include "tools/console/residence.h"
+#include "tools/mosa/choices.h"
 #include "tools/mosa/command.h"
-#include "tools/mosa/manager.h"
-#include "tools/mosa/residence.h"
 
 namespace mosa::cli {
 namespace {
 
 constexpr size_t kSnapshotBytesMax = size_t{256} << 20;
 
-struct Options {
+struct ResidenceOptions {
   ManagerChoice manager;
   std::string since;
   size_t top = 40;
@@ -31,7 +33,7 @@ std::string Human(int64_t ns) {
   return fmt::format("{:.4g} s", number / 1e9);
 }
 
-void Print(const ClusterResidence& residence, size_t top) {
+void PrintResidence(const ClusterResidence& residence, size_t top) {
   struct Line {
     const DaemonResidence* daemon;
     const ResidenceRow* row;
@@ -66,7 +68,7 @@ Result<ClusterResidence> ReadSnapshot(const std::string& path) {
   return InvalidArgumentError(fmt::format("--since {}: {}", path, MessageOf(read.status())));
 }
 
-Status Run(const Options& options, const CommandLine& line) {
+Status ShowResidence(const ResidenceOptions& options, const CommandLine& line) {
   ClusterResidence earlier;
   if (!options.since.empty()) {
     MOSA_ASSIGN_OR_RETURN(earlier, ReadSnapshot(options.since));
@@ -92,7 +94,7 @@ Status Run(const Options& options, const CommandLine& line) {
     PrintJson(ToJson(residence));
   } else {
     NamePeers(residence);
-    Print(residence, options.top);
+    PrintResidence(residence, options.top);
   }
   return OkStatus();
 }
@@ -100,7 +102,7 @@ Status Run(const Options& options, const CommandLine& line) {
 }  // namespace
 
 void AddResidence(CLI::App& app, CommandLine& line) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ResidenceOptions>();
   CLI::App* command = app.add_subcommand(
       "residence",
       "Show how long requests stay in each daemon, by class and peer, largest total first\n\n"
@@ -112,8 +114,9 @@ void AddResidence(CLI::App& app, CommandLine& line) {
   command->add_option("--top", options->top, "Number of rows to show; 0: all")
       ->capture_default_str();
   AddManagerChoice(*command, options->manager);
-  command->callback(
-      [options, &line] { line.action = [options, &line] { return Run(*options, line); }; });
+  command->callback([options, &line] {
+    line.action = [options, &line] { return ShowResidence(*options, line); };
+  });
 }
 
 }  // namespace mosa::cli

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "proto/convert/certificates.h"
+#include "tools/console/output.h"
 #include "tools/mosa/command.h"
 
 namespace mosa::cli {
@@ -29,7 +30,7 @@ struct Issue {
   int days = 0;
 };
 
-Status Run(const Issue& issue, const CommandLine& line) {
+Status IssueSecret(const Issue& issue, const CommandLine& line) {
   MOSA_ASSIGN_OR_RETURN(const Role role, ParseRole(issue.role));
   const Identity identity{.role = role, .node = issue.node, .uid = issue.uid};
   if (role == Role::kUser && !issue.uid)
@@ -43,7 +44,7 @@ Status Run(const Issue& issue, const CommandLine& line) {
   return OkStatus();
 }
 
-Status Show(const std::string& path, const CommandLine& line) {
+Status ShowSecret(const std::string& path, const CommandLine& line) {
   MOSA_ASSIGN_OR_RETURN(const ClusterSecret secret, LoadSecret(path));
   const SecretFacts facts = FactsOf(secret);
   if (line.json) {
@@ -100,7 +101,8 @@ void AddIssue(CLI::App& noun, CommandLine& line) {
                       "Only name under which a node may register; default: any");
   command->add_option("--days", issue->days,
                       "Validity in days; default: 366 for the role user, 3650 for others");
-  command->callback([issue, &line] { line.action = [issue, &line] { return Run(*issue, line); }; });
+  command->callback(
+      [issue, &line] { line.action = [issue, &line] { return IssueSecret(*issue, line); }; });
 }
 
 void AddRotate(CLI::App& noun, CommandLine& line) {
@@ -145,7 +147,8 @@ void AddSecret(CLI::App& app, CommandLine& line) {
       "Show the role and validity of a secret, and the authorities it trusts\n\n"
       "  mosa secret show FILE");
   show->add_option("file", *path, "Secret file")->required();
-  show->callback([path, &line] { line.action = [path, &line] { return Show(*path, line); }; });
+  show->callback(
+      [path, &line] { line.action = [path, &line] { return ShowSecret(*path, line); }; });
 }
 
 }  // namespace mosa::cli

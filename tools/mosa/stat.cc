@@ -4,14 +4,16 @@
 #include <memory>
 
 #include "common/base/units.h"
+#include "tools/console/manager.h"
+#include "tools/console/output.h"
+#include "tools/console/xattr.h"
+#include "tools/mosa/choices.h"
 #include "tools/mosa/command.h"
-#include "tools/mosa/manager.h"
-#include "tools/mosa/xattr.h"
 
 namespace mosa::cli {
 namespace {
 
-struct Options {
+struct StatOptions {
   std::string path;
   ManagerChoice manager;
 };
@@ -32,13 +34,13 @@ void PrintFields(const nlohmann::json& object, const std::string& prefix = "") {
 }
 
 // The same path as the manager that the mount belongs to knows it; empty without a manager to ask.
-Result<nlohmann::json> FromManager(const Options& options, const std::string& path) {
+Result<nlohmann::json> FromManager(const StatOptions& options, const std::string& path) {
   MOSA_ASSIGN_OR_RETURN(const auto manager, ConnectManager(options.manager));
   MOSA_ASSIGN_OR_RETURN(const FileStatus file, manager->GetFileStatus(path));
   return ToJson(file);
 }
 
-Status Run(const Options& options, const CommandLine& line) {
+Status ShowFile(const StatOptions& options, const CommandLine& line) {
   MOSA_ASSIGN_OR_RETURN(const MountedPath place, FindMount(options.path));
   nlohmann::json answer;
   PutBytes(answer, "path", options.path);
@@ -73,7 +75,7 @@ Status Run(const Options& options, const CommandLine& line) {
 }  // namespace
 
 void AddStat(CLI::App& app, CommandLine& line) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<StatOptions>();
   CLI::App* command = app.add_subcommand(
       "stat",
       "Show where a file's bytes are stored and why, or the counters of a mount\n\n"
@@ -83,7 +85,7 @@ void AddStat(CLI::App& app, CommandLine& line) {
       ->required();
   AddManagerChoice(*command, options->manager);
   command->callback(
-      [options, &line] { line.action = [options, &line] { return Run(*options, line); }; });
+      [options, &line] { line.action = [options, &line] { return ShowFile(*options, line); }; });
 }
 
 }  // namespace mosa::cli

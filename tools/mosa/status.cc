@@ -5,8 +5,10 @@
 #include <string>
 
 #include "common/base/units.h"
+#include "tools/console/manager.h"
+#include "tools/console/output.h"
+#include "tools/mosa/choices.h"
 #include "tools/mosa/command.h"
-#include "tools/mosa/manager.h"
 
 namespace mosa::cli {
 namespace {
@@ -30,7 +32,7 @@ void PrintLimits(const ClusterStatus& status) {
   limits.Print();
 }
 
-Status Run(const ManagerChoice& choice, const CommandLine& line) {
+Status ShowStatus(const ManagerChoice& choice, const CommandLine& line) {
   MOSA_ASSIGN_OR_RETURN(const ClusterStatus status, AskClusterStatus(choice));
   if (line.json) {
     PrintJson(ToJson(status));
@@ -62,7 +64,7 @@ void AddStatus(CLI::App& app, CommandLine& line) {
                          "  mosa status --json | jq '.nodes[].used_bytes'");
   AddManagerChoice(*command, *choice);
   command->callback(
-      [choice, &line] { line.action = [choice, &line] { return Run(*choice, line); }; });
+      [choice, &line] { line.action = [choice, &line] { return ShowStatus(*choice, line); }; });
 }
 
 }  // namespace mosa::cli

@@ -7,13 +7,14 @@
 #include "common/base/log.h"
 #include "common/base/units.h"
 #include "common/model/trace.h"
+#include "tools/console/output.h"
 #include "tools/mosa/trace.h"
 #include "tools/wrap/wrap.h"
 
 namespace mosa::cli {
 namespace {
 
-void Print(const wrap::WrapOutcome& outcome, bool as_json) {
+void PrintWrapped(const wrap::WrapOutcome& outcome, bool as_json) {
   if (as_json) {
     PrintJson({{"file", outcome.trace_path},
                {"records", outcome.records},
@@ -49,7 +50,7 @@ Status Wrap(const wrap::WrapOptions& options, CommandLine& line) {
                options.mount_point, options.trace_path);
   };
   MOSA_ASSIGN_OR_RETURN(const wrap::WrapOutcome outcome, wrap::WrapDirectory(options, begun));
-  if (options.command.empty()) Print(outcome, line.json);
+  if (options.command.empty()) PrintWrapped(outcome, line.json);
   const Status whole = IsWhole(outcome);
   if (outcome.exit_code == 0) return whole;
   if (!whole.ok()) fmt::print(stderr, "mosa: {}\n", MessageOf(whole));

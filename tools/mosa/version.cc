@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "tools/console/output.h"
 #include "tools/mosa/command.h"
 
 namespace mosa::cli {

@@ -3,28 +3,30 @@
 
 #include <memory>
 
+#include "tools/console/manager.h"
+#include "tools/console/output.h"
+#include "tools/mosa/choices.h"
 #include "tools/mosa/command.h"
-#include "tools/mosa/manager.h"
 
 namespace mosa::cli {
 namespace {
 
-struct Options {
+struct WorkflowOptions {
   std::string name, result;
   ManagerChoice manager;
 };
 
-Status Begin(const Options& options) {
+Status Begin(const WorkflowOptions& options) {
   MOSA_ASSIGN_OR_RETURN(const auto manager, ConnectManager(options.manager));
   return manager->BeginWorkflow(options.name);
 }
 
-Status TellTask(const Options& options) {
+Status TellTask(const WorkflowOptions& options) {
   MOSA_ASSIGN_OR_RETURN(const auto manager, ConnectManager(options.manager));
   return manager->EndTask(options.name, options.result == "ok");
 }
 
-Status End(const Options& options, const CommandLine& line) {
+Status End(const WorkflowOptions& options, const CommandLine& line) {
   MOSA_ASSIGN_OR_RETURN(const auto manager, ConnectManager(options.manager));
   MOSA_ASSIGN_OR_RETURN(const uint64_t files_left, manager->EndWorkflow(options.name));
   if (line.json) {
@@ -47,7 +49,7 @@ void AddWorkflow(CLI::App& app, CommandLine& line) {
   noun->require_subcommand(1);
   noun->fallthrough();
 
-  auto begun = std::make_shared<Options>();
+  auto begun = std::make_shared<WorkflowOptions>();
   CLI::App* begin = noun->add_subcommand(
       "begin", "Begin a run, whose tasks count as readers only when they have succeeded");
   begin
@@ -57,7 +59,7 @@ void AddWorkflow(CLI::App& app, CommandLine& line) {
   AddManagerChoice(*begin, begun->manager);
   begin->callback([begun, &line] { line.action = [begun] { return Begin(*begun); }; });
 
-  auto told = std::make_shared<Options>();
+  auto told = std::make_shared<WorkflowOptions>();
   CLI::App* task = noun->add_subcommand("task", "Report the result of a task whose run has begun");
   task->add_option("task", told->name, "MOSA_TASK of the task, RUN/...")->required();
   task->add_option("result", told->result, "Result of the task: ok or failed")
@@ -66,7 +68,7 @@ void AddWorkflow(CLI::App& app, CommandLine& line) {
   AddManagerChoice(*task, told->manager);
   task->callback([told, &line] { line.action = [told] { return TellTask(*told); }; });
 
-  auto ended = std::make_shared<Options>();
+  auto ended = std::make_shared<WorkflowOptions>();
   CLI::App* end = noun->add_subcommand(
       "end", "End a run and remove what its tasks wrote with lifetime=temporary");
   end->add_option("run", ended->name, "Name of the run; it need not have begun")->required();

@@ -1,0 +1,80 @@
+#include "tools/console/output.h"
+
+#include <absl/strings/escaping.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+#include "common/base/unique_fd.h"
+#include "common/base/utf8.h"
+
+namespace mosa::cli {
+namespace {
+
+std::string Dump(const nlohmann::json& value, int indent) {
+  return value.dump(indent, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+}  // namespace
+
+void PrintJson(const nlohmann::json& value) { fmt::print("{}\n", Dump(value, 2)); }
+
+void PutBytes(nlohmann::json& object, const std::string& key, const std::string& bytes) {
+  object[key] = bytes;
+  if (!IsUtf8(bytes)) object[key + "_b64"] = absl::Base64Escape(bytes);
+}
+
+void PutBytes(nlohmann::json& object, const std::string& key,
+              const std::vector<std::string>& several) {
+  object[key] = several;
+  if (std::all_of(several.begin(), several.end(), IsUtf8)) return;
+  nlohmann::json& encoded = object[key + "_b64"] = nlohmann::json::array();
+  for (const std::string& bytes : several) encoded.push_back(absl::Base64Escape(bytes));
+}
+
+void Table::Print() const {
+  const bool aligned = isatty(STDOUT_FILENO) == 1;
+  std::vector<size_t> widths(rows_.front().size(), 0);
+  for (const auto& row : rows_) {
+    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+  }
+  for (const auto& row : rows_) {
+    std::string text;
+    for (size_t i = 0; i < row.size(); ++i) {
+      if (i > 0) text += aligned ? "  " : "\t";
+      const bool last = i + 1 == row.size();
+      text += aligned && !last ? fmt::format("{:<{}}", row[i], widths[i]) : row[i];
+    }
+    fmt::print("{}\n", text);
+  }
+}
+
+Status WriteWhole(const std::string& path, const std::string& text) {
+  const std::string part = path + ".part";
+  const UniqueFd file(
+      open(part.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666));
+  if (!file && errno == EEXIST)
+    return FailedPreconditionError(fmt::format(
+        "cannot write {}: {} is there already, of somebody who writes the same file or was ended "
+        "meanwhile; remove it",
+        path, part));
+  if (!file)
+    return FailedPreconditionError(fmt::format("cannot write {}: {}", path, strerror(errno)));
+  int error = 0;
+  for (size_t at = 0; at < text.size() && error == 0;) {
+    const ssize_t bytes = write(file.get(), text.data() + at, text.size() - at);
+    if (bytes > 0) at += static_cast<size_t>(bytes);
+    if (bytes <= 0 && errno != EINTR) error = bytes == 0 ? ENOSPC : errno;
+  }
+  if (error == 0 && rename(part.c_str(), path.c_str()) != 0) error = errno;
+  if (error == 0) return OkStatus();
+  unlink(part.c_str());
+  return FailedPreconditionError(fmt::format("cannot write {}: {}", path, strerror(error)));
+}
+
+}  // namespace mosa::cli

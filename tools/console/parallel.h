@@ -1,0 +1,42 @@
+// On many cores what is done many times.
+#ifndef MOSA_TOOLS_CONSOLE_PARALLEL_H_
+#define MOSA_TOOLS_CONSOLE_PARALLEL_H_
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "common/base/status.h"
+
+namespace mosa::cli {
+
+// one(0) to one(count - 1) on so many threads (0: as there are cores), in this order as they begin.
+// After a failure nothing more begins; returns the first to come.
+inline Status InParallel(size_t count, uint32_t threads, const std::function<Status(size_t)>& one) {
+  if (threads == 0) threads = std::max(1U, std::thread::hardware_concurrency());
+  std::atomic<size_t> next{0};
+  std::mutex mutex;
+  Status status;
+  const auto work = [&] {
+    for (size_t i = next++; i < count; i = next++) {
+      const Status done = one(i);
+      if (done.ok()) continue;
+      const std::lock_guard lock(mutex);
+      if (status.ok()) status = done;
+      next = count;
+    }
+  };
+  std::vector<std::thread> others;
+  for (size_t i = 1; i < std::min<size_t>(threads, count); ++i) others.emplace_back(work);
+  work();
+  for (std::thread& thread : others) thread.join();
+  return status;
+}
+
+}  // namespace mosa::cli
+
+#endif  // MOSA_TOOLS_CONSOLE_PARALLEL_H_

@@ -1,0 +1,54 @@
+// The frame of a diagram: a title, an axis upwards with a grid, shares of the width to the right,
+// and what is drawn in it. Pages with several have them side by side.
+#ifndef MOSA_TOOLS_DRAW_DIAGRAM_H_
+#define MOSA_TOOLS_DRAW_DIAGRAM_H_
+
+#include <string_view>
+#include <vector>
+
+#include "tools/draw/svg.h"
+
+namespace mosa::cli {
+
+class Diagram {
+ public:
+  struct Place {
+    Point corner;  // Upper left of all that belongs to it.
+    double width = 0;
+    double height = 0;
+  };
+  // `svg` outlives this.
+  Diagram(Svg& svg, const Place& place, std::string_view title);
+
+  // The axis upwards, before anything is drawn in it: from 0 to something round above `most`, or
+  // whole decades around both, which are above 0. `unit` goes behind each number.
+  void Linear(double most, std::string_view unit);
+  void Logarithmic(double least, double most, std::string_view unit);
+  // Shares are 0 to 1, from left to right.
+  void LabelX(double share, std::string_view text);
+  void TitleX(std::string_view text);
+  void Curve(const std::vector<Point>& shares_and_values, const Svg::LineStyle& style);
+  // What is allowed; left out above the axis.
+  void Limit(double value, std::string_view text);
+  void Bar(double share, double width, double value, std::string_view color);
+  void Interval(double share, double low, double high, const Svg::LineStyle& style);
+  void Above(double share, double value, std::string_view text);
+
+ private:
+  static constexpr double kLeft = 52, kRight = 18, kTop = 34, kBottom = 46;
+
+  double Width() const { return place_.width - kLeft - kRight; }
+  double Bottom() const { return place_.corner.y + place_.height - kBottom; }
+  double X(double share) const { return place_.corner.x + kLeft + share * Width(); }
+  double Y(double value) const;
+  void Grid(double value, std::string_view text);
+
+  Svg& svg_;
+  const Place place_;
+  double low_ = 0, high_ = 1;
+  bool is_logarithmic_ = false;
+};
+
+}  // namespace mosa::cli
+
+#endif  // MOSA_TOOLS_DRAW_DIAGRAM_H_

@@ -1,0 +1,60 @@
+// One picture as a self-contained SVG text: elements are drawn over those before them. Coordinates
+// are pixels from the upper left corner.
+#ifndef MOSA_TOOLS_DRAW_SVG_H_
+#define MOSA_TOOLS_DRAW_SVG_H_
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace mosa::cli {
+
+struct Point {
+  double x = 0;
+  double y = 0;
+};
+
+// Colours are as in CSS: "#2a6f97".
+class Svg {
+ public:
+  enum class Anchor { kStart, kMiddle, kEnd };
+  struct TextStyle {
+    int size = 11;
+    Anchor anchor = Anchor::kStart;
+    std::string_view color = "#222";
+    bool bold = false;
+  };
+  struct LineStyle {
+    std::string_view color = "#222";
+    double width = 1;
+    std::string_view dashes = {};  // "6 3"; empty: none.
+  };
+
+  Svg(double width, double height) : width_(width), height_(height) {}
+
+  void Text(Point at, std::string_view text, const TextStyle& style);
+  void Line(Point from, Point to, const LineStyle& style);
+  void Path(const std::vector<Point>& points, const LineStyle& style);
+  void Polygon(const std::vector<Point>& points, const LineStyle& style);
+  void Dot(Point at, double radius, std::string_view color);
+  void Box(Point corner, double width, double height, std::string_view color);
+
+  std::string Finish() const;
+
+ private:
+  void Points(std::string_view element, const std::vector<Point>& points, const LineStyle& style);
+
+  const double width_;
+  const double height_;
+  std::string elements_;
+};
+
+// Colours for things that are told apart by them, in their order.
+std::string_view SvgColor(size_t index);
+// "950", "1.2k", "34M".
+std::string ShortNumber(double number);
+
+}  // namespace mosa::cli
+
+#endif  // MOSA_TOOLS_DRAW_SVG_H_

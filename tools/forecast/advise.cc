@@ -1,0 +1,254 @@
+#include "tools/forecast/advise.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <mutex>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "common/base/clock.h"
+#include "predictor/explore/explorer.h"
+#include "predictor/workflow/operations.h"
+#include "predictor/workflow/read.h"
+#include "predictor/workflow/versions.h"
+#include "tools/console/output.h"
+#include "tools/console/parallel.h"
+#include "tools/console/progress.h"
+#include "tools/forecast/advise_output.h"
+#include "tools/forecast/explore_simulator.h"
+#include "tools/forecast/predict_inputs.h"
+#include "tools/forecast/trace_workload.h"
+
+namespace mosa::cli {
+namespace {
+
+using predict::Deployment;
+using predict::Trial;
+using predict::TrialOutcome;
+
+struct Work {
+  predict::Workflow workflow;
+  predict::Platform platform;
+  Status incomplete;  // What was seen is not the whole run.
+};
+
+// A run becomes a workload by the same texts that `mosa trace workload` writes.
+Status ReadRun(const AdviseRequest& options, Work& work) {
+  const std::string name =
+      std::filesystem::path(options.record.empty() ? options.traces.front() : options.record)
+          .stem()
+          .string();
+  MOSA_ASSIGN_OR_RETURN(const RunWorkload run, WorkloadOfRun(options.traces, options.record, name));
+  work.incomplete = run.incomplete;
+  predict::BuildResult read = predict::ReadWorkflow(predict::ToWfFormat(run.workload), name);
+  if (read.faults.empty() && !options.traces.empty())
+    read.faults = predict::AddOperations(predict::ToOperationsText(run.workload), read.workflow);
+  if (!read.faults.empty())
+    return InvalidArgumentError(fmt::format("the run is no workload: {}", read.faults.front()));
+  work.workflow = std::move(read.workflow);
+  return OkStatus();
+}
+
+Result<Work> ReadWork(const AdviseRequest& options) {
+  const bool seen = !options.record.empty() || !options.traces.empty();
+  if (seen != options.workload.empty())
+    return InvalidArgumentError(
+        "give either --workload, or what was seen of a run: traces, --record, or both");
+  Work work;
+  if (seen) {
+    MOSA_ASSIGN_OR_RETURN(work.platform, ReadPlatformFile(options.platform));
+    MOSA_RETURN_IF_ERROR(ReadRun(options, work));
+  } else {
+    MOSA_ASSIGN_OR_RETURN(Inputs inputs, ReadFiles(options.platform, options.workload));
+    work.workflow = std::move(inputs.workflow);
+    work.platform = std::move(inputs.platform);
+  }
+  if (!options.operations.empty())
+    MOSA_RETURN_IF_ERROR(ReadOperations(options.operations, work.workflow));
+  MOSA_RETURN_IF_ERROR(predict::CheckSizes(work.workflow));
+  MOSA_RETURN_IF_ERROR(predict::MakeSpeedHintsCanonical(work.workflow));
+  return work;
+}
+
+// Simulates what hints and deployments are judged by, on all cores.
+class TrialSimulator {
+ public:
+  TrialSimulator(const Work& work, uint32_t threads) : work_(work), threads_(threads) {}
+
+  // `make(i)` is called by many threads; what it returns is used until the simulation's end.
+  template <typename Make>
+  Result<std::vector<TrialOutcome>> Run(size_t count, Make make) {
+    std::vector<TrialOutcome> outcomes(count);
+    asked_ += count;
+    MOSA_RETURN_IF_ERROR(InParallel(count, threads_, [&](size_t i) -> Status {
+      const auto [workflow, configuration, draw] = make(i);
+      MOSA_ASSIGN_OR_RETURN(
+          const predict::Prediction prediction,
+          predict::Predict(*workflow, predict::PlatformOfDraw(work_.platform, draw),
+                           predict::ConfigurationOfDraw(configuration, draw)));
+      outcomes[i] = predict::TrialOutcomeOf(prediction);
+      outcomes[i].factor = predict::FactorOfDraw(work_.platform, draw);
+      const std::lock_guard lock(mutex_);
+      const double each = seconds() / static_cast<double>(++done_);
+      bar_.Show(done_, asked_, each * static_cast<double>(asked_ - done_), "simulations");
+      return OkStatus();
+    }));
+    return outcomes;
+  }
+  size_t done() const { return done_; }
+  double seconds() const { return static_cast<double>((clock_.Monotonic() - begin_).ns) / 1e9; }
+
+ private:
+  const Work& work_;
+  const uint32_t threads_;
+  const SystemClock clock_;
+  const Time begin_ = clock_.Monotonic();
+  std::mutex mutex_;  // Guards done_ and bar_.
+  ProgressBar bar_;
+  size_t asked_ = 0, done_ = 0;
+};
+
+using Made = std::tuple<std::shared_ptr<const predict::Workflow>, predict::Configuration, uint32_t>;
+
+Result<predict::HintAdvice> AdviseHints(const Work& work, const Advice& advice,
+                                        const predict::AdviseOptions& how,
+                                        TrialSimulator& simulator) {
+  const auto simulate = [&](const std::vector<Trial>& trials) {
+    return simulator.Run(trials.size(), [&](size_t i) -> Made {
+      predict::Configuration configuration = advice.configuration;
+      configuration.system = trials[i].system;
+      return {std::make_shared<const predict::Workflow>(
+                  WithHints(work.workflow, advice.classes, trials[i].choice)),
+              configuration, trials[i].draw};
+    });
+  };
+  return predict::FindHints(advice.classes, how, simulate);
+}
+
+// The rules say what was simulated, or they are no advice.
+Status MakeRules(const Work& work, Advice& advice, predict::Workflow& advised) {
+  advice.rules = RulesFor(work.workflow, advice.classes, advice.hints.choice);
+  advised = WithHints(work.workflow, advice.classes, advice.hints.choice);
+  std::vector<predict::HintRuleText> all;
+  for (const auto& rules : advice.rules) all.insert(all.end(), rules.begin(), rules.end());
+  predict::Workflow ruled = work.workflow;
+  MOSA_RETURN_IF_ERROR(predict::ApplyRules(all, ruled).status());
+  for (size_t i = 0; i < ruled.files.size(); ++i)
+    if (ruled.files[i].producer && ruled.files[i].hints != advised.files[i].hints)
+      return FailedPreconditionError(
+          fmt::format("no glob tells '{}' apart from other outputs: give them other names",
+                      ruled.files[i].path));
+  return OkStatus();
+}
+
+Result<predict::Space> SpaceOf(const AdviseRequest& options, const predict::Configuration& as_is) {
+  std::vector<predict::Dimension> dimensions;
+  for (const std::string& text : options.vary) {
+    MOSA_ASSIGN_OR_RETURN(predict::Dimension dimension, predict::ParseDimension(text));
+    if (dimension.name == "frequency" || dimension.name == "system")
+      return InvalidArgumentError(fmt::format(
+          "--vary {}: advice is for the system and the processors that are there", text));
+    dimensions.push_back(std::move(dimension));
+  }
+  if (dimensions.empty()) dimensions = predict::DefaultSpace(as_is);
+  return predict::Enumerate(dimensions, as_is);
+}
+
+Status AdviseDeployment(const AdviseRequest& options, const Work& work,
+                        const predict::Workflow& advised, const predict::AdviseOptions& how,
+                        TrialSimulator& simulator, Advice& advice) {
+  MOSA_ASSIGN_OR_RETURN(const predict::Space space, SpaceOf(options, advice.configuration));
+  advice.points = space.points.size();
+  predict::ExploreOptions explore;
+  explore.draws = predict::HasSpread(work.platform) ? how.draws : 0;
+  MOSA_ASSIGN_OR_RETURN(auto explorer, predict::Explorer::Make(advised, work.platform, nullptr,
+                                                               space.points, explore));
+  ExploreResults results;
+  ExploreSimulator exploring(advised, work.platform, explorer, results, options.jobs);
+  MOSA_RETURN_IF_ERROR(exploring.Run(space.points));
+  advice.simulations += explorer.jobs_asked() - exploring.remembered();
+  std::vector<Deployment> deployments(1);
+  deployments[0].configuration = advice.configuration;
+  for (const size_t point : predict::Finalists(space.points, explorer.explored()))
+    if (space.points[point].configuration != advice.configuration)
+      deployments.push_back({space.points[point].configuration, {}, {}, 0, {}});
+  const size_t draws = how.draws + 1;
+  const auto shared = std::make_shared<const predict::Workflow>(advised);
+  MOSA_ASSIGN_OR_RETURN(
+      auto outcomes, simulator.Run(deployments.size() * draws, [&](size_t i) -> Made {
+        return {shared, deployments[i / draws].configuration, static_cast<uint32_t>(i % draws)};
+      }));
+  for (size_t i = 0; i < outcomes.size(); ++i)
+    deployments[i / draws].draws.push_back(std::move(outcomes[i]));
+  Deployment as_is = std::move(deployments.front());
+  deployments.erase(deployments.begin());
+  advice.deployments = predict::JudgeDeployments(std::move(as_is), std::move(deployments), how);
+  return OkStatus();
+}
+
+Status WriteAdvice(const AdviseRequest& options, const Advice& advice) {
+  std::vector<predict::HintRuleText> all;
+  for (const auto& rules : advice.rules) all.insert(all.end(), rules.begin(), rules.end());
+  const std::string comment =
+      fmt::format("mosa advise: hints for '{}' on {}\n{:.3f} s, {:.3f} s without advice (medians)",
+                  advice.workflow, ToText(advice.configuration), advice.hints.advised.median_s,
+                  advice.hints.by_itself.median_s);
+  MOSA_RETURN_IF_ERROR(WriteWhole(options.output, predict::WriteRules(all, comment)));
+  fmt::print(stderr, "{} rules to {}: for 'mosa run --rules'\n", all.size(), options.output);
+  return OkStatus();
+}
+
+}  // namespace
+
+Status Advise(const AdviseRequest& options, bool as_json) {
+  MOSA_RETURN_IF_ERROR(CheckRepeats(options.repeats));
+  MOSA_ASSIGN_OR_RETURN(const Work work, ReadWork(options));
+  Advice advice;
+  advice.workflow = work.workflow.name;
+  MOSA_ASSIGN_OR_RETURN(advice.configuration, predict::ParseConfiguration(options.configuration));
+  if (advice.configuration.system == predict::System::kDss)
+    return InvalidArgumentError(
+        fmt::format("--config {}: system=dss takes no hints, and advice is of hints; leave it out",
+                    options.configuration));
+  // What is wrong with the space is said before anything is simulated.
+  MOSA_ASSIGN_OR_RETURN(const predict::Space space, SpaceOf(options, advice.configuration));
+  if (const auto& placements = space.points.front().configuration.class_placements;
+      !placements.empty())
+    return InvalidArgumentError(
+        fmt::format("placement{}: where classes of files lie is what advice is to find; leave it "
+                    "out",
+                    placements.begin()->first));
+  advice.draws = options.repeats;
+  const predict::AdviseOptions how{options.repeats, options.least_percent / 100};
+  advice.share_min = how.share_min;
+  advice.classes = predict::CandidatesOf(
+      work.workflow, {advice.configuration.hosts, NodesOf(advice.configuration)});
+  if (const auto later = predict::LaterVersionsIn(work.workflow); !later.empty())
+    fmt::print(stderr,
+               "mosa advise: '{}' and {} more are taken for later versions of other files, as in "
+               "traced runs, and get no hints\n",
+               work.workflow.at(later.front()).path, later.size() - 1);
+  TrialSimulator simulator(work, options.jobs);
+  MOSA_ASSIGN_OR_RETURN(advice.hints, AdviseHints(work, advice, how, simulator));
+  predict::Workflow advised;
+  MOSA_RETURN_IF_ERROR(MakeRules(work, advice, advised));
+  MOSA_RETURN_IF_ERROR(AdviseDeployment(options, work, advised, how, simulator, advice));
+  advice.simulations += simulator.done();
+  advice.seconds = simulator.seconds();
+  if (as_json)
+    PrintJson(ToJson(advice));
+  else
+    PrintAdvice(advice);
+  if (const predict::RunTime& run = advice.hints.advised; run.draws_failed > 0)
+    fmt::print(stderr,
+               "mosa advise: with these hints the run would fail in {} of {} draws, as in: {}\n",
+               run.draws_failed, std::max(advice.draws, 1U), run.failure);
+  if (!options.output.empty()) MOSA_RETURN_IF_ERROR(WriteAdvice(options, advice));
+  return work.incomplete;
+}
+
+}  // namespace mosa::cli

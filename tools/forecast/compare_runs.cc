@@ -1,0 +1,248 @@
+#include "tools/forecast/compare_runs.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "common/base/text_file.h"
+#include "common/base/units.h"
+#include "predictor/model/draws.h"
+#include "predictor/workflow/document.h"
+
+namespace mosa::cli {
+namespace {
+
+using predict::Configuration;
+
+// Unless it is said how many; each takes as long as its tasks.
+constexpr size_t kDrawsUsual = 40, kDrawsLeast = 24, kTasksDrawn = 240'000;
+// Links that were measured carry less than their shape says, but not that much less.
+constexpr double kLinkShare = 0.25;
+// What mounts without a shape are said to carry: that says nothing.
+constexpr uint64_t kLinkKnownMax = 1'900'000'000;
+
+// The deployment as far as a record tells it.
+Configuration DeploymentOf(const RunFile& file) {
+  Configuration deployment;
+  deployment.hosts = static_cast<uint32_t>(file.hosts.size());
+  deployment.slots = file.hosts.front().slots;
+  deployment.system = file.system;
+  return deployment;
+}
+
+// The rules that the run was made with, if they are still there; empty: none.
+std::string RulesOf(const RunFile& file, std::vector<std::string>& notes) {
+  const auto found = file.root.find("rules");
+  if (found == file.root.end() || !found->is_string()) return "";
+  std::string path = *found;
+  if (access(path.c_str(), R_OK) == 0) return path;
+  notes.push_back(fmt::format(
+      "{}: the run's rules {} cannot be read: predicted is a run without; say where with --rules",
+      file.path, path));
+  return "";
+}
+
+}  // namespace
+
+Status CheckDraws(const PredictionWords& words) {
+  if (words.draws == 0 || words.draws >= predict::kDrawsMin) return OkStatus();
+  return InvalidArgumentError(
+      fmt::format("--draws {}: {} and more, of which nine of ten make an interval", words.draws,
+                  predict::kDrawsMin));
+}
+
+uint32_t DrawsOf(const PredictionWords& words, const predict::Workflow& workflow) {
+  if (words.draws > 0) return words.draws;
+  const size_t tasks = std::max<size_t>(1, workflow.tasks.size());
+  return static_cast<uint32_t>(std::clamp(kTasksDrawn / tasks, kDrawsLeast, kDrawsUsual));
+}
+
+Status CheckWords(const PredictionWords& words) {
+  MOSA_RETURN_IF_ERROR(CheckDraws(words));
+  Configuration any;
+  MOSA_RETURN_IF_ERROR(predict::SetFields(words.configuration, any));
+  if (!words.platform.empty()) MOSA_RETURN_IF_ERROR(ReadPlatformFile(words.platform).status());
+  if (!words.workload.empty()) MOSA_RETURN_IF_ERROR(ReadWorkload(words.workload).status());
+  for (const std::string& path : {words.operations, words.rules})
+    if (!path.empty()) MOSA_RETURN_IF_ERROR(ReadText(path, predict::kDocumentBytesMax).status());
+  return OkStatus();
+}
+
+Result<Asked> ReadAsked(const PredictionWords& words, const std::string& workload,
+                        const Configuration& base) {
+  Asked asked;
+  MOSA_ASSIGN_OR_RETURN(asked.inputs, ReadFiles(words.platform, workload));
+  if (!words.operations.empty())
+    MOSA_RETURN_IF_ERROR(ReadOperations(words.operations, asked.inputs.workflow));
+  if (!words.rules.empty()) MOSA_RETURN_IF_ERROR(ReadRules(words.rules, asked.inputs.workflow));
+  MOSA_ASSIGN_OR_RETURN(asked.configuration,
+                        predict::ParseConfiguration(words.configuration, base));
+  return asked;
+}
+
+predict::CompareOptions OptionsOf(const Asked& asked) {
+  predict::CompareOptions options;
+  options.slots = predict::SlotsOf(asked.inputs.platform, asked.configuration);
+  options.link_bytes_per_second = asked.inputs.platform.host.out_bytes_per_second;
+  return options;
+}
+
+std::vector<std::string> NamesOf(const std::vector<RecordedHost>& hosts) {
+  std::vector<std::string> names;
+  for (const RecordedHost& host : hosts) names.push_back(host.name);
+  return names;
+}
+
+Result<std::vector<RunFile>> ReadRunFiles(const std::vector<std::string>& paths, CutFiles cut,
+                                          std::vector<std::string>& notes) {
+  std::vector<RunFile> files;
+  Status first;
+  for (const std::string& path : paths) {
+    auto file = ReadRunFile(path, cut);
+    if (!file.ok()) {
+      if (first.ok()) first = file.status();
+      notes.push_back(fmt::format("{}; left out", MessageOf(file.status())));
+      continue;
+    }
+    const auto same = std::find_if(files.begin(), files.end(), [&](const RunFile& other) {
+      return other.start_s == file->start_s;
+    });
+    if (same != files.end()) {
+      notes.push_back(fmt::format("{} is the same run as {}; left out", path, same->path));
+    } else if (!files.empty() && NamesOf(file->hosts) != NamesOf(files.front().hosts)) {
+      notes.push_back(fmt::format("{} is of other hosts ({}) than {} ({}); left out", path,
+                                  fmt::join(NamesOf(file->hosts), ", "), files.front().path,
+                                  fmt::join(NamesOf(files.front().hosts), ", ")));
+    } else {
+      files.push_back(*std::move(file));
+    }
+  }
+  if (files.empty()) return first;
+  std::stable_sort(files.begin(), files.end(),
+                   [](const RunFile& a, const RunFile& b) { return a.start_s < b.start_s; });
+  return files;
+}
+
+Status CheckDeployment(const RunFile& file, const Asked& asked, std::vector<std::string>& notes) {
+  const Configuration& configuration = asked.configuration;
+  if (configuration.hosts != file.hosts.size())
+    return InvalidArgumentError(
+        fmt::format("the prediction is of {} hosts, {} was on {} ({}): say --config hosts={}",
+                    configuration.hosts, file.path, file.hosts.size(),
+                    fmt::join(NamesOf(file.hosts), ", "), file.hosts.size()));
+  const uint32_t slots = predict::SlotsOf(asked.inputs.platform, configuration);
+  for (const RecordedHost& host : file.hosts) {
+    if (host.slots != slots) {
+      notes.push_back(
+          fmt::format("{}: {} ran {} tasks at a time, predicted is {}: say --config slots={}",
+                      file.path, host.name, host.slots, slots, host.slots));
+      break;
+    }
+  }
+  if (file.system != configuration.system)
+    notes.push_back(fmt::format("{}: the run's --system is not the prediction's", file.path));
+  const auto known = static_cast<double>(asked.inputs.platform.host.out_bytes_per_second);
+  for (const RecordedHost& host : file.hosts) {
+    const auto link = static_cast<double>(host.link_bytes_per_second);
+    if (link <= 0 || host.link_bytes_per_second > kLinkKnownMax ||
+        std::abs(link - known) <= kLinkShare * std::max(link, known))
+      continue;
+    notes.push_back(fmt::format(
+        "{}: the link of {} is said to carry {}/s, the platform's {}/s: was it measured on another "
+        "deployment?",
+        file.path, host.name, HumanBytes(static_cast<int64_t>(link)),
+        HumanBytes(static_cast<int64_t>(known))));
+    break;
+  }
+  return OkStatus();
+}
+
+Result<Compared> CompareRuns(const PredictionWords& words, const Asked& asked,
+                             const DrawnRuns& drawn, const std::vector<RunFile>& files,
+                             std::vector<std::string> notes) {
+  std::vector<predict::SeenRun> runs;
+  Status first;
+  for (const RunFile& file : files) {
+    auto measured = ReadMeasured(file, asked.inputs.workflow);
+    if (!measured.ok()) {
+      if (first.ok()) first = measured.status();
+      notes.push_back(fmt::format("{}; left out", MessageOf(measured.status())));
+      continue;
+    }
+    notes.insert(notes.end(), measured->notes.begin(), measured->notes.end());
+    const auto& tasks = measured->seen.tasks;
+    if (std::any_of(tasks.begin(), tasks.end(), [](const auto& task) { return task.ran; })) {
+      runs.push_back(std::move(measured->seen));
+      continue;
+    }
+    if (first.ok())
+      first = FailedPreconditionError(fmt::format("nothing of {} can be compared: {}", file.path,
+                                                  fmt::join(measured->notes, "; ")));
+    notes.push_back(fmt::format("nothing of {} can be compared; left out", file.path));
+  }
+  if (runs.empty()) return first;
+  const auto silent = std::count_if(
+      runs.begin(), runs.end(), [](const predict::SeenRun& run) { return run.requests.empty(); });
+  if (silent > 0)
+    notes.push_back(fmt::format("{} of {} records do not say how long requests stayed in daemons",
+                                silent, runs.size()));
+  if (silent < static_cast<int64_t>(runs.size()))
+    notes.push_back(
+        "of requests mounts' waits for the manager and for other nodes, and what nodes write and "
+        "copy are judged; others are shown alone: 'fuse.*', since the kernel merges and spares "
+        "requests as the model does not, how long they stay with the manager, which answers many "
+        "together, and "
+        "nodes' 'read', of which each sees another end; classes that are not simulated are 'not "
+        "predicted'");
+  if (drawn.failed > 0)
+    notes.push_back(fmt::format("in {} draws the run would fail, as in: {}; they are left out",
+                                drawn.failed, drawn.failure));
+  notes.push_back(
+      "records of runs do not say how a task's time splits into reading, computing and writing: "
+      "parts are told apart by what tasks used of them");
+  Compared compared;
+  compared.comparison =
+      predict::Compare(asked.inputs.workflow, drawn.draws, runs, OptionsOf(asked));
+  if (!compared.comparison.machine_busy.empty()) notes.push_back(compared.comparison.machine_busy);
+  for (const predict::OddRun& odd : compared.comparison.odd_runs) notes.push_back(odd.sentence);
+  if (!compared.comparison.other_chunks.empty()) notes.push_back(compared.comparison.other_chunks);
+  compared.report = {asked.inputs.workflow.name, words.platform,
+                     predict::ToText(asked.configuration), drawn.failed, std::move(notes)};
+  return compared;
+}
+
+Result<FinishedRuns> CompareFinished(const PredictionWords& words,
+                                     const std::vector<RunFile>& files,
+                                     std::vector<std::string> notes) {
+  const RunFile& latest = files.back();
+  if (words.workload.empty() && latest.workflow_path.empty())
+    return InvalidArgumentError(
+        fmt::format("{} does not say which workflow was run: give it as --workload", latest.path));
+  FinishedRuns finished;
+  PredictionWords as_run = words;
+  if (as_run.rules.empty()) as_run.rules = RulesOf(latest, notes);
+  MOSA_ASSIGN_OR_RETURN(
+      finished.asked,
+      ReadAsked(as_run, words.workload.empty() ? latest.workflow_path : words.workload,
+                DeploymentOf(latest)));
+  Asked& asked = finished.asked;
+  MOSA_RETURN_IF_ERROR(CheckDeployment(latest, asked, notes));
+  size_t filled = 0;
+  for (auto file = files.rbegin(); file != files.rend(); ++file)
+    filled += FillSizes(*file, asked.inputs.workflow);
+  if (filled > 0)
+    notes.push_back(fmt::format(
+        "{} files have no size in the workload: they have that of the last run that has one",
+        filled));
+  MOSA_ASSIGN_OR_RETURN(finished.drawn,
+                        DrawRuns(asked.inputs, asked.configuration,
+                                 DrawsOf(words, asked.inputs.workflow), NamesOf(latest.hosts)));
+  MOSA_ASSIGN_OR_RETURN(finished.compared,
+                        CompareRuns(words, asked, finished.drawn, files, std::move(notes)));
+  return finished;
+}
+
+}  // namespace mosa::cli

@@ -1,0 +1,218 @@
+#include "tools/forecast/gate.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "common/base/units.h"
+#include "predictor/compare/sentence.h"
+#include "predictor/workflow/synthetic.h"
+#include "tools/console/output.h"
+#include "tools/forecast/compare_made.h"
+#include "tools/forecast/predict_inputs.h"
+
+namespace mosa::cli {
+namespace {
+
+using nlohmann::json;
+using predict::Pattern;
+
+// What a task of `head` and `cat` computes; that it starts is the platform's to say.
+constexpr double kRuntimeSeconds = 0.01;
+// Tasks per stage and host: parts are told apart by what tasks used of them.
+constexpr uint32_t kTasksPerHost = 2;
+
+// ---- what is run
+
+class GateWorkflow {
+ public:
+  explicit GateWorkflow(uint64_t file_bytes) : file_bytes_(file_bytes) {}
+
+  void Write(const std::string& id, const std::string& output) {
+    Add(id, fmt::format("head -c {} /dev/zero > {}", file_bytes_, output), {}, {output});
+    files_[output] = {{"size", file_bytes_}};
+  }
+  // All that the inputs have goes to one output.
+  void Copy(const std::string& id, const std::vector<std::string>& inputs,
+            const std::string& output) {
+    Add(id, fmt::format("cat {} > {}", fmt::join(inputs, " "), output), inputs, {output});
+    files_[output] = {{"size", file_bytes_ * inputs.size()}};
+  }
+  std::string Text(const std::string& name) const {
+    return json({{"name", name}, {"tasks", tasks_}, {"files", files_}}).dump(1) + "\n";
+  }
+
+ private:
+  void Add(const std::string& id, const std::string& command,
+           const std::vector<std::string>& inputs, const std::vector<std::string>& outputs) {
+    tasks_.push_back({{"id", id},
+                      {"command", command},
+                      {"inputs", inputs},
+                      {"outputs", outputs},
+                      {"stage", id.substr(0, id.find('-'))},
+                      {"runtime", kRuntimeSeconds}});
+  }
+
+  const uint64_t file_bytes_;
+  json tasks_ = json::array();
+  json files_ = json::object();
+};
+
+std::string TextOf(Pattern pattern, uint32_t width, uint64_t file_bytes) {
+  GateWorkflow workflow(file_bytes);
+  std::vector<std::string> parts;
+  if (pattern == Pattern::kBroadcast) workflow.Write("write-0", "shared");
+  for (uint32_t i = 0; i < width; ++i) {
+    const auto named = [i](const char* what) { return fmt::format("{}-{}", what, i); };
+    if (pattern == Pattern::kBroadcast) {
+      workflow.Copy(named("read"), {"shared"}, named("out"));
+      continue;
+    }
+    workflow.Write(named("write"), named("first"));
+    parts.push_back(named("first"));
+    if (pattern != Pattern::kPipeline) continue;
+    workflow.Copy(named("middle"), {named("first")}, named("second"));
+    workflow.Copy(named("last"), {named("second")}, named("third"));
+  }
+  if (pattern == Pattern::kReduce) workflow.Copy("gather-0", parts, "all");
+  return workflow.Text(fmt::format("gate {}", predict::ToText(pattern)));
+}
+
+// ---- what is said of it
+
+struct Verdict {
+  std::string pattern;
+  bool passes = true;
+  double measured_s = 0;
+  double predicted_s = 0;
+  double slower_share = 0;
+  std::string component;  // The failing one; empty: none explains it.
+  std::string sentence;
+};
+
+// What explains most of what requests stayed longer: they say where time went. If none did, what
+// explains most of what tasks took longer.
+std::optional<predict::Suspect> SuspectOf(const predict::Comparison& comparison) {
+  std::set<size_t> runs;
+  for (const predict::RequestCell& cell : comparison.requests)
+    for (const predict::RequestsInRun& in_run : cell.tested) runs.insert(in_run.run);
+  const auto evidence =
+      predict::RequestEvidence(comparison.requests, {{runs.begin(), runs.end()}, nullptr});
+  const auto most = std::ranges::max_element(
+      evidence, [](const auto& a, const auto& b) { return a.second < b.second; });
+  if (most != evidence.end() && most->second >= predict::kExplainedMin) return most->first;
+  const std::vector<predict::Blame>& blamed = comparison.blamed;
+  if (predict::Explains(blamed) && (blamed.front().factor > 0 || !blamed.front().evidence.empty()))
+    return blamed.front().suspect;
+  return std::nullopt;
+}
+
+// It fails if it is slower than nineteen of twenty predicted runs (nine of ten lie in the interval,
+// half of the others above it), and by more than the margin.
+Verdict Judge(const std::string& pattern, const predict::Comparison& comparison, double margin) {
+  Verdict verdict;
+  verdict.pattern = pattern;
+  const auto whole = std::ranges::find_if(comparison.cells, [](const auto& cell) {
+    return cell.cell.level == predict::Level::kWorkflow;
+  });
+  if (whole == comparison.cells.end() || whole->runs == 0) {
+    verdict.passes = false;
+    verdict.sentence = fmt::format("{}: no run ended well, so that nothing can be said", pattern);
+    return verdict;
+  }
+  verdict.measured_s = whole->measured_s;
+  verdict.predicted_s = whole->predicted_s;
+  verdict.slower_share = whole->measured_s / whole->predicted_s - 1;
+  const double high_s =
+      whole->predicted_interval_s ? whole->predicted_interval_s->high : whole->predicted_s;
+  verdict.passes = verdict.slower_share <= margin || whole->measured_s <= high_s;
+  verdict.sentence = fmt::format(
+      "{} took {:.3f} s, predicted {:.3f} s, 19 of 20 up to {:.3f} s: {:+.0f} %, {} {:.0f} %",
+      pattern, whole->measured_s, whole->predicted_s, high_s, 100 * verdict.slower_share,
+      verdict.passes ? "allowed are" : "more than", 100 * margin);
+  if (verdict.passes) return verdict;
+  if (const auto suspect = SuspectOf(comparison)) {
+    verdict.component = predict::Describe(*suspect);
+    verdict.sentence += fmt::format("; {} explains it best; open first: {}", verdict.component,
+                                    predict::OpenFirst(*suspect));
+  } else {
+    verdict.sentence += "; no part explains half of it";
+  }
+  if (predict::CountOff(comparison.requests) > 0)
+    verdict.sentence += ". " + comparison.requests.front().sentence;
+  return verdict;
+}
+
+json ToJson(const Verdict& verdict) {
+  return {{"pattern", verdict.pattern},           {"passes", verdict.passes},
+          {"measured_s", verdict.measured_s},     {"predicted_s", verdict.predicted_s},
+          {"slower_share", verdict.slower_share}, {"component", verdict.component},
+          {"sentence", verdict.sentence}};
+}
+
+Result<Verdict> RunOne(const GateRequest& options, const std::string& pattern, uint32_t hosts,
+                       uint64_t file_bytes) {
+  const auto known = predict::ParsePattern(pattern);
+  const std::string directory = options.directory + "/" + pattern;
+  const std::string path = directory + "/workflow.json";
+  std::error_code error;
+  std::filesystem::create_directories(directory, error);
+  if (error)
+    return FailedPreconditionError(fmt::format("cannot make {}: {}", directory, error.message()));
+  MOSA_RETURN_IF_ERROR(WriteWhole(path, TextOf(*known, kTasksPerHost * hosts, file_bytes)));
+  RunsToMake runs{.words = options.words,
+                  .command = {"run", path, "--cluster", options.cluster.name, "--dir",
+                              options.cluster.directory, "--workdir", "gate-" + pattern},
+                  .repeats = options.repeats,
+                  .directory = directory};
+  runs.words.workload = path;
+  MOSA_ASSIGN_OR_RETURN(const MadeComparison made, CompareMade(runs));
+  Verdict verdict = Judge(pattern, made.compared.comparison, options.margin);
+  if (made.exit_code != 0) {
+    verdict.passes = false;
+    verdict.sentence += fmt::format("; a run failed with {}", made.exit_code);
+  }
+  return verdict;
+}
+
+}  // namespace
+
+Result<bool> RunGate(const GateRequest& options, bool as_json) {
+  MOSA_RETURN_IF_ERROR(CheckWords(options.words));
+  MOSA_ASSIGN_OR_RETURN(const int64_t file_bytes, ParseBytes(options.file_bytes));
+  if (file_bytes <= 0)
+    return InvalidArgumentError(fmt::format("--file-size {}: a byte or more", options.file_bytes));
+  for (const std::string& pattern : options.patterns) {
+    const auto known = predict::ParsePattern(pattern);
+    if (!known || *known == Pattern::kScatter || *known == Pattern::kGather)
+      return InvalidArgumentError(fmt::format(
+          "--patterns {}: pipeline, reduce and broadcast, which a graph can say", pattern));
+  }
+  MOSA_ASSIGN_OR_RETURN(const predict::Configuration configuration,
+                        predict::ParseConfiguration(options.words.configuration, {}));
+  json all = json::array();
+  Status ended = OkStatus();
+  bool passes = true;
+  for (const std::string& pattern : options.patterns) {
+    const Result<Verdict> verdict =
+        RunOne(options, pattern, configuration.hosts, static_cast<uint64_t>(file_bytes));
+    ended = verdict.status();
+    if (!ended.ok()) break;
+    all.push_back(ToJson(*verdict));
+    passes = passes && verdict->passes;
+    if (as_json) continue;
+    fmt::print("{}: {}\n", verdict->passes ? "passes" : "FAILS", verdict->sentence);
+    std::fflush(stdout);
+  }
+  if (as_json && !all.empty())
+    PrintJson({{"passes", ended.ok() && passes}, {"margin", options.margin}, {"patterns", all}});
+  if (!ended.ok()) return ended;
+  return passes;
+}
+
+}  // namespace mosa::cli

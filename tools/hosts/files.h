@@ -1,0 +1,53 @@
+// What a run needs to know and do about files on a host's mount.
+#ifndef MOSA_TOOLS_HOSTS_FILES_H_
+#define MOSA_TOOLS_HOSTS_FILES_H_
+
+#include <cstdint>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "common/base/status.h"
+#include "predictor/workflow/workflow.h"
+#include "tools/hosts/hosts.h"
+
+namespace mosa::cli {
+
+struct FileFacts {
+  uint64_t size_bytes = 0;
+  int64_t mtime_ns = 0;
+  // What each node could serve of it; nothing on a file system that does not say.
+  std::map<std::string, uint64_t> bytes_by_node;
+  uint64_t chunk_bytes = 0;  // 0: not known, or it has none.
+};
+
+// How many bytes of a file of that size each node has a copy of, from its `user.mosa.layout`.
+std::map<std::string, uint64_t> BytesByNode(const nlohmann::json& layout, uint64_t size_bytes);
+
+// Size, time and place of the regular file at `path`. NotFound if there is none.
+Result<FileFacts> Locate(const std::string& path);
+
+// Whether the bytes can be had: it can be opened, and a byte read of each piece of its stripe.
+// DataLoss if they cannot, NotFound if there is no such file.
+Status CheckReadable(const std::string& path);
+
+// Makes a directory, takes back the hints that an earlier run gave it, and has it carry these for
+// what is made in it: true if it does. False if somebody else has put something there: then it is
+// left as it is.
+Result<bool> SettleDirectory(const std::string& path, const predict::HintMap& hints);
+
+// Readies the place of an output: its directory exists, nothing of an earlier attempt is left, and
+// with hints an empty file carries them, marked so that CheckWritten() can tell.
+Status PrepareOutput(const std::string& directory, const std::string& path,
+                     const predict::HintMap& hints);
+
+// Whether a task has written the output since PrepareOutput(). FailedPrecondition says what is
+// there instead.
+Status CheckWritten(const std::string& directory, const std::string& path);
+
+// Whether the mount takes these hints: tried on a file of our own, which is removed again.
+Status TryHints(const std::string& directory, const predict::HintMap& hints);
+
+}  // namespace mosa::cli
+
+#endif  // MOSA_TOOLS_HOSTS_FILES_H_

@@ -1,0 +1,53 @@
+// A process that does for the runner what may never return: a call into a mount that hangs waits
+// in the kernel, where no signal reaches it. The runner asks its hand, and waits only so long.
+//
+// One question at a time. One thread. The process starts with the first question and ends with its
+// owner; one that is stuck is given up, and ends when the kernel lets it go.
+#ifndef MOSA_TOOLS_HOSTS_HAND_H_
+#define MOSA_TOOLS_HOSTS_HAND_H_
+
+#include <sys/types.h>
+
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+
+#include "common/base/status.h"
+#include "common/base/time.h"
+#include "common/base/unique_fd.h"
+
+namespace mosa::cli {
+
+class Hand {
+ public:
+  // Runs in the hand's process, once for each question. Strings may hold any bytes.
+  using Work = std::function<nlohmann::json(const nlohmann::json& question)>;
+  explicit Hand(Work work) : work_(std::move(work)) {}
+  ~Hand() { GiveUp(); }
+  Hand(const Hand&) = delete;
+  Hand& operator=(const Hand&) = delete;
+
+  // Precondition: no question is open.
+  Status Post(const nlohmann::json& question);
+  // The answer to the open question; nothing if there is none after `at_most`, or a signal came.
+  // Unavailable if the process has ended.
+  Result<std::optional<nlohmann::json>> Take(Duration at_most);
+  // Drops the open question, and the process with it; the next question starts another one.
+  void GiveUp();
+
+  bool has_question() const { return has_question_; }
+
+ private:
+  Status Start();
+
+  const Work work_;
+  pid_t pid_ = -1;
+  UniqueFd channel_;
+  bool has_question_ = false;
+  std::string received_;
+};
+
+}  // namespace mosa::cli
+
+#endif  // MOSA_TOOLS_HOSTS_HAND_H_

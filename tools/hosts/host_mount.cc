@@ -1,0 +1,299 @@
+#include "tools/hosts/host_mount.h"
+
+#include <fmt/format.h>
+#include <sys/xattr.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+
+#include "common/base/clock.h"
+#include "tools/cluster/process.h"
+#include "tools/console/manager.h"
+
+namespace mosa::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+// So that one question takes no long time.
+constexpr size_t kPathsPerQuestion = 256;
+constexpr uint32_t kLostFilesMax = 10'000;
+
+json ToJson(const Status& status) {
+  return {{"code", static_cast<int>(status.code())}, {"why", MessageOf(status)}};
+}
+
+Status StatusOf(const json& answer) {
+  const auto code = static_cast<StatusCode>(answer.value("code", 0));
+  return code == StatusCode::kOk ? OkStatus() : Status(code, answer.value("why", ""));
+}
+
+json ToJson(const Result<FileFacts>& facts) {
+  if (!facts.ok()) return ToJson(facts.status());
+  return {{"size", facts->size_bytes},
+          {"mtime", facts->mtime_ns},
+          {"nodes", facts->bytes_by_node},
+          {"chunk", facts->chunk_bytes}};
+}
+
+Result<FileFacts> FactsOf(const json& answer) {
+  MOSA_RETURN_IF_ERROR(StatusOf(answer));
+  FileFacts facts;
+  facts.size_bytes = answer.at("size").get<uint64_t>();
+  facts.mtime_ns = answer.at("mtime").get<int64_t>();
+  facts.bytes_by_node = answer.at("nodes").get<std::map<std::string, uint64_t>>();
+  facts.chunk_bytes = answer.at("chunk").get<uint64_t>();
+  return facts;
+}
+
+// ---- in the hands' processes
+
+json LookAt(const RunHost& host) {
+  char value[8192];
+  std::error_code error;
+  const char* const path = host.mount_point.c_str();
+  const bool mosa = getxattr(path, "user.mosa.mount", value, sizeof value) >= 0 || errno == ERANGE;
+  return {{"mosa", mosa}, {"there", mosa || fs::is_directory(path, error)}};
+}
+
+// The limit is the command's own, so that nothing of it is left over.
+json Reach(const RunHost& host, Duration at_most) {
+  std::vector<std::string> words = {"timeout", fmt::format("{}", at_most.ns / 1'000'000'000 - 2)};
+  words.insert(words.end(), host.exec.begin(), host.exec.end());
+  words.push_back("true");
+  return cluster::RunCommand(words).ok();
+}
+
+Result<FileFacts> LocateOne(const RunHost& host, const std::string& how, const std::string& path) {
+  const std::string full = fs::path(host.directory) / path;
+  if (how == "written") MOSA_RETURN_IF_ERROR(CheckWritten(host.directory, path));
+  if (how == "readable") MOSA_RETURN_IF_ERROR(CheckReadable(full));
+  return Locate(full);
+}
+
+json Prepare(const RunHost& host, const json& outputs) {
+  for (const json& output : outputs) {
+    const Status ready = PrepareOutput(host.directory, output.at(0).get<std::string>(),
+                                       output.at(1).get<predict::HintMap>());
+    if (!ready.ok()) return ToJson(ready);
+  }
+  return ToJson(OkStatus());
+}
+
+ManagerChoice ManagerOf(const RunHost& host) {
+  ManagerChoice choice;
+  for (const auto& [name, value] : host.environment) {
+    if (name == "MOSA_MANAGER") choice.address = value;
+    if (name == "MOSA_SECRET") choice.secret = value;
+  }
+  return choice;
+}
+
+json AskForResidence(const RunHost& host) {
+  ManagerChoice choice = ManagerOf(host);
+  if (choice.address.empty()) {
+    const char* const address = std::getenv("MOSA_MANAGER");
+    const char* const secret = std::getenv("MOSA_SECRET");
+    if (address == nullptr)
+      return ToJson(FailedPreconditionError(
+          "no manager is known: set MOSA_MANAGER, and MOSA_SECRET if the cluster has one"));
+    choice.address = address;
+    choice.secret = secret == nullptr ? "" : secret;
+  }
+  const auto manager = ConnectManagerOf(choice, host.mount_point);
+  if (!manager.ok()) return ToJson(manager.status());
+  const auto taken = TakeResidence(**manager);
+  json answer = ToJson(taken.status());
+  if (taken.ok()) answer["residence"] = ToJson(*taken);
+  return answer;
+}
+
+json ListLostFiles(const RunHost& host) {
+  json answer = ToJson(OkStatus());
+  answer["paths"] = json::array();
+  const ManagerChoice choice = ManagerOf(host);
+  if (choice.address.empty()) return answer;
+  const auto manager = ConnectManager(choice);
+  if (!manager.ok()) return ToJson(manager.status());
+  const auto files = (*manager)->ListLostFiles(kLostFilesMax);
+  if (!files.ok()) return ToJson(files.status());
+  // The mount is the store's root.
+  const std::string above =
+      ("/" / fs::path(host.directory).lexically_relative(host.mount_point) / "").lexically_normal();
+  for (const FileStatus& file : *files) {
+    if (file.path.starts_with(above)) answer["paths"].push_back(file.path.substr(above.size()));
+  }
+  return answer;
+}
+
+json Work(const RunHost& host, const json& question) {
+  const auto does = question.at("do").get<std::string>();
+  const json& what = question.at("what");
+  if (does == "directory") {
+    std::error_code error;
+    fs::create_directories(host.directory, error);
+    if (!error) return ToJson(OkStatus());
+    return ToJson(FailedPreconditionError(
+        fmt::format("cannot make {}: {}", host.directory, error.message())));
+  }
+  if (does == "lost") return ListLostFiles(host);
+  if (does == "residence") return AskForResidence(host);
+  if (does == "prepare") return Prepare(host, what);
+  if (does == "try") return ToJson(TryHints(host.directory, what.get<predict::HintMap>()));
+  if (does == "settle") {
+    const std::string full = fs::path(host.directory) / what.at(0).get<std::string>();
+    const auto carried = SettleDirectory(full, what.at(1).get<predict::HintMap>());
+    json answer = ToJson(carried.status());
+    answer["carried"] = carried.ok() && *carried;
+    return answer;
+  }
+  json answers = json::array();
+  for (const json& path : what)
+    answers.push_back(ToJson(LocateOne(host, does, path.get<std::string>())));
+  return answers;
+}
+
+}  // namespace
+
+// ---- in the runner
+
+HostMount::HostMount(const RunHost& host)
+    : host_(host),
+      look_([this](const json&) { return LookAt(host_); }),
+      reach_([this](const json&) { return Reach(host_, kReachMax); }),
+      work_([this](const json& question) { return Work(host_, question); }) {}
+
+void HostMount::BeginLook() {
+  // An answer to a look that began earlier is too old.
+  if (look_.has_question()) look_.GiveUp();
+  looked_ = SystemClock().Monotonic();
+  (void)look_.Post(json());
+  if (!host_.exec.empty()) (void)reach_.Post(json());
+}
+
+HostMount::Look HostMount::EndLook() {
+  const auto take = [](Hand& hand, Duration at_most) {
+    const SystemClock clock;
+    const Time limit = clock.Monotonic() + at_most;
+    while (hand.has_question() && clock.Monotonic() < limit &&
+           cluster::InterruptGuard::Interrupted() == 0) {
+      auto answer = hand.Take(limit - clock.Monotonic());
+      if (answer.ok() && *answer) return **std::move(answer);
+    }
+    hand.GiveUp();
+    return json();
+  };
+  const json look = take(look_, kLookMax);
+  Look seen;
+  if (look.is_object()) seen = {look.at("there").get<bool>(), look.at("mosa").get<bool>()};
+  if (!host_.exec.empty() && take(reach_, kReachMax) != true) seen.answers = false;
+  return seen;
+}
+
+bool HostMount::Answers() {
+  BeginLook();
+  const Look seen = EndLook();
+  return seen.answers && seen.mosa >= host_.mosa;
+}
+
+bool HostMount::SeemsAlive(Time now) {
+  if (!look_.has_question()) {
+    if (now - looked_ < kLookEach) return true;
+    looked_ = now;
+    return look_.Post(json()).ok();
+  }
+  const auto answer = look_.Take(Milliseconds(0));
+  if (!answer.ok()) return false;
+  if (!*answer) return now - looked_ < kLookMax;
+  return (**answer).at("there") == true && (**answer).at("mosa").get<bool>() >= host_.mosa;
+}
+
+Result<json> HostMount::Ask(const json& question, Duration at_most) {
+  const SystemClock clock;
+  const Time limit = clock.Monotonic() + at_most;
+  MOSA_RETURN_IF_ERROR(work_.Post(question));
+  while (clock.Monotonic() < limit && cluster::InterruptGuard::Interrupted() == 0) {
+    const Time asked = clock.Monotonic();
+    MOSA_ASSIGN_OR_RETURN(auto answer, work_.Take(std::min(kLookMax, at_most)));
+    if (answer) return *std::move(answer);
+    // A mount that waits for others may be slow, but says so.
+    const Time now = clock.Monotonic();
+    if (now < limit && now - asked >= kLookMax && !Answers()) break;
+  }
+  work_.GiveUp();
+  if (cluster::InterruptGuard::Interrupted() != 0) return AbortedError("interrupted");
+  return UnavailableError(
+      fmt::format("the mount {} of host {} gives no answer", host_.mount_point, host_.name));
+}
+
+Status HostMount::MakeDirectory() {
+  MOSA_ASSIGN_OR_RETURN(const json answer, Ask({{"do", "directory"}, {"what", nullptr}}));
+  return StatusOf(answer);
+}
+
+Result<bool> HostMount::SettleDirectory(const std::string& path, const predict::HintMap& hints) {
+  MOSA_ASSIGN_OR_RETURN(const json answer,
+                        Ask({{"do", "settle"}, {"what", json::array({path, json(hints)})}}));
+  MOSA_RETURN_IF_ERROR(StatusOf(answer));
+  return answer.at("carried").get<bool>();
+}
+
+Status HostMount::TryHints(const predict::HintMap& hints) {
+  MOSA_ASSIGN_OR_RETURN(const json answer, Ask({{"do", "try"}, {"what", json(hints)}}));
+  return StatusOf(answer);
+}
+
+Result<HostMount::Found> HostMount::LocateAll(const char* how,
+                                              const std::vector<std::string>& paths) {
+  Found found;
+  for (size_t at = 0; at < paths.size(); at += kPathsPerQuestion) {
+    json some = json::array();
+    for (size_t i = at; i < std::min(paths.size(), at + kPathsPerQuestion); ++i)
+      some.push_back(paths[i]);
+    MOSA_ASSIGN_OR_RETURN(const json answers, Ask({{"do", how}, {"what", std::move(some)}}));
+    for (const json& answer : answers) found.push_back(FactsOf(answer));
+  }
+  return found;
+}
+
+Result<HostMount::Found> HostMount::Locate(const std::vector<std::string>& paths) {
+  return LocateAll("locate", paths);
+}
+
+Result<HostMount::Found> HostMount::LocateReadable(const std::vector<std::string>& paths) {
+  return LocateAll("readable", paths);
+}
+
+Result<HostMount::Found> HostMount::LocateWritten(const std::vector<std::string>& paths) {
+  return LocateAll("written", paths);
+}
+
+Result<std::vector<std::string>> HostMount::ListLost() {
+  MOSA_ASSIGN_OR_RETURN(const json answer, Ask({{"do", "lost"}, {"what", nullptr}}));
+  MOSA_RETURN_IF_ERROR(StatusOf(answer));
+  return answer.at("paths").get<std::vector<std::string>>();
+}
+
+Result<ClusterResidence> HostMount::TakeResidence() {
+  const Result<json> answer = Ask({{"do", "residence"}, {"what", nullptr}}, kResidenceMax);
+  // It is not the mount that is waited for.
+  if (answer.status().code() == StatusCode::kUnavailable)
+    return UnavailableError(fmt::format("the manager did not tell residence times within {} s",
+                                        kResidenceMax.ns / Seconds(1).ns));
+  MOSA_RETURN_IF_ERROR(answer.status());
+  MOSA_RETURN_IF_ERROR(StatusOf(*answer));
+  return ResidenceFromJson(answer->at("residence"));
+}
+
+Status HostMount::PrepareOutputs(
+    const std::vector<std::pair<std::string, predict::HintMap>>& outputs) {
+  json list = json::array();
+  for (const auto& [path, hints] : outputs) list.push_back(json::array({path, json(hints)}));
+  MOSA_ASSIGN_OR_RETURN(const json answer, Ask({{"do", "prepare"}, {"what", std::move(list)}}));
+  return StatusOf(answer);
+}
+
+}  // namespace mosa::cli

@@ -1,0 +1,33 @@
+// What `mosa identify` does: what is asked for, checked whole before the first effect; then
+// measuring, and the fit of a platform to what was measured.
+#ifndef MOSA_TOOLS_MEASURE_IDENTIFY_H_
+#define MOSA_TOOLS_MEASURE_IDENTIFY_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "common/base/status.h"
+#include "tools/console/cluster_choice.h"
+#include "tools/hosts/hosts.h"
+
+namespace mosa::cli {
+
+inline constexpr uint32_t kIdentifyHostsMax = 3;
+inline constexpr double kIdentifyBudgetMax = 120;
+
+struct IdentifyRequest {
+  ClusterChoice cluster;
+  HostsRequest hosts;
+  std::vector<std::string> paths;
+  uint32_t hosts_max = kIdentifyHostsMax;
+  double budget_seconds = kIdentifyBudgetMax;
+  std::string out = "platform.json";
+};
+
+// Writes the platform file, and says what it has measured.
+Status RunIdentify(IdentifyRequest options, bool as_json);
+
+}  // namespace mosa::cli
+
+#endif  // MOSA_TOOLS_MEASURE_IDENTIFY_H_

@@ -1,0 +1,17 @@
+// What `mosa identify`, `mosa envelope` and `mosa capacity` start on each host: it says what the
+// host is, sends and receives, and does to files what it is told, timed.
+#ifndef MOSA_TOOLS_MEASURE_IDENTIFY_WORKER_H_
+#define MOSA_TOOLS_MEASURE_IDENTIFY_WORKER_H_
+
+#include <sys/types.h>
+
+#include "common/base/status.h"
+
+namespace mosa::cli {
+
+// Until standard input ends. `parent` is the process with which this one ends; 0: none.
+Status ServeAsIdentifyWorker(pid_t parent);
+
+}  // namespace mosa::cli
+
+#endif  // MOSA_TOOLS_MEASURE_IDENTIFY_WORKER_H_

@@ -1,0 +1,179 @@
+#include "tools/runner/begin.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <map>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "predictor/workflow/patterns.h"
+
+namespace mosa::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using predict::PathIndex;
+using predict::Task;
+using predict::Workflow;
+
+constexpr size_t kLostShownMax = 20;
+
+std::vector<std::string> Paths(const Workflow& workflow, const std::vector<PathIndex>& files) {
+  std::vector<std::string> paths;
+  for (const PathIndex file : files) paths.push_back(workflow.at(file).path);
+  return paths;
+}
+
+// Every file that no task writes must be there.
+Status FindOutsideInputs(const Workflow& workflow, HostMount& mount, RunRecord& record) {
+  const std::vector<PathIndex> inputs = predict::OutsideInputs(workflow);
+  MOSA_ASSIGN_OR_RETURN(HostMount::Found found, mount.Locate(Paths(workflow, inputs)));
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (found[i].ok()) {
+      record.outside.emplace(inputs[i], *std::move(found[i]));
+      continue;
+    }
+    const predict::WorkflowFile& file = workflow.at(inputs[i]);
+    const std::string reader = predict::Describe(workflow.at(file.consumers[0]));
+    const Status& why = found[i].status();
+    if (why.code() != StatusCode::kNotFound)
+      return Status(why.code(),
+                    fmt::format("{} cannot read '{}': {}", reader, file.path, MessageOf(why)));
+    const std::string full = fs::path(record.hosts.front().directory) / file.path;
+    return NotFoundError(fmt::format("{} reads '{}', which no task writes and which is not there{}",
+                                     reader, file.path,
+                                     file.path.starts_with('/') ? "" : ": put it to " + full));
+  }
+  return OkStatus();
+}
+
+// What each output will carry.
+Status PlanRecordHints(const Workflow& workflow, HostMount& mount, RunRecord& record) {
+  if (record.system == predict::System::kDss) return OkStatus();
+  if (!record.hosts.front().mosa) return OkStatus();  // Other file systems take no hints.
+  std::set<predict::HintMap> tried;
+  const predict::PatternOptions options{.hosts = static_cast<uint32_t>(record.hosts.size())};
+  for (predict::FileHints& plan : predict::PlanHints(workflow, options)) {
+    if (plan.hints.empty()) continue;
+    const predict::WorkflowFile& file = workflow.at(plan.file);
+    for (const auto& [name, text] : file.hints) {
+      const predict::HintMap hint = {std::pair(name, text)};
+      if (!tried.insert(hint).second) continue;
+      const Status taken = mount.TryHints(hint);
+      if (!taken.ok())
+        return Status(taken.code(), fmt::format("file '{}': {}", file.path, MessageOf(taken)));
+    }
+    record.hints.emplace(plan.file, std::move(plan.hints));
+  }
+  return OkStatus();
+}
+
+bool SameBytes(const FileFacts& a, const FileFacts& b) {
+  return a.size_bytes == b.size_bytes && a.mtime_ns == b.mtime_ns;
+}
+
+// Whether the task would read what it read then. What other tasks write is not for it to say.
+bool ReadsTheSame(const Workflow& workflow, const Task& task, const TaskRecord& own,
+                  const RunRecord& record) {
+  for (const PathIndex input : task.inputs) {
+    if (workflow.at(input).producer) continue;
+    const auto then = own.inputs.find(input);
+    if (then == own.inputs.end() || !SameBytes(then->second, record.outside.at(input)))
+      return false;
+  }
+  return true;
+}
+
+// Whether all that the task wrote is as it left it; what is not is told.
+bool IsIntact(const Workflow& workflow, const Task& task, TaskRecord& own, HostMount::Found& found,
+              size_t at, size_t& told) {
+  bool intact = true;
+  for (const PathIndex output : task.outputs) {
+    Result<FileFacts>& now = found[at++];
+    const auto then = own.outputs.find(output);
+    const bool same = then != own.outputs.end() && now.ok() && SameBytes(then->second, *now);
+    if (same) {
+      then->second = *std::move(now);
+      continue;
+    }
+    intact = false;
+    if (told++ < kLostShownMax)
+      fmt::print(stderr, "mosa run: '{}' is {}: {} runs again\n", workflow.at(output).path,
+                 now.ok() ? "changed" : "lost", predict::Describe(task));
+  }
+  return intact;
+}
+
+}  // namespace
+
+Status BeginRun(const Workflow& workflow, HostMount& mount, RunRecord& record) {
+  MOSA_RETURN_IF_ERROR(mount.MakeDirectory());
+  MOSA_RETURN_IF_ERROR(FindOutsideInputs(workflow, mount, record));
+  return PlanRecordHints(workflow, mount, record);
+}
+
+Status ResumeRun(const Workflow& workflow, const std::string& path, HostMount& mount,
+                 RunRecord& record) {
+  MOSA_ASSIGN_OR_RETURN(auto earlier, ReadRecord(path, workflow, record));
+  std::vector<PathIndex> outputs;
+  for (size_t i = 0; i < earlier.size(); ++i) {
+    const Task& task = workflow.tasks[i];
+    earlier[i].same = earlier[i].same && ReadsTheSame(workflow, task, record.tasks[i], record);
+    if (earlier[i].done && earlier[i].same)
+      outputs.insert(outputs.end(), task.outputs.begin(), task.outputs.end());
+  }
+  MOSA_ASSIGN_OR_RETURN(HostMount::Found found, mount.LocateReadable(Paths(workflow, outputs)));
+  size_t at = 0, told = 0;
+  for (size_t i = 0; i < earlier.size(); ++i) {
+    if (!earlier[i].done || !earlier[i].same) continue;
+    const Task& task = workflow.tasks[i];
+    earlier[i].outputs_intact = IsIntact(workflow, task, record.tasks[i], found, at, told);
+    at += task.outputs.size();
+  }
+  const std::vector<bool> keep = predict::PlanResume(workflow, earlier);
+  size_t kept = 0;
+  for (size_t i = 0; i < keep.size(); ++i) {
+    if (!keep[i]) record.tasks[i] = {};
+    record.tasks[i].kept = keep[i];
+    kept += keep[i] ? 1 : 0;
+  }
+  fmt::print(stderr, "mosa run: {} of {} tasks are kept{}\n", kept, keep.size(),
+             told > 0 ? fmt::format(", {} outputs are lost or changed", told) : "");
+  return OkStatus();
+}
+
+// Programs may replace and rename their outputs in such a directory as they like.
+Status SettleDirectories(const Workflow& workflow, HostMount& mount, RunRecord& record) {
+  if (!record.hosts.front().mosa) return OkStatus();
+  struct Wanted {
+    std::vector<PathIndex> files;
+    predict::HintMap hints;
+    bool same = true;
+  };
+  std::map<std::string, Wanted> directories;
+  for (uint32_t i = 0; i < workflow.files.size(); ++i) {
+    const fs::path parent = fs::path(workflow.files[i].path).parent_path();
+    if (!workflow.files[i].producer || parent.empty()) continue;
+    for (fs::path above = parent.parent_path(); !above.empty(); above = above.parent_path())
+      directories[above];
+    const auto found = record.hints.find(PathIndex{i});
+    const predict::HintMap hints = found == record.hints.end() ? predict::HintMap() : found->second;
+    Wanted& wanted = directories[parent];
+    if (wanted.files.empty()) wanted.hints = hints;
+    wanted.same = wanted.same && wanted.hints == hints;
+    wanted.files.push_back(PathIndex{i});
+  }
+  // A directory is made before that above it has hints which it would take over.
+  for (auto directory = directories.rbegin(); directory != directories.rend(); ++directory) {
+    const auto& [path, wanted] = *directory;
+    MOSA_ASSIGN_OR_RETURN(
+        const bool carried,
+        mount.SettleDirectory(path, wanted.same ? wanted.hints : predict::HintMap()));
+    if (carried && wanted.same) record.inheriting.insert(wanted.files.begin(), wanted.files.end());
+  }
+  return OkStatus();
+}
+
+}  // namespace mosa::cli

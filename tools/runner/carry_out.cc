@@ -1,0 +1,147 @@
+#include "tools/runner/carry_out.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "common/base/units.h"
+#include "predictor/workflow/patterns.h"
+#include "tools/cluster/process.h"
+#include "tools/console/output.h"
+#include "tools/console/residence.h"
+#include "tools/hosts/host_mount.h"
+#include "tools/runner/begin.h"
+#include "tools/runner/load.h"
+
+namespace mosa::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using predict::TaskIndex;
+using predict::Workflow;
+
+// One line per stage, in the order of their first task.
+void ShowStages(const Workflow& workflow, const RunRecord& record) {
+  struct Sum {
+    size_t tasks = 0, attempts = 0;
+    Time begin, end;
+    uint64_t local = 0, remote = 0;
+  };
+  std::map<std::string, Sum> sums;
+  std::vector<std::string> order;
+  for (const TaskIndex index : workflow.order) {
+    const TaskRecord& task = record.tasks[index.value];
+    if (task.attempts.empty()) continue;
+    const std::string& stage = workflow.at(index).stage;
+    if (!sums.contains(stage)) order.push_back(stage);
+    Sum& sum = sums[stage];
+    const Attempt& last = task.attempts.back();
+    if (sum.tasks++ == 0 || last.start < sum.begin) sum.begin = last.start;
+    sum.end = std::max(sum.end, last.end);
+    sum.attempts += task.attempts.size();
+    sum.local += last.local_bytes;
+    sum.remote += last.remote_bytes;
+  }
+  Table table({"STAGE", "TASKS", "ATTEMPTS", "SECONDS", "READ LOCALLY", "READ REMOTELY"});
+  for (const std::string& stage : order) {
+    const Sum& sum = sums.at(stage);
+    table.Add({stage, fmt::format("{}", sum.tasks), fmt::format("{}", sum.attempts),
+               fmt::format("{:.2f}", static_cast<double>((sum.end - sum.begin).ns) / 1e9),
+               HumanBytes(static_cast<int64_t>(sum.local)),
+               HumanBytes(static_cast<int64_t>(sum.remote))});
+  }
+  table.Print();
+}
+
+// Where record and logs are, which exist from here on. An earlier record is kept beside it.
+Status PrepareFiles(EngineOptions& engine, bool resume) {
+  engine.keep_logs = resume;
+  std::error_code error;
+  fs::create_directories(engine.logs, error);
+  if (error)
+    return FailedPreconditionError(fmt::format("cannot make {}: {}", engine.logs, error.message()));
+  if (resume || !fs::exists(engine.record_path, error)) return OkStatus();
+  fs::rename(engine.record_path, engine.record_path + ".old", error);
+  if (!error) return OkStatus();
+  return FailedPreconditionError(
+      fmt::format("cannot rename the earlier record {}: {}", engine.record_path, error.message()));
+}
+
+}  // namespace
+
+void ShowPlan(const Workflow& workflow, const RunRecord& record, bool as_json) {
+  const predict::PatternOptions options{.hosts = static_cast<uint32_t>(record.hosts.size())};
+  Table table({"FILE", "WRITTEN BY", "READERS", "HINTS", "WHY"});
+  nlohmann::json files = nlohmann::json::array();
+  for (const predict::FileHints& plan : predict::PlanHints(workflow, options)) {
+    const predict::WorkflowFile& file = workflow.at(plan.file);
+    std::string hints;
+    for (const auto& [name, value] : plan.hints)
+      hints += fmt::format("{}{}={}", hints.empty() ? "" : " ", name, value);
+    table.Add({file.path, workflow.at(*file.producer).id, fmt::format("{}", file.consumers.size()),
+               hints.empty() ? "-" : hints, plan.reason});
+    files.push_back({{"producer", workflow.at(*file.producer).id},
+                     {"readers", file.consumers.size()},
+                     {"hints", plan.hints},
+                     {"reason", plan.reason}});
+    PutBytes(files.back(), "path", file.path);
+  }
+  if (as_json) {
+    PrintJson({{"workflow", workflow.name}, {"tasks", workflow.tasks.size()}, {"files", files}});
+  } else {
+    table.Print();
+  }
+  fmt::print(stderr, "{} tasks in {} levels on {} hosts. Nothing was run (--dry-run).\n",
+             workflow.tasks.size(),
+             workflow.tasks.empty() ? 0 : workflow.at(workflow.order.back()).level + 1,
+             record.hosts.size());
+}
+
+Status CarryOut(const Workflow& workflow, RunRecord& record, EngineOptions engine, bool resume,
+                bool as_json) {
+  const cluster::InterruptGuard guard;
+  MOSA_ASSIGN_OR_RETURN(const UniqueFd lock, LockRecord(engine.record_path));
+  engine.held = lock.get();
+  {
+    HostMount mount(record.hosts.front());
+    MOSA_RETURN_IF_ERROR(BeginRun(workflow, mount, record));
+    if (resume) MOSA_RETURN_IF_ERROR(ResumeRun(workflow, engine.record_path, mount, record));
+    MOSA_RETURN_IF_ERROR(SettleDirectories(workflow, mount, record));
+  }
+  MOSA_RETURN_IF_ERROR(PrepareFiles(engine, resume));
+  MOSA_RETURN_IF_ERROR(WriteRecord(engine.record_path, ToJson(record, workflow)));
+  HostMount first(record.hosts.front());
+  const bool measures = record.hosts.front().mosa;
+  Result<ClusterResidence> residence = ClusterResidence();
+  if (measures) residence = first.TakeResidence();
+  const RunnerLoad load = TakeRunnerLoad();
+  const Status ended = Engine(workflow, record, engine).Run();
+  const RunnerLoad load_after = TakeRunnerLoad();
+  if (measures) {
+    const Result<ClusterResidence> after = residence.ok() ? first.TakeResidence() : residence;
+    record.residence = ResidenceOfRun(residence, after);
+    if (after.ok()) {
+      const ClusterResidence during = Since(*after, *residence);
+      record.machines = MachinesOfRun(record, load, load_after, &during);
+    }
+  } else {
+    record.machines = MachinesOfRun(record, load, load_after, nullptr);
+  }
+  const Status written = WriteRecord(engine.record_path, ToJson(record, workflow));
+  if (!written.ok()) fmt::print(stderr, "mosa run: {}\n", MessageOf(written));
+  if (as_json) {
+    PrintJson(ToJson(record, workflow));
+  } else {
+    ShowStages(workflow, record);
+    if (const std::string places = DescribePlaces(record); !places.empty())
+      fmt::print("Tasks ran on {}\n", places);
+    if (written.ok()) fmt::print("Record: {0}; see it: mosa report {0}\n", engine.record_path);
+  }
+  return ended;
+}
+
+}  // namespace mosa::cli

@@ -1,0 +1,364 @@
+#include "tools/runner/engine.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <utility>
+
+#include "tools/cluster/process.h"
+
+namespace mosa::cli {
+namespace {
+
+using predict::HostIndex;
+using predict::PathIndex;
+using predict::Task;
+using predict::TaskIndex;
+using predict::TaskState;
+
+// Signals are looked at as often.
+constexpr Duration kWaitMax = Milliseconds(200);
+constexpr Duration kProgressEach = Seconds(5);
+constexpr Duration kProgressEachOnTerminal = Milliseconds(250);
+constexpr Duration kRecordEach = Seconds(2);
+constexpr Duration kGrace = Seconds(5);
+constexpr size_t kLogNameMax = 80;
+
+std::vector<bool> DoneOf(const RunRecord& record) {
+  std::vector<bool> done;
+  for (const TaskRecord& task : record.tasks) done.push_back(task.kept);
+  return done;
+}
+
+std::vector<predict::SchedulerHost> SchedulerHosts(const RunRecord& record) {
+  std::vector<predict::SchedulerHost> hosts;
+  for (const RunHost& host : record.hosts)
+    hosts.push_back({host.slots, host.link_bytes_per_second});
+  return hosts;
+}
+
+// A task's id, as far as it can be a file's name.
+std::string PlainName(const Task& task) {
+  std::string name;
+  for (const char c : task.id.substr(0, kLogNameMax)) {
+    const bool plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                       c == '_' || c == '-' || c == '.';
+    name += plain ? c : '_';
+  }
+  return name;
+}
+
+}  // namespace
+
+Engine::Engine(const predict::Workflow& workflow, RunRecord& record, const EngineOptions& options)
+    : workflow_(workflow),
+      record_(record),
+      options_(options),
+      execution_(workflow, DoneOf(record)),
+      scheduler_(record.system, SchedulerHosts(record)),
+      processes_(options.held),
+      tries_(workflow.tasks.size()),
+      lost_(record.hosts.size(), false) {
+  for (const RunHost& host : record.hosts) mounts_.emplace_back(host);
+  for (uint32_t i = 0; i < record.hosts.size(); ++i)
+    host_names_.emplace(record.hosts[i].name, HostIndex{i});
+  files_ = record.outside;
+  for (TaskRecord& task : record.tasks) {
+    if (!task.kept) continue;
+    task.state = TaskState::kDone;
+    files_.insert(task.outputs.begin(), task.outputs.end());
+  }
+}
+
+Status Engine::Run() {
+  record_.start = clock_.Now();
+  record_kept_ = progress_shown_ = Now();
+  while (!Stopped()) {
+    LookAtHosts();
+    AddReady();
+    StartAll();
+    if (running_.empty() && scheduler_.waiting() == 0) {
+      if (!UndoLostResults()) break;
+      continue;
+    }
+    for (const auto& ended : processes_.Wait(WaitAtMost())) Handle(ended);
+    KeepRecord(false);
+    ShowProgress(false);
+  }
+  if (cluster::InterruptGuard::Interrupted() != 0) Interrupt();
+  return End();
+}
+
+// A mount that hangs fails no task: its tasks wait in it for ever.
+void Engine::LookAtHosts() {
+  for (uint32_t i = 0; i < mounts_.size(); ++i) {
+    if (!lost_[i] && !mounts_[i].SeemsAlive(Now())) LoseHost(HostIndex{i});
+  }
+}
+
+// Nothing more is to be done: all is finished, or nothing new may start and the rest has ended.
+bool Engine::Stopped() const {
+  if (cluster::InterruptGuard::Interrupted() != 0) return true;
+  const bool giving_up = !first_failure_.ok() && !options_.keep_going;
+  return (giving_up || NoHostIsLeft()) && running_.empty();
+}
+
+// ---- what may start
+
+void Engine::AddReady() {
+  // A task whose input is lost makes others ready.
+  for (auto ready = execution_.TakeReady(); !ready.empty(); ready = execution_.TakeReady()) {
+    ExpectEnds(Now());
+    for (const TaskIndex task : ready) {
+      if (execution_.state(task) != TaskState::kReady) continue;
+      if (auto look = Look(task)) scheduler_.AddReady(*std::move(look), Now());
+    }
+  }
+}
+
+// Where the inputs are. Nothing if one is lost: then the task waits for it, or has failed.
+std::optional<predict::ReadyTask> Engine::Look(TaskIndex task) {
+  predict::ReadyTask ready;
+  ready.task = task;
+  ready.levels_to_end = workflow_.at(task).levels_to_end;
+  ready.avoid = tries_[task.value].avoid;
+  if (!LocateInputs(task)) return std::nullopt;
+  std::map<HostIndex, uint64_t> held;
+  for (const PathIndex input : workflow_.at(task).inputs) {
+    if (workflow_.at(input).path.starts_with('/')) continue;
+    const FileFacts& facts = files_.at(input);
+    ready.input_bytes += facts.size_bytes;
+    for (const auto& [node, bytes] : facts.bytes_by_node) {
+      if (const auto host = host_names_.find(node); host != host_names_.end())
+        held[host->second] += bytes;
+    }
+  }
+  for (const auto& [host, bytes] : held) ready.held.push_back({host, bytes});
+  return ready;
+}
+
+bool Engine::LocateInputs(TaskIndex task) {
+  std::vector<PathIndex> unknown;
+  for (const PathIndex input : workflow_.at(task).inputs) {
+    if (!files_.contains(input)) unknown.push_back(input);
+  }
+  if (unknown.empty()) return true;
+  Found found = OnLivingHost([&](HostMount& mount) { return mount.Locate(Paths(unknown)); });
+  if (!found.ok() && NoHostIsLeft()) return false;
+  bool all = true;
+  for (size_t i = 0; i < unknown.size(); ++i) {
+    const Status located = found.ok() ? (*found)[i].status() : found.status();
+    const auto& producer = workflow_.at(unknown[i]).producer;
+    if (located.ok()) {
+      files_[unknown[i]] = *std::move((*found)[i]);
+      continue;
+    }
+    all = false;
+    if (producer && found.ok() && ++tries_[task.value].excused <= kExcusedMax) {
+      Undo(*producer, unknown[i]);
+    } else if (execution_.state(task) == TaskState::kReady) {
+      execution_.Start(task);
+      GiveUp(task, fmt::format("cannot read '{}': {}", workflow_.at(unknown[i]).path,
+                               MessageOf(located)));
+    }
+  }
+  return all;
+}
+
+void Engine::StartAll() {
+  if (!first_failure_.ok() && !options_.keep_going) return;
+  while (const auto assignment = scheduler_.Next(Now())) Launch(*assignment);
+}
+
+void Engine::Launch(const predict::Assignment& assignment) {
+  const TaskIndex task = assignment.task;
+  const RunHost& host = at(assignment.host);
+  execution_.Start(task);
+  TaskRecord& record = at(task);
+  record.state = TaskState::kRunning;
+  record.inputs.clear();
+  record.outputs.clear();
+  for (const PathIndex input : workflow_.at(task).inputs) {
+    if (const auto facts = files_.find(input); facts != files_.end()) record.inputs.insert(*facts);
+  }
+  for (const PathIndex output : workflow_.at(task).outputs) files_.erase(output);
+  Attempt attempt;
+  attempt.host = host.name;
+  attempt.start = attempt.end = clock_.Now();
+  attempt.placed = predict::ToText(assignment.reason);
+  attempt.local_bytes = assignment.local_bytes;
+  attempt.remote_bytes = assignment.remote_bytes;
+  const std::string log = LogOf(task);
+  attempt.output_path = log + ".out";
+  attempt.error_path = log + ".err";
+  record.attempts.push_back(attempt);
+  ++changes_;
+  const Status prepared = Prepare(task, assignment.host);
+  if (!prepared.ok()) {
+    scheduler_.Release(assignment.host);
+    FailAttempt(task, assignment.host, MessageOf(prepared));
+    return;
+  }
+  const auto pid = processes_.Start(CommandOf(task, assignment.host, attempt));
+  if (!pid.ok()) {
+    scheduler_.Release(assignment.host);
+    FailAttempt(task, assignment.host, MessageOf(pid.status()));
+    return;
+  }
+  running_.emplace(*pid, Running{task, assignment.host});
+}
+
+// What its next attempt's output is called, without an ending.
+std::string Engine::LogOf(TaskIndex task) const {
+  const std::string name =
+      fmt::format("{}/{:05}-{}", options_.logs, task.value, PlainName(workflow_.at(task)));
+  size_t attempt = record_.tasks[task.value].attempts.size() + 1;
+  std::error_code error;
+  while (options_.keep_logs &&
+         std::filesystem::exists(fmt::format("{}.{}.out", name, attempt), error))
+    ++attempt;
+  return fmt::format("{}.{}", name, attempt);
+}
+
+Status Engine::Prepare(TaskIndex task, HostIndex host) {
+  // Some programs refuse to replace a file that is there: those do without hints the second time.
+  const bool tag = tries_[task.value].failures == 0;
+  std::vector<std::pair<std::string, predict::HintMap>> outputs;
+  for (const PathIndex output : workflow_.at(task).outputs) {
+    const auto hints = record_.hints.find(output);
+    const bool own = tag && hints != record_.hints.end() && !record_.inheriting.contains(output);
+    outputs.emplace_back(workflow_.at(output).path, own ? hints->second : predict::HintMap());
+  }
+  if (outputs.empty()) return OkStatus();
+  return mounts_[host.value].PrepareOutputs(outputs);
+}
+
+TaskCommand Engine::CommandOf(TaskIndex task, HostIndex host, const Attempt& attempt) {
+  TaskCommand command;
+  command.host = &at(host);
+  command.argv = workflow_.at(task).command;
+  command.environment["MOSA_TASK"] = workflow_.at(task).id;
+  command.output_path = attempt.output_path;
+  command.error_path = attempt.error_path;
+  return command;
+}
+
+// When each host's next task should end, by what is said of tasks and what their stage took so far.
+void Engine::ExpectEnds(Time now) {
+  std::vector<std::optional<Time>> ends(record_.hosts.size());
+  std::vector<bool> unknown(record_.hosts.size(), false);
+  for (const auto& [pid, running] : running_) {
+    const Task& task = workflow_.at(running.task);
+    const auto stage = stages_.find(task.stage);
+    std::optional<Duration> expected = task.expected;
+    if (stage != stages_.end()) expected = Duration{stage->second.total_ns / stage->second.tasks};
+    const Time started = at(running.task).attempts.back().start;
+    const Duration run = clock_.Now() - started;
+    const uint32_t host = running.host.value;
+    if (!expected || *expected < run) {
+      unknown[host] = true;
+      continue;
+    }
+    const Time end = now + (*expected - run);
+    if (!ends[host] || end < *ends[host]) ends[host] = end;
+  }
+  for (uint32_t i = 0; i < ends.size(); ++i)
+    scheduler_.ExpectFree(HostIndex{i}, unknown[i] ? std::nullopt : ends[i]);
+}
+
+// ---- around it
+
+Engine::Found Engine::OnLivingHost(const std::function<Found(HostMount&)>& ask) {
+  Found answer = UnavailableError("no host is left");
+  for (uint32_t i = 0; i < lost_.size(); ++i) {
+    if (lost_[i]) continue;
+    answer = ask(mounts_[i]);
+    const bool all = answer.ok() && std::all_of(answer->begin(), answer->end(),
+                                                [](const auto& one) { return one.ok(); });
+    if (all) return answer;
+    LoseHostIfSilent(HostIndex{i});
+    if (!lost_[i]) return answer;
+  }
+  return answer;
+}
+
+std::vector<std::string> Engine::Paths(const std::vector<PathIndex>& files) const {
+  std::vector<std::string> paths;
+  for (const PathIndex file : files) paths.push_back(workflow_.at(file).path);
+  return paths;
+}
+
+Duration Engine::WaitAtMost() const {
+  const auto change = scheduler_.NextChange();
+  if (!change) return kWaitMax;
+  return std::clamp(*change - Now(), Milliseconds(0), kWaitMax);
+}
+
+// A long record is written less often: it never takes more than a twentieth of the time.
+void Engine::KeepRecord(bool now) {
+  const Time begin = Now();
+  const Duration each = std::max(kRecordEach, record_took_ * 20);
+  if (!now && (changes_ == changes_kept_ || begin - record_kept_ < each)) return;
+  record_.end = clock_.Now();
+  const Status kept = WriteRecord(options_.record_path, ToJson(record_, workflow_));
+  if (!kept.ok() && first_failure_.ok()) {
+    fmt::print(stderr, "mosa run: {}\n", MessageOf(kept));
+    first_failure_ = kept;
+  }
+  changes_kept_ = changes_;
+  record_kept_ = Now();
+  record_took_ = record_kept_ - begin;
+}
+
+void Engine::ShowProgress(bool now) {
+  if (options_.quiet) return;
+  const bool terminal = isatty(STDERR_FILENO) == 1;
+  const Duration each = terminal ? kProgressEachOnTerminal : kProgressEach;
+  if (!now && Now() - progress_shown_ < each) return;
+  progress_shown_ = Now();
+  const uint32_t failed = execution_.count(TaskState::kFailed);
+  const std::string line = fmt::format(
+      "mosa run: {} of {} tasks done, {} running{}, {:.1f} s", execution_.count(TaskState::kDone),
+      workflow_.tasks.size(), running_.size(), failed > 0 ? fmt::format(", {} failed", failed) : "",
+      static_cast<double>((clock_.Now() - record_.start).ns) / 1e9);
+  // The line overwrites itself until it is the last.
+  fmt::print(stderr, "{}{}{}", terminal ? "\r\033[K" : "", line, terminal && !now ? "" : "\n");
+  std::fflush(stderr);
+}
+
+Status Engine::End() {
+  processes_.EndAll(kGrace);
+  const bool done = execution_.count(TaskState::kDone) == workflow_.tasks.size();
+  const bool interrupted = cluster::InterruptGuard::Interrupted() != 0;
+  record_.outcome = interrupted && !done ? "interrupted" : done ? "done" : "failed";
+  ShowProgress(true);
+  KeepRecord(true);
+  if (done) return first_failure_;
+  const std::string on =
+      fmt::format("'--resume --record {}' goes on from here", options_.record_path);
+  if (interrupted) return AbortedError(fmt::format("interrupted: {}", on));
+  if (!first_failure_.ok())
+    return Status(first_failure_.code(), fmt::format("{}; {}", MessageOf(first_failure_), on));
+  return UnavailableError(fmt::format("no host is left ({} lost) with {} of {} tasks done; {}",
+                                      record_.hosts_lost.size(), execution_.count(TaskState::kDone),
+                                      workflow_.tasks.size(), on));
+}
+
+void Engine::Interrupt() {
+  for (const auto& ended : processes_.EndAll(kGrace)) {
+    const auto found = running_.find(ended.pid);
+    if (found == running_.end()) continue;
+    Attempt& attempt = at(found->second.task).attempts.back();
+    attempt.end = clock_.Now();
+    attempt.exit_code = ended.exit_code;
+    attempt.signal = ended.signal;
+    if (at(found->second.host).exec.empty()) attempt.processor = ended.processor;
+    attempt.failure = "ended because the run was interrupted";
+    running_.erase(found);
+  }
+}
+
+}  // namespace mosa::cli

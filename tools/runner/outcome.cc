@@ -1,0 +1,221 @@
+// Engine: what became of a task's attempt, and what follows.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <fstream>
+#include <utility>
+
+#include "tools/cluster/process.h"
+#include "tools/runner/engine.h"
+
+namespace mosa::cli {
+namespace {
+
+using predict::HostIndex;
+using predict::PathIndex;
+using predict::Task;
+using predict::TaskIndex;
+using predict::TaskState;
+
+constexpr std::streamoff kTailBytes = 4096;
+
+std::string LastLine(const std::string& path) {
+  std::ifstream file(path, std::ios::binary | std::ios::ate);
+  const std::streamoff size = file ? static_cast<std::streamoff>(file.tellg()) : 0;
+  file.seekg(std::max<std::streamoff>(0, size - kTailBytes));
+  std::string line, last;
+  while (std::getline(file, line)) {
+    if (line.find_first_not_of(" \t\r") != std::string::npos) last = line;
+  }
+  return last.substr(0, 300);
+}
+
+}  // namespace
+
+void Engine::Say(const std::string& sentence) const {
+  if (options_.quiet) return;
+  fmt::print(stderr, "{}mosa run: {}\n", isatty(STDERR_FILENO) == 1 ? "\r\033[K" : "", sentence);
+}
+
+void Engine::Handle(const TaskProcesses::Ended& ended) {
+  const auto found = running_.find(ended.pid);
+  if (found == running_.end()) return;
+  const auto [task, host] = found->second;
+  running_.erase(found);
+  scheduler_.Release(host);
+  Attempt& attempt = at(task).attempts.back();
+  attempt.end = clock_.Now();
+  attempt.exit_code = ended.exit_code;
+  attempt.signal = ended.signal;
+  if (at(host).exec.empty()) attempt.processor = ended.processor;
+  ++changes_;
+  if (execution_.is_stale(task)) {
+    FailAttempt(task, host, "what it reads is written again");
+    return;
+  }
+  if (ended.exit_code == 0 && !lost_[host.value]) {
+    Succeed(task, host);
+    return;
+  }
+  const std::string last = LastLine(attempt.error_path);
+  FailAttempt(task, host,
+              fmt::format("{}{}{}",
+                          ended.signal != 0 ? fmt::format("ended by signal {}", ended.signal)
+                                            : fmt::format("exit code {}", ended.exit_code),
+                          last.empty() ? "" : ": ", last));
+}
+
+void Engine::Succeed(TaskIndex task, HostIndex host) {
+  const Status located = LocateOutputs(task, host);
+  if (!located.ok()) {
+    FailAttempt(task, host, fmt::format("exit code 0, but {}", MessageOf(located)));
+    return;
+  }
+  const Attempt& attempt = at(task).attempts.back();
+  StageTime& stage = stages_[workflow_.at(task).stage];
+  stage.total_ns += (attempt.end - attempt.start).ns;
+  ++stage.tasks;
+  execution_.Finish(task);
+  at(task).state = TaskState::kDone;
+}
+
+Status Engine::LocateOutputs(TaskIndex task, HostIndex host) {
+  const std::vector<PathIndex>& outputs = workflow_.at(task).outputs;
+  if (outputs.empty()) return OkStatus();
+  MOSA_ASSIGN_OR_RETURN(HostMount::Found found, mounts_[host.value].LocateWritten(Paths(outputs)));
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    MOSA_RETURN_IF_ERROR(found[i].status());
+    files_[outputs[i]] = *found[i];
+    at(task).outputs[outputs[i]] = *std::move(found[i]);
+  }
+  return OkStatus();
+}
+
+// Precondition: the task is running, its process is not.
+void Engine::FailAttempt(TaskIndex task, HostIndex host, const std::string& why) {
+  TaskRecord& record = at(task);
+  Attempt& attempt = record.attempts.back();
+  Tries& tries = tries_[task.value];
+  attempt.failure = why;
+  record.state = TaskState::kWaiting;
+  record.outputs.clear();
+  LoseHostIfSilent(host);
+  const bool host_lost = lost_[host.value];
+  if (host_lost) attempt.failure += fmt::format(" (host {} is lost)", at(host).name);
+  const bool input_lost = UndoLostInputs(task);
+  if (input_lost) attempt.failure += " (an input is lost)";
+  if ((host_lost || input_lost) && ++tries.excused <= kExcusedMax) {
+    execution_.Retry(task);
+    return;
+  }
+  ++tries.failures;
+  tries.avoid.insert(host);
+  // It has failed everywhere: only not twice in turn on one host.
+  if (tries.avoid.size() >= lost_.size() - record_.hosts_lost.size()) tries.avoid = {host};
+  if (tries.failures > options_.retries) {
+    GiveUp(task, attempt.failure);
+    return;
+  }
+  Say(fmt::format("{} failed on {} (attempt {} of {}): {}", predict::Describe(workflow_.at(task)),
+                  at(host).name, tries.failures, options_.retries + 1, attempt.failure));
+  execution_.Retry(task);
+}
+
+// Looks whether the inputs of a failed task can still be read; those that cannot are written again.
+bool Engine::UndoLostInputs(TaskIndex task) {
+  bool any = false;
+  std::vector<PathIndex> written;
+  for (const PathIndex input : workflow_.at(task).inputs) {
+    const auto& producer = workflow_.at(input).producer;
+    if (!producer) continue;
+    if (execution_.state(*producer) == TaskState::kDone) {
+      written.push_back(input);
+    } else {
+      any = true;
+    }
+  }
+  if (written.empty()) return any;
+  const Found found =
+      OnLivingHost([&](HostMount& mount) { return mount.LocateReadable(Paths(written)); });
+  for (size_t i = 0; found.ok() && i < written.size(); ++i) {
+    if ((*found)[i].ok()) continue;
+    Undo(*workflow_.at(written[i]).producer, written[i]);
+    any = true;
+  }
+  return any;
+}
+
+// Those that read its outputs are ended: it cannot start before.
+void Engine::Undo(TaskIndex task, PathIndex lost) {
+  if (execution_.state(task) != TaskState::kDone) return;
+  Say(fmt::format("'{}' is lost: {} runs again", workflow_.at(lost).path,
+                  predict::Describe(workflow_.at(task))));
+  for (const TaskIndex waiting : execution_.Undo(task)) scheduler_.Withdraw(waiting);
+  for (const auto& [pid, running] : running_) {
+    if (execution_.is_stale(running.task)) processes_.Kill(pid);
+  }
+  for (const PathIndex output : workflow_.at(task).outputs) files_.erase(output);
+  at(task).state = TaskState::kWaiting;
+  at(task).kept = false;
+  at(task).outputs.clear();
+  ++changes_;
+}
+
+// All is done; but nobody has looked at what no task reads since it was written.
+bool Engine::UndoLostResults() {
+  if (execution_.count(TaskState::kDone) < workflow_.tasks.size()) return false;
+  Result<std::vector<std::string>> paths = UnavailableError("no host is left");
+  for (size_t i = 0; i < mounts_.size() && !paths.ok(); ++i) {
+    if (!lost_[i]) paths = mounts_[i].ListLost();
+  }
+  if (!paths.ok() || paths->empty()) return false;
+  const std::set<std::string> lost(paths->begin(), paths->end());
+  bool any = false;
+  for (uint32_t i = 0; i < workflow_.files.size(); ++i) {
+    const predict::WorkflowFile& file = workflow_.files[i];
+    if (!file.producer || !file.consumers.empty() || !lost.contains(file.path)) continue;
+    if (++tries_[file.producer->value].excused > kExcusedMax) continue;
+    Undo(*file.producer, PathIndex{i});
+    any = true;
+  }
+  return any;
+}
+
+void Engine::LoseHostIfSilent(HostIndex host) {
+  if (lost_[host.value] || mounts_[host.value].Answers()) return;
+  // A signal ends the wait for an answer.
+  if (cluster::InterruptGuard::Interrupted() == 0) LoseHost(host);
+}
+
+void Engine::LoseHost(HostIndex host) {
+  lost_[host.value] = true;
+  scheduler_.Remove(host, Now());
+  record_.hosts_lost.push_back(at(host).name);
+  ++changes_;
+  Say(fmt::format("host {} is lost: {}its mount {} does not answer; its tasks go elsewhere",
+                  at(host).name, at(host).exec.empty() ? "" : "no command gets there, or ",
+                  at(host).mount_point));
+  for (const auto& [pid, running] : running_) {
+    if (running.host == host) processes_.Kill(pid);
+  }
+}
+
+void Engine::GiveUp(TaskIndex task, const std::string& why) {
+  execution_.Fail(task);
+  at(task).state = TaskState::kFailed;
+  ++changes_;
+  const TaskRecord& record = at(task);
+  const std::string sentence =
+      record.attempts.empty()
+          ? fmt::format("{}: {}", predict::Describe(workflow_.at(task)), why)
+          : fmt::format("{} failed {} time{}, at last on {}: {} (see {})",
+                        predict::Describe(workflow_.at(task)), tries_[task.value].failures,
+                        tries_[task.value].failures == 1 ? "" : "s", record.attempts.back().host,
+                        why, record.attempts.back().error_path);
+  Say(sentence);
+  if (first_failure_.ok()) first_failure_ = FailedPreconditionError(sentence);
+}
+
+}  // namespace mosa::cli

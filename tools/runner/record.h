@@ -1,0 +1,91 @@
+// The record of a run: what each task was, where and when it ran, what it read and wrote. JSON with
+// stable names; `--resume` reads it back.
+#ifndef MOSA_TOOLS_RUNNER_RECORD_H_
+#define MOSA_TOOLS_RUNNER_RECORD_H_
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "common/base/status.h"
+#include "common/base/time.h"
+#include "common/base/unique_fd.h"
+#include "predictor/workflow/execution.h"
+#include "predictor/workflow/scheduler.h"
+#include "predictor/workflow/workflow.h"
+#include "tools/hosts/files.h"
+#include "tools/hosts/hosts.h"
+
+namespace mosa::cli {
+
+struct Attempt {
+  std::string host;
+  Time start;
+  Time end;
+  int exit_code = 0;
+  int signal = 0;
+  std::string failure;                // One sentence; empty if it succeeded.
+  std::optional<Duration> processor;  // Its own seconds; not known of one that is elsewhere.
+  std::string placed;                 // Why on this host.
+  // Its input bytes, as they lay when it started.
+  uint64_t local_bytes = 0;
+  uint64_t remote_bytes = 0;
+  std::string output_path;
+  std::string error_path;
+};
+
+struct TaskRecord {
+  predict::TaskState state = predict::TaskState::kWaiting;
+  bool kept = false;  // Done by an earlier run.
+  std::vector<Attempt> attempts;
+  std::map<predict::PathIndex, FileFacts> inputs;   // For the last attempt.
+  std::map<predict::PathIndex, FileFacts> outputs;  // If it is done.
+};
+
+struct RunRecord {
+  std::string workflow_path;
+  std::string rules_path;  // Empty: none.
+  predict::System system = predict::System::kWass;
+  std::string outcome = "running";  // Then "done", "failed" or "interrupted".
+  Time start;
+  Time end;
+  std::vector<RunHost> hosts;
+  std::vector<std::string> hosts_lost;
+  std::vector<TaskRecord> tasks;                         // As the workflow's.
+  std::map<predict::PathIndex, predict::HintMap> hints;  // Outputs that have any.
+  std::set<predict::PathIndex> inheriting;          // Outputs whose directory carries their hints.
+  std::map<predict::PathIndex, FileFacts> outside;  // Files that no task writes, at the start.
+  nlohmann::json machines;                          // As MachinesOfRun() says; null: not known.
+  nlohmann::json residence;  // How long requests stayed in the daemons meanwhile; null: not asked.
+};
+
+nlohmann::json ToJson(const RunRecord& record, const predict::Workflow& workflow);
+
+// The one run that may write the record at `path`: a lock on a file beside it, for as long as the
+// descriptor is open. A run that was killed keeps it until its last task has ended; that is waited
+// for. FailedPrecondition names the process of another run.
+Result<UniqueFd> LockRecord(const std::string& path);
+
+// Writes to another name first, so that whoever reads sees the old record or the new.
+Status WriteRecord(const std::string& path, const nlohmann::json& record);
+
+// Takes what an earlier run of this workflow finished from its record into `record`: the last
+// attempt, the outputs. Returns what PlanResume() wants, with `outputs_intact` still false.
+// NotFound if there is no record, InvalidArgument if the file is none.
+Result<std::vector<predict::EarlierRun>> ReadRecord(const std::string& path,
+                                                    const predict::Workflow& workflow,
+                                                    RunRecord& record);
+
+// "h1 (3), h2 (1)": how many tasks this run ran on which host, the most first; of many hosts the
+// first eight. Empty if it ran none.
+std::string DescribePlaces(const RunRecord& record);
+
+// A hash of all that makes a task the same task: command, inputs, outputs.
+std::string DigestOf(const predict::Workflow& workflow, const predict::Task& task);
+
+}  // namespace mosa::cli
+
+#endif  // MOSA_TOOLS_RUNNER_RECORD_H_
