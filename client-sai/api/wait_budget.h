@@ -22,7 +22,7 @@ class WaitBudget {
  public:
   struct Limit {
     std::optional<std::chrono::steady_clock::time_point> end;
-    bool program_waits = false;
+    bool program_waits;
   };
   // Two seconds less than kWaitMax: a request that ends by what it has given up, such as a lock,
   // has up to four questions left, of kQuestionMin each.
@@ -60,7 +60,7 @@ class WaitBudget {
     const auto left = *limit_.end - std::chrono::steady_clock::now();
     return Duration{std::chrono::duration_cast<std::chrono::nanoseconds>(left).count()};
   }
-  inline static thread_local Limit limit_;
+  inline static thread_local Limit limit_{std::nullopt, false};
   const Limit hidden_;
 };
 

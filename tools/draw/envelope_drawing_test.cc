@@ -12,7 +12,7 @@ namespace {
 TEST(EnvelopeDrawing, DrawsWhatIsThere) {
   predict::Envelope envelope;
   envelope.name = "half";
-  envelope.cells[{kCreate, 0, 2}] = {100, 90, 120, 0.9};
+  envelope.cells[{predict::EnvelopeOperation::kCreate, 0, 2}] = {100, 90, 120, 0.9};
   const std::string page = DrawEnvelopes({envelope});
   EXPECT_NE(page.find("create throughput"), std::string::npos);
   EXPECT_EQ(page.find("nan"), std::string::npos);
