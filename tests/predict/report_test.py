@@ -19,7 +19,7 @@ import envelope_test
 from compare_test import PLATFORM, check
 
 HERE = pathlib.Path(__file__).resolve().parent
-PARTS = HERE.parent.parent / "tools" / "mosa"
+PARTS = HERE.parent.parent / "tools" / "observe"
 EVIL = "</script><script>alert(1)</script><!--<img src=x onerror=alert(2)>"
 MIB = 1 << 20
 
