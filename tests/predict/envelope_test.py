@@ -420,7 +420,7 @@ def test_bad_input(mosa, directory, store):
     check(not (directory / "never.json").exists(), "nothing is written")
     other = directory / "other.json"
     other.write_text("{}", encoding="utf-8")
-    refused(mosa, "is not a result of 'mosa envelope run'", 2, "envelope", "run", store, *TINY, "--out", other)
+    refused(mosa, "is no result of 'mosa envelope run'", 2, "envelope", "run", store, *TINY, "--out", other)
 
 
 def main():

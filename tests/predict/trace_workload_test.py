@@ -166,7 +166,7 @@ def test_bad_input(mosa, directory):
     other.write_bytes(whole.read_bytes().replace(b"mosa-trace 1", b"mosa-trace 2", 1))
     refused(mosa, [other, "-o", output], 2, "a trace of version 2, but this program reads only version 1")
     check(not output.exists(), "nothing was written")
-    for words, expected in ((["ended_early"], "ends after record 5: its file could no longer be written"),
+    for words, expected in ((["ended_early"], "ends after record 5: its file could not be written any further"),
                             (["cut_in_block"], "cut short or damaged after record 0 of 16")):
         done = run(mosa, "trace", "show", *[SEEDS / word for word in words])
         check(done.returncode == 6 and expected in done.stderr, f"{words}: {done.returncode} {done.stderr}")
