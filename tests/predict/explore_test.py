@@ -405,7 +405,7 @@ def test_bad_input(mosa, directory):
         (["--vary", "hosts=1", "--results", "/nonexistent/results"], "cannot write /nonexistent/results"),
         (["--vary", "hosts=1", "--workload", sizeless], "file 'x' has no size"),
         (["--vary", "hosts=1", "--plot", path], "for the plots"),
-        (["--vary", "hosts=1", "--plot", "/proc/nowhere"], "cannot make /proc/nowhere for the plots"),
+        (["--vary", "hosts=1", "--plot", "/proc/nowhere"], "cannot create /proc/nowhere for the plots"),
         (["--vary", "hosts=1", "--plot", "/proc"], "cannot write /proc/front.svg"),
         (["--vary", "placement:x/*=local,stripe"], "placement:x/*: no task of 'pipeline' writes a file that it matches"),
         (["--vary", "placement@x=local"], "'pipeline' has no such stage; its stages are join, make, turn"),

@@ -183,7 +183,7 @@ def test_stranger(_, program, directory):
     place = directory / "strange"
     place.mkdir()
     words = ["--path", place, "--hosts", "a,b", "--exec", f"sh {fake}", "-o", directory / "never.json"]
-    refused(program, "is not a residence snapshot", 3, *words)
+    refused(program, "check that it runs the same version of Mosa", 3, *words)
     check(not os.listdir(place), f"left: {os.listdir(place)}")
 
 
@@ -197,7 +197,7 @@ def test_bad_input(_, program, directory):
     refused(program, f"cannot write {directory}: it is a directory", 3, "--path", directory, "-o", directory)
     refused(program, "no host answers", 5, "--path", directory / "missing", "-o", out)
     refused(program, "--path and --mount: give one of them", 2, *here, "--mount", directory)
-    refused(program, "cannot make", 3, "--path", "/proc", "-o", out)
+    refused(program, "cannot create", 3, "--path", "/proc", "-o", out)
     check(not out.exists(), "nothing is written")
 
 

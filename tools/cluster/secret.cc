@@ -37,7 +37,7 @@ Status WriteFile(const std::string& path, const std::string& text, bool replace)
       return AlreadyExistsError(
           fmt::format("{} exists: remove it first, or name another file", path));
     }
-    return FailedPreconditionError(fmt::format("cannot make {}: {}", path, strerror(errno)));
+    return FailedPreconditionError(fmt::format("cannot create {}: {}", path, strerror(errno)));
   }
   if (write(file.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()) ||
       fsync(file.get()) != 0 || (replace && rename(target.c_str(), path.c_str()) != 0)) {
@@ -156,7 +156,7 @@ Status CreateSecrets(const std::string& directory) {
       return AlreadyExistsError(
           fmt::format("{} exists: remove it first, or name another directory", directory));
     }
-    return FailedPreconditionError(fmt::format("cannot make {}: {}", directory, strerror(errno)));
+    return FailedPreconditionError(fmt::format("cannot create {}: {}", directory, strerror(errno)));
   }
   MOSA_RETURN_IF_ERROR(WriteFile(Authorities(directory), authority.ToPem(), /*replace=*/false));
   for (const Role role : kDaemonRoles) {

@@ -32,7 +32,7 @@ Status CheckInterrupted() {
 
 Status MakeDirectory(const std::string& path, mode_t mode) {
   if (mkdir(path.c_str(), mode) != 0 || chmod(path.c_str(), mode) != 0) {
-    return FailedPreconditionError(fmt::format("cannot make {}: {}", path, strerror(errno)));
+    return FailedPreconditionError(fmt::format("cannot create {}: {}", path, strerror(errno)));
   }
   return OkStatus();
 }

@@ -188,7 +188,7 @@ Status PlotCapacity(const std::string& file, const std::string& directory) {
   std::error_code error;
   fs::create_directories(directory, error);
   if (error)
-    return FailedPreconditionError(fmt::format("cannot make {}: {}", directory, error.message()));
+    return FailedPreconditionError(fmt::format("cannot create {}: {}", directory, error.message()));
   const std::vector<LoadCheck> checks = ChecksOf(capacity);
   const auto any = [&checks](bool mix) {
     return std::any_of(checks.begin(), checks.end(),

@@ -187,7 +187,7 @@ Result<MadeComparison> CompareMade(const RunsToMake& runs) {
   fs::create_directories(options.directory, error);
   if (error)
     return FailedPreconditionError(
-        fmt::format("cannot make {}: {}", options.directory, error.message()));
+        fmt::format("cannot create {}: {}", options.directory, error.message()));
   // As `mosa cluster up` names them, until a record says what they are called.
   std::vector<std::string> names;
   for (uint32_t i = 1; i <= asked.configuration.hosts; ++i) names.push_back(fmt::format("h{}", i));

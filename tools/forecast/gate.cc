@@ -163,7 +163,7 @@ Result<Verdict> RunOne(const GateRequest& options, const std::string& pattern, u
   std::error_code error;
   std::filesystem::create_directories(directory, error);
   if (error)
-    return FailedPreconditionError(fmt::format("cannot make {}: {}", directory, error.message()));
+    return FailedPreconditionError(fmt::format("cannot create {}: {}", directory, error.message()));
   MOSA_RETURN_IF_ERROR(WriteWhole(path, TextOf(*known, kTasksPerHost * hosts, file_bytes)));
   RunsToMake runs{.words = options.words,
                   .command = {"run", path, "--cluster", options.cluster.name, "--dir",

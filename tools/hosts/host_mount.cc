@@ -137,7 +137,7 @@ json Work(const RunHost& host, const json& question) {
     fs::create_directories(host.directory, error);
     if (!error) return ToJson(OkStatus());
     return ToJson(FailedPreconditionError(
-        fmt::format("cannot make {}: {}", host.directory, error.message())));
+        fmt::format("cannot create {}: {}", host.directory, error.message())));
   }
   if (does == "lost") return ListLostFiles(host);
   if (does == "residence") return AskForResidence(host);

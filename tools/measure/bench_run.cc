@@ -93,7 +93,7 @@ class CellRun {
     std::error_code error;
     fs::create_directories(directory, error);
     if (!error) return OkStatus();
-    return FailedPreconditionError(fmt::format("cannot make {}: {}", directory, error.message()));
+    return FailedPreconditionError(fmt::format("cannot create {}: {}", directory, error.message()));
   }
 
   // Does the steps on a host; here, if its directories are: only those of its own are not.

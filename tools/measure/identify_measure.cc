@@ -344,7 +344,9 @@ Status Measure::MeasureEverything() {
     return MeasureAll();
   } catch (const json::exception&) {
     return FailedPreconditionError(
-        "a host's process says what this program does not understand: is it of another version?");
+        "a process on a host sent a message that this program does not understand: check that it "
+        "runs "
+        "the same version of Mosa");
   }
 }
 

@@ -145,7 +145,7 @@ Status MakeDirectory(const std::string& path, const std::string& placement) {
   // Not those above it: what has vanished must not come back.
   fs::create_directory(path, error);
   if (error)
-    return FailedPreconditionError(fmt::format("cannot make {}: {}", path, error.message()));
+    return FailedPreconditionError(fmt::format("cannot create {}: {}", path, error.message()));
   if (placement.empty()) return OkStatus();
   if (setxattr(path.c_str(), "user.mosa.placement", placement.data(), placement.size(), 0) == 0)
     return OkStatus();

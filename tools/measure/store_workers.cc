@@ -95,7 +95,9 @@ Status MeasureInto(const std::string& out, const std::function<Status()>& measur
     status = measuring();
   } catch (const json::exception&) {
     status = FailedPreconditionError(
-        "a host's process says what this program does not understand: is it of another version?");
+        "a process on a host sent a message that this program does not understand: check that it "
+        "runs "
+        "the same version of Mosa");
   }
   return Ended(status, clear());
 }

@@ -79,7 +79,7 @@ Status PrepareForPlots(const std::filesystem::path& directory) {
   std::filesystem::create_directories(directory, error);
   if (error)
     return FailedPreconditionError(
-        fmt::format("cannot make {} for the plots: {}", directory.string(), error.message()));
+        fmt::format("cannot create {} for the plots: {}", directory.string(), error.message()));
   for (const char* page : {kFrontPage, kCurvesPage}) {
     MOSA_RETURN_IF_ERROR(WriteWhole(directory / page, ""));
     std::filesystem::remove(directory / page, error);

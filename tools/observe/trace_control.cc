@@ -74,7 +74,7 @@ Result<std::string> PrepareDirectory(const std::string& directory) {
   std::error_code error;
   std::string real = fs::weakly_canonical(fs::absolute(directory), error).lexically_normal();
   if (error)
-    return FailedPreconditionError(fmt::format("cannot make {}: {}", directory, error.message()));
+    return FailedPreconditionError(fmt::format("cannot create {}: {}", directory, error.message()));
   while (real.size() > 1 && real.ends_with('/')) real.pop_back();
   const auto place = FindMountOfNew(real);
   if (place.ok() && MosaAttribute(place->mount_point, "trace").ok())
@@ -83,7 +83,7 @@ Result<std::string> PrepareDirectory(const std::string& directory) {
         real));
   fs::create_directories(real, error);
   if (error)
-    return FailedPreconditionError(fmt::format("cannot make {}: {}", real, error.message()));
+    return FailedPreconditionError(fmt::format("cannot create {}: {}", real, error.message()));
   if (access(real.c_str(), W_OK) != 0)
     return FailedPreconditionError(fmt::format("cannot write to {}: {}", real, strerror(errno)));
   return real;

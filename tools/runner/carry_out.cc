@@ -63,7 +63,8 @@ Status PrepareFiles(EngineOptions& engine, bool resume) {
   std::error_code error;
   fs::create_directories(engine.logs, error);
   if (error)
-    return FailedPreconditionError(fmt::format("cannot make {}: {}", engine.logs, error.message()));
+    return FailedPreconditionError(
+        fmt::format("cannot create {}: {}", engine.logs, error.message()));
   if (resume || !fs::exists(engine.record_path, error)) return OkStatus();
   fs::rename(engine.record_path, engine.record_path + ".old", error);
   if (!error) return OkStatus();
