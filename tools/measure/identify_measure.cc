@@ -345,8 +345,7 @@ Status Measure::MeasureEverything() {
   } catch (const json::exception&) {
     return FailedPreconditionError(
         "a process on a host sent a message that this program does not understand: check that it "
-        "runs "
-        "the same version of Mosa");
+        "runs the same version of Mosa");
   }
 }
 

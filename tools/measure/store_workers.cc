@@ -96,8 +96,7 @@ Status MeasureInto(const std::string& out, const std::function<Status()>& measur
   } catch (const json::exception&) {
     status = FailedPreconditionError(
         "a process on a host sent a message that this program does not understand: check that it "
-        "runs "
-        "the same version of Mosa");
+        "runs the same version of Mosa");
   }
   return Ended(status, clear());
 }
