@@ -383,7 +383,8 @@ TEST_F(LimitsTest, WhoComesWhenThereIsNoDescriptorIsLetInOnceThereIsOne) {
     std::this_thread::sleep_for(seconds(1));
     EXPECT_TRUE(std::holds_alternative<MakeReply>(client->Ask(client->MakeOf(kRootFile, "f"))));
   }
-  EXPECT_TRUE(WaitUntil([&] { return UsedOf("connections of one address") >= 20; }, seconds(10)));
+  // Some may have been accepted by a descriptor that was just closed, and then failed for the next.
+  EXPECT_TRUE(WaitUntil([&] { return UsedOf("connections of one address") >= 15; }, seconds(10)));
   const auto next = Client(2);
   EXPECT_TRUE(std::holds_alternative<MakeReply>(next->Ask(next->MakeOf(kRootFile, "g"))));
 }
