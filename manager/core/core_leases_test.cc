@@ -49,16 +49,17 @@ TEST_F(CoreLeases, ReadersOfAttributesNeverWaitAndSeeTheNewState) {
 // there is no such file.
 TEST_F(CoreLeases, NobodyIsToldOfANewNameWhileAnotherMountMayDenyIt) {
   Start(kCarl);
+  const FileId old = Make(kAnna, kRootFile, "old");
   Refused(kBen, LookupRequest{kRootFile, "f"});
   const RequestId make = Send(kAnna, {MakeOf(kAnna, kRootFile, "f")});
   const std::vector<Request> readers = {
       LookupRequest{kRootFile, "f"}, MakeOf(kCarl, kRootFile, "f"),
-      ListDirectoryRequest{.directory = kRootFile}, RemoveRequest{kRootFile, "absent"},
-      RenameRequest{kRootFile, "absent", kRootFile, "f"}};
+      ListDirectoryRequest{.directory = kRootFile}, LinkRequest{old, kRootFile, "f"}};
   std::vector<RequestId> reads;
   for (const Request& request : readers) reads.push_back(Send(kCarl, {request}));
   for (const RequestId read : reads) EXPECT_FALSE(Answered(kCarl, read));
   EXPECT_FALSE(Answered(kAnna, make));
+  EXPECT_TRUE(Answered(kCarl, Send(kCarl, {LookupRequest{kRootFile, "absent"}})));
   // Who is to let go does not wait for himself.
   const RequestId own = Send(kBen, {LookupRequest{kRootFile, "f"}});
   EXPECT_TRUE(Answered(kBen, own));

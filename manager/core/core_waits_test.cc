@@ -156,8 +156,7 @@ TEST_F(CoreWaits, ADirectoryIsGivenUpAlthoughItsHolderComesBackAgainAndAgainAndN
   const RequestId lookup = Send(kBen, {LookupRequest{d, "x"}});
   SessionStart back;
   back.delegations = {d};
-  // The directory is taken from it after 30 s; once more it is asked to forget its names.
-  for (const bool answered : {false, false, false, false, true}) {
+  for (const bool answered : {false, false, false, true}) {
     AdvanceAlive(Seconds(9), {kAnna, kBen});
     Start(kAnna, back);
     EXPECT_EQ(Answered(kBen, lookup), answered);

@@ -135,7 +135,8 @@ struct ManagerCore::State {
   // how many do.
   size_t RecallTouched(ClientId actor, std::optional<Waiter> waiter);
   // They hold a request back until others have confirmed earlier recalls, and return of how many.
-  size_t AwaitSameNames(ClientId client, const RequestEnvelope& envelope, size_t answered);
+  size_t AwaitSameNames(ClientId client, const RequestEnvelope& envelope,
+                        const std::vector<Reply>& replies);
   size_t AwaitRecalls(FileId file, const Waiter& waiter);
   size_t RecallAccess(ClientId actor, std::optional<Waiter> waiter);
   // `waits`: the reply under way waits until nobody stores by the layout of before.

@@ -211,7 +211,7 @@ bool ManagerCore::State::AnswerAsRecorded(Session& session, const RequestEnvelop
   wait_.reset();
   promised_.clear();
   // Others may still be asked to forget what was before.
-  const size_t recalls = AwaitSameNames(client, envelope, recorded->replies.size());
+  const size_t recalls = AwaitSameNames(client, envelope, recorded->replies);
   if (recalls > 0) {
     Withhold(session, envelope, recalls, std::move(recorded->replies));
   } else {
@@ -287,7 +287,7 @@ void ManagerCore::State::RunEnvelope(Session& session, const RequestEnvelope& en
     if (recalls > 0 && orphans_.contains(file)) Linger(file);
     CheckOrphan(file);
   }
-  recalls += AwaitSameNames(session.start.client, envelope, replies.size());
+  recalls += AwaitSameNames(session.start.client, envelope, replies);
   if (changed_) RecordReplies(session.start.client, envelope.id, replies);
   if (wait_ || recalls > 0) return Withhold(session, envelope, recalls, std::move(replies));
   Answer(session, envelope.id, std::move(replies));

@@ -139,16 +139,18 @@ size_t ManagerCore::State::RecallAccess(ClientId actor, std::optional<Waiter> wa
   return held_back;
 }
 
-// The first `answered` requests of the envelope tell of directories' names, also those that fail.
-// They are held back until everybody shows the same names: else a client acts on a new name, and
-// afterwards another one, which is silent, still says that there is none.
+// Replies that tell of a directory's names are held back until everybody shows the same ones: else
+// a client acts on a new name, and afterwards another one, which is silent, still says that there
+// is none. That there is none is told at once: nobody can act on it but by a create, which waits.
 size_t ManagerCore::State::AwaitSameNames(ClientId client, const RequestEnvelope& envelope,
-                                          size_t answered) {
+                                          const std::vector<Reply>& replies) {
   if (recalls_by_file_.empty()) return 0;
   const Waiter waiter{client, envelope.id};
   size_t held_back = 0;
   const auto await = [&](FileId directory) { held_back += AwaitRecalls(directory, waiter); };
-  for (size_t i = 0; i < std::min(answered, envelope.requests.size()); ++i) {
+  for (size_t i = 0; i < std::min(replies.size(), envelope.requests.size()); ++i) {
+    const auto* failure = std::get_if<Failure>(&replies[i]);
+    if (failure && failure->reason == ErrorReason::kNoEntry) continue;
     std::visit(
         [&](const auto& r) {
           using T = std::decay_t<decltype(r)>;
