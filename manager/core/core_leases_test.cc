@@ -60,7 +60,7 @@ TEST_F(CoreLeases, NobodyIsToldOfANewNameWhileAnotherMountMayDenyIt) {
   for (const RequestId read : reads) EXPECT_FALSE(Answered(kCarl, read));
   EXPECT_FALSE(Answered(kAnna, make));
   EXPECT_TRUE(Answered(kCarl, Send(kCarl, {LookupRequest{kRootFile, "absent"}})));
-  // Who is to let go does not wait for himself.
+  // A client does not wait for its own recall.
   const RequestId own = Send(kBen, {LookupRequest{kRootFile, "f"}});
   EXPECT_TRUE(Answered(kBen, own));
   Confirm(kBen);
