@@ -228,12 +228,14 @@ Outcome<Done> Filesystem::Impl::CommitOnce(Inode& inode, CommitKind kind, bool* 
   }
   if (committed) FinishCommit(inode, is_inline, *attributes, mark);
   if (tells && !committed && kind.last_close) NoteUnheardOpen(inode);
-  const bool stale = tells && !committed && failure != nullptr && !is_inline &&
-                     failure->code == StatusCode::kFailedPrecondition &&
-                     failure->reason == ErrorReason::kStale;
-  if (stale) DropUncommitted(inode, *failure);
+  // Where the bytes were stored they do not count any more: to tell of them again is of no use.
+  const bool lost = tells && !committed && failure != nullptr && !is_inline &&
+                    ((failure->code == StatusCode::kFailedPrecondition &&
+                      failure->reason == ErrorReason::kStale) ||
+                     failure->reason == ErrorReason::kNodeLost);
+  if (lost) DropUncommitted(inode, *failure);
   const std::lock_guard lock(inode.mutex);
-  if (tells && !committed && !stale) TakeBack(inode);
+  if (tells && !committed && !lost) TakeBack(inode);
   if (committed && kind.last_close && unsent) inode.manager_counts_open = false;
   if (committed) inode.appended = false;
   if (unsent) EndMake(inode, made);

@@ -271,6 +271,41 @@ TEST_F(CoreWaits, WhatIsStoredOnANodeThatComesBackEmptyBeforeItIsCommittedIsAnEr
   Ok<OpenReply>(kBen, OpenRequest{after, false, ""});
 }
 
+TEST_F(CoreWaits, WhatANodeLosesWhileItsCommitWaitsForAnotherMountIsAnErrorOfTheClose) {
+  enum class Answer { kWithheld, kRepeated };
+  for (const Answer answer : {Answer::kWithheld, Answer::kRepeated}) {
+    const std::string name = answer == Answer::kWithheld ? "a" : "b";
+    const uint64_t incarnation = answer == Answer::kWithheld ? 7 : 8;
+    const NodeId n1 = AddNode("n1", 1 << 30, incarnation);
+    const FileId f = Make(kAnna, kRootFile, name, FileType::kRegular, true);
+    Ok<BindReply>(kAnna, BindRequest{f, kMiB});
+    Ok<EntryReply>(kBen, LookupRequest{kRootFile, name});
+    recalls_.clear();
+    now_ = now_ + Seconds(2);
+    CommitRequest commit{.file = f, .size_bytes = kMiB, .last_close = true};
+    commit.nodes = {{n1, kMiB, 0}};
+    commit.generation = generations_[{kAnna, f}];
+    const std::vector<Request> close{commit, SetAttributesRequest{.file = f, .modify_time = now_}};
+    const RequestId closed = Send(kAnna, close);
+    ASSERT_FALSE(Answered(kAnna, closed));
+    if (answer == Answer::kRepeated) {
+      Confirm(kBen);
+      ASSERT_TRUE(Answered(kAnna, closed));
+      replies_.clear();
+    }
+    now_ = now_ + Seconds(2);
+    Step(NodeStreamLost{n1});
+    AddNode("n1", 1 << 30, incarnation + 1);
+    if (answer == Answer::kRepeated) Step(SessionRequest{kAnna, {closed, RequestId(0), close}});
+    ConfirmAll();
+    ASSERT_TRUE(Answered(kAnna, closed));
+    const std::vector<Reply>& replies = replies_[{kAnna, closed}];
+    ASSERT_EQ(replies.size(), 1U) << "nothing follows a failure";
+    EXPECT_EQ(std::get<Failure>(replies[0]).reason, ErrorReason::kNodeLost);
+    EXPECT_EQ(Refused(kBen, OpenRequest{f, false, ""}), ErrorReason::kNodeLost);
+  }
+}
+
 TEST_F(CoreWaits, TheSameIsAnErrorIfTheNodeComesBackFirstAfterARestart) {
   enum class Between { kNothing, kAnotherRestart };
   for (const Between between : {Between::kNothing, Between::kAnotherRestart}) {

@@ -116,6 +116,9 @@ struct ManagerCore::State {
   void CorrectDelegations(ClientId client, Pending& pending) const;
   void CorrectAccess(Session& session, const std::vector<FileId>& files,
                      std::vector<Reply>& replies);
+  static std::vector<std::pair<size_t, FileId>> CommittedBy(const std::vector<Request>& requests);
+  void CorrectCommits(const std::vector<std::pair<size_t, FileId>>& commits,
+                      std::vector<Reply>& replies) const;
   std::vector<FileId> BlockedOn(const Session& session, const Request& request) const;
   bool IsDelegatedElsewhere(const Session& session, FileId directory) const;
   bool ParkListing(Session& session, const RequestEnvelope& envelope);
@@ -237,6 +240,7 @@ struct ManagerCore::State {
   // Somebody relies on the file as it is: writers that are away are fenced.
   void FenceAbsentWriters(FileId file);
   void NoteReturned(FileId file, ClientId client, bool was_known);
+  static bool TellsOfObjects(const CommitRequest& request);
   std::optional<Failure> CheckGeneration(const CommitRequest& request, const Inode& inode) const;
   std::vector<NodeId> EmptyNodesOf(const Inode& inode, const Layout& layout) const;
 

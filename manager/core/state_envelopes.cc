@@ -208,6 +208,7 @@ bool ManagerCore::State::AnswerAsRecorded(Session& session, const RequestEnvelop
     }
   }
   CorrectAccess(session, AccessFilesOf(envelope.requests), recorded->replies);
+  CorrectCommits(CommittedBy(envelope.requests), recorded->replies);
   wait_.reset();
   promised_.clear();
   // Others may still be asked to forget what was before.
@@ -302,6 +303,7 @@ void ManagerCore::State::Withhold(Session& session, const RequestEnvelope& envel
   pending.replies = std::move(replies);
   pending.promised = std::move(promised_);
   pending.files = AccessFilesOf(envelope.requests);
+  pending.commits = CommittedBy(envelope.requests);
   if (wait_ == Pending::Stage::kLock)
     pending.locks = std::get<SetLockRequest>(envelope.requests.back()).file;
   if (wait_ == Pending::Stage::kSpace) {
@@ -351,6 +353,7 @@ void ManagerCore::State::Answer(Session& session, RequestId id, std::vector<Repl
 void ManagerCore::State::AnswerPending(Session& session, RequestId id, Pending pending) {
   CorrectDelegations(session.start.client, pending);
   CorrectAccess(session, pending.files, pending.replies);
+  CorrectCommits(pending.commits, pending.replies);
   Answer(session, id, std::move(pending.replies));
 }
 
@@ -381,6 +384,37 @@ void ManagerCore::State::CorrectDelegations(ClientId client, Pending& pending) c
     const bool stands =
         found != delegations_.end() && !found->second.recalled && found->second.holder == client;
     if (!stands) std::get<MakeReply>(pending.replies[index]).delegated = false;
+  }
+}
+
+// The requests, by index, that tell of bytes in objects, and of which file.
+std::vector<std::pair<size_t, FileId>> ManagerCore::State::CommittedBy(
+    const std::vector<Request>& requests) {
+  std::vector<std::pair<size_t, FileId>> commits;
+  for (size_t i = 0; i < requests.size(); ++i) {
+    const auto* commit = std::get_if<CommitRequest>(&requests[i]);
+    if (commit && TellsOfObjects(*commit)) commits.emplace_back(i, commit->file);
+  }
+  return commits;
+}
+
+// A node may have lost what was committed while the reply was withheld, or on its way: a program
+// that hears of no error counts on its bytes from then on.
+void ManagerCore::State::CorrectCommits(const std::vector<std::pair<size_t, FileId>>& commits,
+                                        std::vector<Reply>& replies) const {
+  for (const auto& [index, file] : commits) {
+    if (index >= replies.size() || std::holds_alternative<Failure>(replies[index])) return;
+    const Inode* inode = Find(file);
+    const auto lost = inode ? UncoveredNode(*inode, /*count_silent=*/false) : std::nullopt;
+    if (!lost) continue;
+    replies[index] = Refuse(
+        StatusCode::kDataLoss, ErrorReason::kNodeLost,
+        fmt::format("node {} lost bytes of file {} before their commit was answered: write the "
+                    "file again",
+                    NameOf(*lost), file.value));
+    // None follows a failure.
+    replies.erase(replies.begin() + static_cast<ptrdiff_t>(index) + 1, replies.end());
+    return;
   }
 }
 

@@ -52,9 +52,13 @@ void ManagerCore::State::NoteReturned(FileId file, ClientId client, bool was_kno
   FenceWriters(file, *inode, live);
 }
 
+bool ManagerCore::State::TellsOfObjects(const CommitRequest& request) {
+  return !request.inline_data && (request.data_changed || !request.nodes.empty());
+}
+
 std::optional<Failure> ManagerCore::State::CheckGeneration(const CommitRequest& request,
                                                            const Inode& inode) const {
-  if (request.inline_data || (!request.data_changed && request.nodes.empty())) return std::nullopt;
+  if (!TellsOfObjects(request)) return std::nullopt;
   const uint64_t current = inode.bytes ? inode.bytes->generation : 0;
   const uint64_t kept_since = fences_.KeptSince(request.file, actor_->start.client,
                                                 inode.bytes ? inode.bytes->kept_since : 0);

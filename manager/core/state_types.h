@@ -104,6 +104,7 @@ struct Pending {
   bool awaits_names = false;                        // kParked: until `recalls_left` are confirmed.
   std::vector<Reply> replies;                       // kWithheld, kLock: what is to be answered.
   std::vector<std::pair<size_t, FileId>> promised;  // Which replies tell of which delegation.
+  std::vector<std::pair<size_t, FileId>> commits;   // Which requests committed bytes of which file.
   std::vector<FileId> files;                        // To which requests have asked for access.
   FileId locks{};                                   // kLock: the file.
   size_t recalls_left = 0;

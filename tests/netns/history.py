@@ -107,11 +107,12 @@ class Operation:
     first: int = 0
     count: int = 0
     target: str = ""
+    stored: float = 0  # replace: when the close of what was written returned.
 
     def __str__(self):
         what = {
             "put": f"v{self.version} {self.size} bytes",
-            "replace": f"v{self.version} {self.size} bytes",
+            "replace": f"v{self.version} {self.size} bytes, stored {self.stored:.3f}",
             "overwrite": f"v{self.version} blocks {self.first}+{self.count}",
             "append": f"v{self.version} {self.count} blocks",
             "truncate": f"to {self.size} bytes",
@@ -306,7 +307,7 @@ class History:
             if operation.outcome == OK:
                 self.of(operation.target).written = history.written
         elif operation.outcome == OK and operation.kind in WRITES:
-            history.written = operation.end
+            history.written = operation.stored or operation.end
         history.add(Step(operation, False, source))
 
     def _complain(self, kind, name, text):

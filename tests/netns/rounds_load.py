@@ -273,6 +273,7 @@ class Writer:
         path = f"{root}/{operation['name']}"
         temporary = f"{path}.{operation['version']}"
         self._make(temporary, operation)
+        operation["stored"] = time.monotonic()
         self.journal.call(os.rename, temporary, path)
 
     def unlink(self, root, operation):
