@@ -249,6 +249,12 @@ def check_pessimistic_close(store):
     cluster.check(counts["closes_without_copies"] == 1, f"counts: {counts}")
     said = [line for _, lines in store.logs() for line in lines if "its close fails" in line]
     cluster.check(len(said) == 1 and "1 of 3 copies" in said[0], f"log: {said}")
+    strict = directory(store, "strict", replicas="3", ack="pessimistic", strict="1")
+    try:
+        got = close_error(f"{strict}/f")
+    except OSError as failure:  # At the write already.
+        got = failure.errno
+    cluster.check(got in (errno.EIO, errno.ENOSPC), f"strict=1 without two of three nodes: {got}")
     auto = directory(store, "auto", replicas="auto", ack="pessimistic")
     got = close_error(f"{auto}/f")
     cluster.check(got in (0, errno.EIO), f"close with replicas=auto answers {got}")
