@@ -139,6 +139,10 @@ def administers_nothing(job):
     for directory, why in ((link, "symbolic link"), (job.home, "writable for nobody else")):
         done = job.store.exec("h1", job.bin / "mosa", "log", "on", directory, *map(str, admin))
         job.refused(done, why)
+    mount = job.store.mount("h1")
+    job.refused(job.run("setfattr", "-n", "user.mosa.trace", "-v", f"full {link}", mount), "ermission denied")
+    tracing = json.loads(os.getxattr(mount, "user.mosa.trace"))["tracing"]
+    check(not tracing, "nobody has begun a trace")
     check(not list(target.iterdir()), f"daemons made {list(target.iterdir())}")
     check(not list(job.home.glob("*.requests")), "daemons made files in the user's directory")
     rule = json.loads(job.store.tell("hint", "rule", "add", "/roots/*", "replicas=2", "--json"))
