@@ -15,6 +15,7 @@ import signal
 import subprocess
 import threading
 import time
+from functools import partial
 
 import cluster
 from cluster import check, wait_until
@@ -300,26 +301,50 @@ def writes_into_lost_bytes(path):
         os.close(descriptor)
 
 
+def plain_checks():
+    """(name, what is done) with mounts that write by themselves."""
+    yield "pause", pause_without_consequence
+    for fault in (stopped, unplugged):
+
+        def away(store, kind, fault=fault, **options):
+            write_while_away(store, kind, fault, replicas="2", **options)
+
+        by = fault.__name__
+        yield f"plain-{by}", partial(away, kind="plain", placement="local")
+        yield f"closed-{by}", partial(away, kind="closed", placement="local", by_close=True)
+        yield f"striped-{by}", partial(away, kind="striped", placement="stripe")
+        yield f"given-up-{by}", partial(store_given_up, fault=fault)
+        yield f"anew-{by}", partial(removed_and_made_anew, fault=fault)
+    yield "removed", partial(change_after_time_out, change=unlink, name="removed")
+    yield "replaced", partial(change_after_time_out, change=rename, name="replaced")
+    yield "emptied", reads_of_an_emptied_node
+
+
+def passthrough_checks():
+    for fault in (stopped, unplugged):
+        hints = {"replicas": "2", "placement": "local"}
+        yield (
+            f"passthrough-{fault.__name__}",
+            partial(write_while_away, kind="passthrough", fault=fault, during=True, **hints),
+        )
+
+
 def test(arguments):
-    with cluster.Cluster(arguments.bin, 3) as store:
-        store.shell = Shell()
-        pause_without_consequence(store)
-        for fault in (stopped, unplugged):
-            local = {"replicas": "2", "placement": "local"}
-            write_while_away(store, "plain", fault, **local)
-            write_while_away(store, "closed", fault, by_close=True, **local)
-            write_while_away(store, "striped", fault, replicas="2", placement="stripe")
-            store_given_up(store, fault)
-            removed_and_made_anew(store, fault)
-        change_after_time_out(store, unlink, "removed")
-        change_after_time_out(store, rename, "replaced")
-        reads_of_an_emptied_node(store)
-    with cluster.Cluster(arguments.bin, 3, ram="4G") as store:  # So much that kernels may write.
-        store.shell = Shell()
-        for fault in (stopped, unplugged):
-            local = {"replicas": "2", "placement": "local"}
-            write_while_away(store, "passthrough", fault, during=True, **local)
+    # With so much memory kernels may write.
+    for checks, ram in ((plain_checks(), "1G"), (passthrough_checks(), "4G")):
+        wanted = [one for name, one in checks if arguments.only in name]
+        if not wanted:
+            continue
+        with cluster.Cluster(arguments.bin, 3, ram=ram) as store:
+            store.shell = Shell()
+            for one in wanted:
+                one(store)
 
 
 if __name__ == "__main__":
-    cluster.main(test, limit_s=600, description=__doc__)
+    cluster.main(
+        test,
+        limit_s=600,
+        add_arguments=lambda parser: parser.add_argument("--only", default="", help="part of a check's name"),
+        description=__doc__,
+    )
