@@ -86,7 +86,7 @@ class Job:
         return [
             self.bin / "mosa-storage", "--name", name, "--manager", self.manager, "--listen",
             f"{self.store.host('h1')['address']}:7555", "--dir", self.home / name, "--limit", "64M",
-            "--socket", self.home / "node.sock", "--secret", secret,
+            "--socket", self.home / f"{name}.sock", "--secret", secret,
         ]  # fmt: skip
 
     def refused(self, done, *says):
@@ -140,7 +140,8 @@ def administers_nothing(job):
         done = job.store.exec("h1", job.bin / "mosa", "log", "on", directory, *map(str, admin))
         job.refused(done, why)
     mount = job.store.mount("h1")
-    job.refused(job.run("setfattr", "-n", "user.mosa.trace", "-v", f"full {link}", mount), "ermission denied")
+    job.refused(job.run("setfattr", "-n", "user.mosa.trace", "-v", f"full {link}", mount),
+                "ermission denied", "not permitted")  # fmt: skip
     tracing = json.loads(os.getxattr(mount, "user.mosa.trace"))["tracing"]
     check(not tracing, "nobody has begun a trace")
     check(not list(target.iterdir()), f"daemons made {list(target.iterdir())}")
@@ -315,6 +316,9 @@ def takes_no_wrong_descriptor(job):
                 check(process.poll() is None, f"node {name} has ended")
             check(len(told) == 1, f"it is said {len(told)} times in a minute")
             print("refused:", told[0])
+        for other in range(number + 1):
+            name = f"wrong{other}"
+            wait_until(lambda name=name: not is_listed_live(job, name), 60, f"the end of node {name}")
 
 
 def exchanges_keys(job):
