@@ -7,6 +7,7 @@
 #include <chrono>
 #include <future>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -330,6 +331,46 @@ TEST(Answers, TwoMountsThatLetGoOfManyDirectoriesDoNotWaitForEachOther) {
   EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(4));
   for (size_t i = 0; i < unsent.size(); ++i)
     EXPECT_TRUE(Ok((directories[i][1] == 'a' ? cluster.a() : cluster.b()).Close(unsent[i])));
+}
+
+// The manager has run the commit of a close that is to wait for copies, and the close does not know
+// it yet, when another mount changes the file. Of what this mount may still write no copy is made.
+TEST(Answers, ACloseThatIsToWaitForCopiesIsNoWriterWhileItsCommitIsUnderWay) {
+  Cluster cluster;
+  ASSERT_TRUE(Ok(cluster.a().MakeDirectory("/d")));
+  for (const auto& [name, value] : {std::pair("placement", "local"), std::pair("replicas", "2"),
+                                    std::pair("ack", "pessimistic")})
+    ASSERT_TRUE(Ok(cluster.a().SetXattr("/d", std::string("user.mosa.") + name, value)));
+  ASSERT_TRUE(Ok(cluster.a().WriteFile("/d/f", Pattern(kMiB, 1))));
+  const auto id = cluster.b().Find("/d/f");
+  ASSERT_TRUE(Ok(id));
+  const auto file = cluster.a().Open("/d/f", O_WRONLY);
+  ASSERT_TRUE(Ok(file));
+  ASSERT_TRUE(Ok(cluster.a().Write(file->handle, 0, Pattern(kMiB, 2))));
+  std::atomic<int> confirmed{0}, as_writer{0};
+  cluster.a().OnSend([&](const std::vector<Request>& requests) {
+    for (const Request& each : requests) {
+      const auto* done = std::get_if<RecallDoneRequest>(&each);
+      if (done == nullptr) continue;
+      ++confirmed;
+      if (done->writes) ++as_writer;
+    }
+  });
+  HeldAnswer<CommitRequest> commit(cluster.a());
+  auto flushed = std::async(std::launch::async, [&] { return cluster.a().Flush(file->handle, 0); });
+  EXPECT_TRUE(commit.AwaitHeld());
+  const int before = confirmed;
+  as_writer = 0;
+  AttributeChanges changes;
+  changes.permissions = 0600;
+  EXPECT_TRUE(Ok(cluster.b().fs().SetAttributes(*id, changes, std::nullopt)));
+  EXPECT_GT(confirmed, before);
+  EXPECT_EQ(as_writer, 0);
+  commit.Release();
+  EXPECT_TRUE(Ok(flushed.get()));
+  EXPECT_EQ(cluster.manager().StatusOf("/d/f")->copies_valid, 2U);
+  cluster.a().OnSend(nullptr);
+  cluster.a().fs().Release(file->handle, std::nullopt);
 }
 
 }  // namespace

@@ -235,6 +235,23 @@ TEST_F(CoreGenerations, FromTheFutureAndOfUnboundFilesAreRefused) {
   EXPECT_EQ(Refused(kAnna, CommitOf(f, access)), ErrorReason::kStale) << "from before it was bound";
 }
 
+// By a mount that was away while another one put a new file in its place.
+TEST_F(CoreGenerations, ACommitOfAFileThatWasRemovedAndMadeAnewChangesNothing) {
+  const FileId old = MakeCopied("1");
+  const DataAccess before = Open(kAnna, old, true);
+  Expire(kAnna, {kBen}, nodes_);
+  RemoveRequest remove;
+  remove.parent = kRootFile;
+  remove.name = "f";
+  Ok<RemoveReply>(kBen, remove);
+  const FileId fresh = Make(kBen, kRootFile, "f");
+  ASSERT_NE(fresh, old);
+  ComeBack(kAnna, {{old, true}});
+  EXPECT_EQ(Refused(kAnna, CommitOf(old, before)), ErrorReason::kStale);
+  EXPECT_EQ(Refused(kAnna, CommitOf(fresh, before)), ErrorReason::kInvalid) << "it has no layout";
+  EXPECT_EQ(Ok<AttributesReply>(kBen, GetAttributesRequest{fresh}).attributes.size_bytes, 0U);
+}
+
 TEST_F(CoreGenerations, ACutByAnotherLayoutIsToBeRepeated) {
   const FileId f = MakeCopied();
   const DataAccess before = Open(kAnna, f, true);

@@ -12,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "client-sai/api/wait_budget.h"
 #include "common/base/check.h"
 #include "fmt/format.h"
 #include "gtest/gtest.h"
@@ -199,6 +200,35 @@ TEST_F(SessionStreamTest, ACallEndsAtItsDeadlineWithoutAManager) {
   ASSERT_NE(failure, nullptr);
   EXPECT_EQ(failure->reason, ErrorReason::kTimedOut);
   EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(2));
+}
+
+// Programs do not wait anew for a manager that has been silent for long. Bytes that were buffered
+// wait for it: no program does meanwhile, and they would be lost.
+TEST_F(SessionStreamTest, AStoreWaitsForAManagerForWhichProgramsDoNotWaitAnyMore) {
+  using Clock = std::chrono::steady_clock;
+  const auto client = Client(1);
+  server_->Stop();
+  server_.reset();
+  std::this_thread::sleep_for(std::chrono::nanoseconds(sai::WaitBudget::kAll.ns) +
+                              std::chrono::seconds(1));
+  const auto ask = [&] {
+    return client->api().Call({GetAttributesRequest{kRootFile}}, Seconds(10)).back();
+  };
+  {
+    const auto began = Clock::now();
+    const sai::WaitBudget program(began);
+    EXPECT_TRUE(std::holds_alternative<Failure>(ask()));
+    EXPECT_LT(Clock::now() - began, std::chrono::seconds(2));
+  }
+  std::thread restart([this] {
+    std::this_thread::sleep_for(std::chrono::seconds(1));
+    StartServer();
+  });
+  {
+    const sai::WaitBudget store(sai::WaitBudget::ForStore());
+    EXPECT_TRUE(std::holds_alternative<AttributesReply>(ask()));
+  }
+  restart.join();
 }
 
 }  // namespace
