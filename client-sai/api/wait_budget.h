@@ -24,12 +24,13 @@ class WaitBudget {
     std::optional<std::chrono::steady_clock::time_point> end;
     bool program_waits;
   };
-  // Two seconds less than kWaitMax: a request that ends by what it has given up, such as a lock,
-  // has up to four questions left, of kQuestionMin each.
-  static constexpr Duration kAll = kWaitMax - Seconds(2);
+  // A question to the manager has at least this long, even if the budget is spent.
   static constexpr Duration kQuestionMin = Milliseconds(500);
-  // What is sent to a node moves bytes: it has as much as that, however late it is.
+  // A call to a node moves bytes, and has at least this long.
   static constexpr Duration kTransferMin = Seconds(2);
+  // A request that has spent its budget may still send one transfer and ask two questions, for
+  // example to release a lock. With these it stays within kWaitMax.
+  static constexpr Duration kAll = kWaitMax - kTransferMin - kQuestionMin * 2;
 
   // `begun`: when the kernel has asked.
   explicit WaitBudget(std::chrono::steady_clock::time_point begun)
