@@ -61,8 +61,8 @@ inline constexpr double kOpenSecondsMin = 0.02;
 struct StageTransfer {
   bool is_input = true;
   double seconds = 0;  // As in OpenTime.
-  double own_bytes =
-      0;  // Read on the task's own host or from its page cache; measured limits do not cover these.
+  // Read on the task's own host or from its page cache; measured limits do not cover these.
+  double own_bytes = 0;
 };
 struct Excess {
   RateLimit limit;

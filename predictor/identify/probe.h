@@ -58,8 +58,8 @@ std::optional<Where> WhereOf(std::string_view name);
 struct ProbeScope {
   uint32_t hosts = 1;  // Usable hosts.
   bool hints = true;   // The store is Mosa: it takes hints and reports where bytes lie.
-  bool passthrough =
-      true;  // The kernel reads and writes objects of the own node without the mount.
+  // The kernel reads and writes objects of the own node without the mount.
+  bool passthrough = true;
   uint64_t room_bytes = uint64_t{1} << 30;  // For one sample's files.
 };
 
