@@ -1,4 +1,4 @@
-// Which of many configurations nobody would pass over: the Pareto front in time, cost and energy.
+// The Pareto front in time, cost and energy: the configurations that no other one beats.
 #ifndef MOSA_PREDICTOR_EXPLORE_FRONT_H_
 #define MOSA_PREDICTOR_EXPLORE_FRONT_H_
 
