@@ -23,9 +23,9 @@ namespace mosa::predict {
 inline constexpr int kOperationsVersion = 1;
 
 // Sets Task::operations of the tasks in the text. Returns one sentence per fault; if there are any,
-// the workflow must not be used. A task may read only its inputs and outputs, within the file's
-// size if that is known, and write and remove only its outputs. A remove must come before all its
-// other operations on the file.
+// the workflow must not be used. A task may read only its inputs and outputs, and write and remove
+// only its outputs; known file sizes must not be exceeded. A remove must come before all its other
+// operations on the file.
 std::vector<std::string> AddOperations(std::string_view text, Workflow& workflow);
 
 }  // namespace mosa::predict
