@@ -39,7 +39,7 @@ struct TableOne {
   const char* name;
   uint64_t tasks, files_read, files_written;
   double gigabytes_read, gigabytes_written;
-  uint64_t shared_files;  // Of `files_read`: a small file that all tasks read.
+  uint64_t shared_files;  // Small files, counted in `files_read`, that all tasks read.
 };
 
 StageProfile ProfileOf(const TableOne& row) {

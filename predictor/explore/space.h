@@ -1,15 +1,15 @@
 // Space: all configurations to be compared. Each *dimension* has a name and values; the space has a
 // point for every possible combination.
 //
-//   nodes: [11, 20]           # hosts in all: those that storage and manager leave run tasks
+//   nodes: [11, 20]           # hosts in all; those not used for storage and manager run tasks
 //   storage: 0..19            # every whole number; "0..19/3" every third; 0: on the tasks' hosts
 //   manager: apart
-//   chunk: 64K..4M            # doubled from one to the other
+//   chunk: 64K..4M            # doubles at each step
 //   replicas: [1, 2]
 //   system: [dss, wass]
 //   frequency: [1200, 2300]   # MHz, levels of the power file
-//   placement:projected/*.fits: [default, local, stripe]   # of outputs that the glob matches
-//   placement@blastp: [local, stripe]                      # of what tasks of the stage write
+//   placement:projected/*.fits: [default, local, stripe]   # outputs that the glob matches
+//   placement@blastp: [local, stripe]                      # outputs of the stage's tasks
 //
 // Names are those of a configuration (configuration.h), with `nodes` instead of `hosts`.
 #ifndef MOSA_PREDICTOR_EXPLORE_SPACE_H_

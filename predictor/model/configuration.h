@@ -80,7 +80,7 @@ Status CheckOn(const Platform& platform, const Configuration& configuration);
 Result<Configuration> ParseConfiguration(std::string_view text, const Configuration& base = {});
 // Like ParseConfiguration(), but does not check that the result is possible.
 Status SetFields(std::string_view text, Configuration& into);
-// Sets one field by its name in that form, without any other check.
+// Sets one field by its name in that form, and checks only its value.
 Status SetField(std::string_view name, std::string_view value, Configuration& into);
 // All fields, in that form.
 std::string ToText(const Configuration& configuration);

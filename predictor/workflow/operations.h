@@ -3,10 +3,10 @@
 //
 //   {"mosa_operations": 1,
 //    "tasks": [{"id": "sort", "files": ["in", "out"],
-//               "operations": ["2500000 r 0 0 1048576",    # after 2.5 ms of computing, of files[0]
-//                              "0 d 1",                     # the first 1 MiB; removes "out", if it
-//                              "0 w 1 0 65536",             # is there, and writes 64 KiB of it
-//                              "90000 c"]}]}                # and computing at the end
+//               "operations": ["2500000 r 0 0 1048576",    # after 2.5 ms of computing: files[0],
+//                              "0 d 1",                     # the first 1 MiB; removes "out" if
+//                              "0 w 1 0 65536",             # present, and writes 64 KiB of it;
+//                              "90000 c"]}]}                # computes at the end
 //
 // Pure: text in, operations or faults out.
 #ifndef MOSA_PREDICTOR_WORKFLOW_OPERATIONS_H_
