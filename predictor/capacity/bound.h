@@ -33,13 +33,13 @@ struct RateLimit {
 };
 
 // Limits from the envelope's rates at up to that many clients, the highest of any file size.
-// FailedPrecondition: so many clients were not measured. Precondition: clients > 0.
+// FailedPrecondition: that many clients were not measured. Precondition: clients > 0.
 Result<std::vector<RateLimit>> LimitsOf(const StageProfile& stage, const Envelope& envelope,
                                         uint32_t clients);
 // Limits from the rates of pure reads and pure writes, for sizes with both seeds. Files per second
 // are limited if some measured size is at most the smallest file (or a page), since a file takes at
 // least one operation. Bytes per second are limited if some measured size is at least one request.
-// FailedPrecondition: so many clients were not measured, or their number is not known.
+// FailedPrecondition: that many clients were not measured, or their number is not known.
 Result<std::vector<RateLimit>> LimitsOf(const StageProfile& stage, const Capacity& capacity,
                                         uint32_t clients);
 

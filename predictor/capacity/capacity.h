@@ -5,7 +5,6 @@
 // the share of reads: C = T_read + T_write * f_rw (equations 1 to 3), with f_rw = T_100%read /
 // T_100%write (4). Hence T_read = k * R_read with k = T_100%read / (R_read + (100 - R_read) * f_rw)
 // (5, 6), and for several sizes T = 100 * sum of P_i * k_i (7).
-// for several sizes T = 100 * sum of P_i * k_i (7).
 //
 // As printed, P_i is the proportion of objects that have size i. But (7) adds up rates, so P_i must
 // be the share of the store's time that a size gets, which is not the same. If all clients do
