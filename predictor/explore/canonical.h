@@ -15,8 +15,8 @@ namespace mosa::predict {
 // - stripe=0 means the number of storage nodes;
 // - store=0 means the platform's limit;
 // - placements of file classes are dropped where system is dss, or if they are the default;
-// - all chunk sizes are equal if chunks are larger than every file and than what clients read from
-//   one copy in a row (4 MiB).
+// - all chunk sizes are equal that exceed every file and are at least as long as what clients read
+//   from one copy in a row (4 MiB).
 class Canonical {
  public:
   // Both must outlive this.

@@ -77,7 +77,7 @@ class SimulatedClient {
   // Overwrites part of an existing file and keeps the rest.
   des::Activity<Outcome<Done>> UpdateFile(const std::string& path, ByteRange part,
                                           const std::string& task);
-  // The same in several parts, from open to close. Reading an empty file costs nothing.
+  // The same in several parts, from open to close. Nothing is read from an empty file.
   struct Reading;
   struct Writing;
   des::Activity<Outcome<std::shared_ptr<Reading>>> OpenToRead(const std::string& path,
