@@ -1,4 +1,4 @@
-// Set-aside objects as users see them, and the outcome of adopting them. Plain values.
+// Put-aside objects as users see them, and the outcome of adopting them. Plain values.
 #ifndef MOSA_COMMON_MODEL_ADOPTION_H_
 #define MOSA_COMMON_MODEL_ADOPTION_H_
 
@@ -15,7 +15,7 @@ namespace mosa {
 // Limit on files in one request or reply.
 inline constexpr size_t kAdoptedFilesMax = 10'000;
 
-// The part of a file that one node has set aside.
+// The part of a file that one node has put aside.
 struct AsidePart {
   std::string node_name;
   uint64_t size_bytes = 0;

@@ -317,6 +317,7 @@ struct CommitRequest {
   };
   FileId file;
   uint64_t size_bytes = 0;
+  // False: another writer may have grown the file, and the size is at least this.
   bool size_is_exact = true;
   std::optional<Time> modify_time;
   // A change of data or size without a modify_time is stamped with the manager's now. If this is

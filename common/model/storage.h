@@ -34,7 +34,7 @@ struct DataRuns {
   bool operator==(const DataRuns&) const = default;
 };
 
-// An object that its node has set aside. Requests for its file no longer reach it, and its bytes
+// An object that its node has put aside. Requests for its file no longer reach it, and its bytes
 // stay until a user adopts or discards it.
 struct AsideObject {
   FileId file;  // The file to which it belonged.
@@ -65,7 +65,7 @@ struct NodeRegistration {
   bool operator==(const NodeRegistration&) const = default;
 };
 
-// Everything that a node has set aside, after an AsideOrder changed it.
+// Everything that a node has put aside, after an AsideOrder changed it.
 struct NodeAside {
   std::vector<AsideObject> objects;
   bool operator==(const NodeAside&) const = default;
@@ -163,11 +163,11 @@ struct CancelCopyOrder {
 };
 
 enum class AsideAction : uint8_t {
-  kSetAside = 1,  // Set the objects aside: no request reaches them any more.
-  kRestore,       // Make the set-aside object the file's object again.
-  kDiscard,       // Remove the set-aside objects.
+  kSetAside = 1,  // Put the objects aside: no request reaches them any more.
+  kRestore,       // Make the put-aside object the file's object again.
+  kDiscard,       // Remove the put-aside objects.
 };
-// An action on set-aside objects, or on objects to set aside. Files without such an object are
+// An action on put-aside objects, or on objects to put aside. Files without such an object are
 // skipped. The node answers with a NodeAside.
 struct AsideOrder {
   AsideAction action = AsideAction::kSetAside;
