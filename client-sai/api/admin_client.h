@@ -33,7 +33,7 @@ class AdminClient {
   // Returns at most `files_max` (1 to 10,000) files, ascending by id.
   Result<std::vector<FileStatus>> ListLostFiles(uint32_t files_max);
 
-  // Returns where the bytes of the files are, in the order of `paths` (at most 10,000).
+  // Returns where the bytes of the files are, in the order of `paths`.
   // `with_chunks` adds the location of each range of chunks.
   Result<std::vector<FileLocation>> ListLocations(const std::vector<std::string>& paths,
                                                   bool with_chunks);
