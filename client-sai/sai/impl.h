@@ -43,9 +43,9 @@ Failure FromStatus(const Status& status);
 // the mutexes inside members. epoch_mutex_ comes before Inode::mutex. A holder of table_mutex_ may
 // lock the mutex of an inode that nobody else references, because nobody can hold it.
 //
-// Four locks are held across blocking calls: Inode::io and Inode::look across calls to manager and
-// nodes, epoch_mutex_ while the kernel is notified, and releases_mutex_ while requests without a
-// waiter are sent. No other lock is.
+// These locks are held across blocking calls: Inode::io, Inode::look, Inode::renewing and
+// Listing::mutex across calls to manager and nodes, epoch_mutex_ while the kernel is notified, and
+// releases_mutex_ while requests without a waiter are sent. No other lock is.
 class Filesystem::Impl final : public SessionListener {
  public:
   Impl(FilesystemOptions options, ManagerApi& manager, NodeApi& nodes, KernelNotifier& notifier,

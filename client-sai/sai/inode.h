@@ -103,7 +103,8 @@ struct Inode : Unsaved {
   const FileId file;
 
   // Held across calls to manager and nodes while bytes, size or layout change. Recall threads never
-  // take it. Lock order: io, look, mutex. Never hold two inodes' locks at once.
+  // take it. Lock order: io, look, mutex. Never hold two inodes' locks at once; only DeferCreate
+  // does, with a child that nobody else knows yet.
   std::mutex io;
   // Guarded by io.
   std::optional<AppendHold> append_hold;
