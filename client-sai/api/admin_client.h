@@ -69,7 +69,7 @@ class AdminClient {
   // SetHint, and survives a restart of the manager.
   Result<UnstagedFiles> ListUnstaged(uint32_t files_max, FileId after = FileId());
 
-  // Returns files of which nodes have set something aside: at most `files_max` (1 to 10,000),
+  // Returns files of which nodes have put something aside: at most `files_max` (1 to 10,000),
   // ascending by id, with ids greater than `after`.
   Result<std::vector<AsideFile>> ListAside(uint32_t files_max, FileId after = FileId());
   // Turns put-aside objects (of at most 10,000 files) into files below /lost+found, or deletes them

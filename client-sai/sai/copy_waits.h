@@ -28,8 +28,8 @@ class CopyWaits {
   CopyWaits& operator=(const CopyWaits&) = delete;
 
   // Calls `done` once: when the copies exist or the file is gone, when the manager says that no
-  // more will come, or when `patience` has passed without progress in copying. A failed question is
-  // repeated.
+  // more will come, or when `patience` has passed and copying has made no progress for a while. A
+  // failed question is repeated.
   void Wait(const AwaitCopiesRequest& request, Duration patience, Done done);
   // Call several times a second. Ends overdue waits and repeats failed questions.
   void EndOverdue();

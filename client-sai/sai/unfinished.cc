@@ -20,7 +20,7 @@ namespace mosa::sai {
 namespace {
 
 constexpr uint64_t kInlineCachedBytesMax = uint64_t{32} << 20;
-// How often mappable files are looked at, using at most this share of one thread's time.
+// How often mappable files are looked at, with pauses of kLookShare times the length of a look.
 constexpr Duration kLookEvery = Seconds(1);
 constexpr int64_t kLookShare = 32;
 // The kernel's own reference to the object may outlast its release for a moment.
