@@ -61,10 +61,10 @@ class Filesystem::Impl final : public SessionListener {
   SessionStart SessionHeld() override;
   void OnLeaseRenewed(Time sent_monotonic, Time manager_now) override;
   void DropCached(Inode& inode, RecallKind kind);
-  // Makes the kernel drop what it caches of a file, then runs `dropped` and `done(true)`. After
-  // kPagesWaitMax it runs `done(false)` instead: a page may be locked by a request that waits for
-  // another mount, which waits for this one. Both run on threads of the mount's own and must not
-  // block.
+  // Makes the kernel drop what it caches of a file, then runs `dropped` and `done(true)`. If that
+  // takes longer than kPagesWaitMax, `done(false)` runs at that time instead of `done(true)`: a
+  // page may be locked by a request that waits for another mount, which waits for this one. Both
+  // run on threads of the mount's own and must not block.
   using Dropped = std::function<void()>;
   using DropDone = std::function<void(bool in_time)>;
   void DropPages(FileId file, Dropped dropped, DropDone done);

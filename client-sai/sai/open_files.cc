@@ -415,7 +415,7 @@ OpenResult Filesystem::Impl::AddHandle(const InodePtr& inode, uint32_t flags, st
   return {handle->id, handle->mode, size_bytes, data_version};
 }
 
-// The node of this host, if it has a copy of every byte.
+// Returns the node of this host, if it has a copy of every byte.
 std::optional<NodeId> Filesystem::Impl::LocalHolder(const DataAccess& access) const {
   for (const NodeId node : access.layout.Nodes()) {
     if (access.layout.HoldsAll(node) && nodes_.IsLocal(node)) return node;

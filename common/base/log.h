@@ -21,7 +21,7 @@ enum class LogLevel { kDebug, kInfo, kWarning, kError };
 struct LogOptions {
   std::string program;  // Part of every line.
   LogLevel level = LogLevel::kInfo;
-  std::string file;  // Empty: standard error. Made with mode 0600.
+  std::string file;  // Empty: standard error. Created with mode 0600.
 };
 
 // Accepts "debug", "info", "warning" and "error"; anything else is InvalidArgument.

@@ -114,7 +114,6 @@ struct DataAccess {
 };
 
 // ---- names
-// ------------------------------------------------------------
 
 struct LookupRequest {
   FileId parent;
@@ -255,7 +254,6 @@ struct SetAttributesRequest {
 };
 
 // ---- bytes
-// ------------------------------------------------------------
 
 struct OpenRequest {
   FileId file;
@@ -367,7 +365,6 @@ struct GrantReply {
 };
 
 // ---- attributes, locks, the rest
-// ------------------------------------------------------------
 
 struct GetXattrRequest {
   FileId file;

@@ -37,7 +37,7 @@ enum class TraceKind : uint8_t {
   kFlush,     // close(2) of one descriptor; `text` as in kOpen.
   kClose,     // The last descriptor of an open is gone.
   kTruncate,  // To `size_bytes`.
-  kRename,    // `parent` and `text` up to its NUL become `target` and what follows.
+  kRename,    // From `parent` and `text` up to its NUL to `target` and the rest of `text`.
   kUnlink,    // `text` up to its NUL in `parent`; the rest is as in kOpen.
   kName,      // `file` has the name `text` in `parent`.
 };
