@@ -117,7 +117,7 @@ struct DataAccess {
 
 struct LookupRequest {
   FileId parent;
-  std::string name;  // Includes "." and ".." (".." of the root is the root).
+  std::string name;  // May be "." or ".." (".." of the root is the root).
   bool operator==(const LookupRequest&) const = default;
 };
 
@@ -517,10 +517,10 @@ using Request =
                  CancelLockRequest, StatFilesystemRequest, FileIdRangeRequest, ForgetRequest,
                  RecallDoneRequest, AwaitCopiesRequest>;
 
-// Replies by request. Lookup, Link: Entry. GetAttributes, SetAttributes, Commit: Attributes. Open:
-// Open. Make: Make. Remove: Remove. Rename: Rename. ListDirectory: ListDirectory. ReadSymlink:
-// ReadSymlink. Bind, Freeze, Relocate: Bind. Grant: Grant. The others: the reply of the same name,
-// or Empty. Any request may be answered by a Failure.
+// Lookup and Link are answered by an EntryReply; GetAttributes, SetAttributes and Commit by an
+// AttributesReply; Bind, Freeze and Relocate by a BindReply. Every other request is answered by the
+// reply of its own name, or by an EmptyReply if there is none. Any request may be answered by a
+// Failure.
 using Reply = std::variant<EmptyReply, Failure, EntryReply, AttributesReply, ListDirectoryReply,
                            MakeReply, RemoveReply, RenameReply, ReadSymlinkReply, OpenReply,
                            BindReply, GrantReply, GetXattrReply, ListXattrsReply, GetLockReply,
