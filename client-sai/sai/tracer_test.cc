@@ -29,7 +29,7 @@ TEST(TraceRing, HandsOverInOrderAndDropsWhatFindsNoRoom) {
   uint64_t pushed = 0;
   uint64_t popped = 0;
   uint64_t dropped = 0;
-  // More than once around; the texts end in the middle of the ring's end.
+  // More than once around the ring; a text wraps at its end.
   for (int round = 0; round < 7; ++round) {
     for (int i = 0; i < 300; ++i) ring->Push({pushed++}, text);
     while (const auto event = ring->Pop()) {
@@ -123,7 +123,7 @@ TEST_F(TracerTest, AFullTraceKeepsFilesFromTheKernelAndALightOneDoesNot) {
   ASSERT_TRUE(tracer_.Start(Into("light", true)).ok());
   EXPECT_EQ(kind(), OpenMode::Kind::kPassthrough);
   ASSERT_TRUE(End());
-  // What the mount knew of names before is in the trace.
+  // Names that the mount knew before are in the trace.
   const TraceFile trace = Read("light");
   bool has_name = false;
   for (const TraceRecord& record : trace.records)
@@ -185,7 +185,7 @@ TEST_F(TracerTest, IsNobodyElsesToRead) {
   ASSERT_TRUE(End());
   EXPECT_EQ(fs::status(directory_ / "a.trace").permissions(),
             fs::perms::owner_read | fs::perms::owner_write);
-  // Nor is a link in the directory followed.
+  // A link in the directory is not followed either.
   fs::create_symlink(directory_ / "elsewhere", directory_ / "b.trace");
   EXPECT_EQ(tracer_.Start(Into("b")).code(), StatusCode::kAlreadyExists);
   EXPECT_FALSE(fs::exists(directory_ / "elsewhere"));

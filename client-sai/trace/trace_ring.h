@@ -1,5 +1,5 @@
-// A queue of trace events from one thread to the one that writes them, without locks: a request for
-// a file's bytes never waits for the trace. An event that finds no room is dropped and counted.
+// A lock-free queue of trace events from one thread to the writer thread, so that a request for
+// file bytes never waits for the trace. An event that finds no room is dropped and counted.
 #ifndef MOSA_CLIENT_SAI_TRACE_TRACE_RING_H_
 #define MOSA_CLIENT_SAI_TRACE_TRACE_RING_H_
 
@@ -17,7 +17,7 @@
 
 namespace mosa::sai {
 
-// An Event is plain bytes and has a text behind it. Push by one thread, Pop by another.
+// An Event is trivially copyable and is followed by a text. One thread pushes, another pops.
 template <typename Event>
 class TraceRing {
   static_assert(std::is_trivially_copyable_v<Event>);
@@ -55,10 +55,10 @@ class TraceRing {
     return popped_.load(std::memory_order_relaxed) == pushed_.load(std::memory_order_acquire);
   }
 
-  // Since it was last asked.
+  // Returns the number of events dropped since the last call.
   uint64_t TakeDropped() { return dropped_.exchange(0, std::memory_order_relaxed); }
 
-  // Its thread has ended; what is in it is still to be popped.
+  // Marks that the pushing thread has ended. Remaining events can still be popped.
   void Abandon() { abandoned_.store(true, std::memory_order_release); }
   bool abandoned() const { return abandoned_.load(std::memory_order_acquire); }
 

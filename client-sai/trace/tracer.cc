@@ -24,11 +24,11 @@ constexpr std::chrono::milliseconds kDrainEvery{20};
 // The process that starts a trace holds the lock of the mount's root.
 constexpr std::chrono::seconds kOpenMax{2};
 constexpr Duration kBlockEvery = Milliseconds(500);
-// A request served longer than that when a trace ends is not in it.
+// A request that is still being served this long after a trace ends is not in it.
 constexpr Duration kUsesEndMax = Seconds(1);
 constexpr size_t kBlockBytes = size_t{1} << 17;
 static_assert(kBlockBytes < kTraceBlockBytesMax);
-// At the limit all are forgotten, and written again when next met.
+// At the limit all are forgotten, and written again when next seen.
 constexpr size_t kNamesMax = 1'000'000;
 
 std::string FileName(const Tracer::Options& options) {
@@ -39,7 +39,7 @@ std::string PathOf(const Tracer::Options& options) {
   return fmt::format("{}/{}", options.directory, FileName(options));
 }
 
-// errno, or 0.
+// Returns errno, or 0.
 int WriteAt(int file, uint64_t offset, std::string_view bytes) {
   while (!bytes.empty()) {
     const ssize_t written = pwrite(file, bytes.data(), bytes.size(), static_cast<off_t>(offset));
@@ -54,8 +54,8 @@ int WriteAt(int file, uint64_t offset, std::string_view bytes) {
 
 }  // namespace
 
-// The calling thread's ring. A tracer is told apart by its address and may not come again there
-// while the thread lives, which threads of a mount's session do not outlive.
+// The calling thread's ring. A tracer is identified by its address. No other tracer may reuse the
+// address while the thread lives, and a mount's session threads end before that.
 struct Tracer::OwnRing {
   const Tracer* of = nullptr;
   std::shared_ptr<Ring> ring;
@@ -95,7 +95,7 @@ void Tracer::Note(TraceEvent event, std::string_view text) {
   if (event.start == Time{}) event.start = event.end;
   try {
     RingOfThread().Push(event, text);
-  } catch (const std::bad_alloc&) {  // A callback that throws would end the mount.
+  } catch (const std::bad_alloc&) {  // An exception from a callback would end the mount.
     ringless_.fetch_add(1, std::memory_order_relaxed);
   }
 }
@@ -197,7 +197,7 @@ std::string Tracer::StatusJson() const {
   return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-// ---- the writer
+// ---- the writer thread
 
 void Tracer::Run(const Options& options) {
   try {
@@ -220,7 +220,7 @@ bool Tracer::Open(const Options& options) {
   const TraceHead head{options.host, options.mount_point, options.light, mount_.TraceTime()};
   const std::string pages = EncodeTraceHead(head) + std::string(kTraceFootBytes, '\n');
   const Status made = MakeFile(options, pages);
-  Drain();  // What came behind the end of the last trace.
+  Drain();  // Events after the end of the last trace.
   block_ = TraceBlock();
   names_.clear();
   stats_ = lookups_ = 0;
@@ -310,7 +310,7 @@ void Tracer::WriteUntilEnd() {
   WriteFoot(kTraceStopped);
 }
 
-// Nobody who begins now is counted.
+// Waits for the uses in progress; later ones are not counted.
 void Tracer::AwaitUses() {
   const Time begin = clock_.Monotonic();
   while (uses_ > 0 && clock_.Monotonic() - begin < kUsesEndMax)
@@ -350,7 +350,7 @@ void Tracer::Drain() {
   const Duration to_manager_time = mount_.TraceTime() - clock_.Monotonic();
   uint64_t dropped = ringless_.exchange(0, std::memory_order_relaxed);
   for (const std::shared_ptr<Ring>& ring : rings_) {
-    // Only what is there now: a thread that pushes as fast as this pops must not keep it here.
+    // Only what is there now, because a thread that pushes as fast as this pops could keep it here.
     for (size_t i = 0; i < Ring::kBytes / sizeof(TraceEvent); ++i) {
       auto popped = ring->Pop();
       if (!popped) break;
@@ -402,7 +402,7 @@ void Tracer::WriteBlock() {
   foot_.records += records;
 }
 
-// Nothing more is traced; the file says where it ends.
+// Ends tracing; the file says where it ends.
 void Tracer::Fail(const std::string& why) {
   level_ = TraceLevel::kOff;
   mount_.SetPassthrough(true);
@@ -415,7 +415,7 @@ void Tracer::Fail(const std::string& why) {
   }
   const std::string reason = fmt::format("its file could no longer be written: {}", why);
   LogWarning("ending the trace {}: {}", path, reason);
-  // Drops a block that was written only in part.
+  // Drops a block that was only partly written.
   if (ftruncate(file_.get(), static_cast<off_t>(bytes)) != 0)
     LogWarning("cannot truncate {}: {}", path, strerror(errno));
   WriteFoot(reason);
