@@ -16,8 +16,8 @@ inline constexpr uint64_t kNameMemoryBytes = 640;
 inline constexpr uint64_t kNameDirectoryBytes = 1024;
 
 struct Room {
-  uint64_t memory_bytes = 0;     // Of the machine.
-  uint64_t directory_bytes = 0;  // Of the data directory's file system.
+  uint64_t memory_bytes = 0;     // Memory of the machine.
+  uint64_t directory_bytes = 0;  // Size of the data directory's file system.
   uint32_t user_share_percent = 100;
 };
 

@@ -82,7 +82,7 @@ class BulkConnection {
   v1::BulkRequest request_;
   v1::BulkReply reply_;
   Time deadline_;
-  Duration object_time_;              // Of the current write, without waits for its payload.
+  Duration object_time_;              // Time of the current write, without waits for its payload.
   const DurationTable::PeerId peer_;  // The peer's row of residence times.
 };
 

@@ -95,7 +95,7 @@ class ObjectEngine {
     uint64_t writer_generation = 0;  // Highest generation that was admitted to change it. Logged.
     bool lent = false;               // Local programs may be writing. Also in lent_.
     // The checksums at the last look: from when it was lent until its mount has reported all
-    // changes. Writes through this node are not tracked here.
+    // changes. A write through this node makes all of them unknown.
     std::optional<ChecksumTable> told;
     uint64_t told_bytes = 0;  // The size at that look.
     // A look found a difference. Kept because the asker may die before it has told everybody, and
