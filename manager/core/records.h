@@ -14,7 +14,7 @@
 //   "K"                CountersRecord
 //   "L" file reader    ReaderRecord
 //   "N" node           NodeRecord
-//   "O" "H" rule, or "O" "W" run   OwnerRecord; behind the rule, before the run
+//   "O" "H" rule, or "O" "W" run   OwnerRecord; sorted after the rule, before the run
 //   "P"                RecoveryRecord
 //   "Q" client         CutRepliesRecord
 //   "R" client request the recorded replies of an envelope

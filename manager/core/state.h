@@ -258,7 +258,7 @@ struct ManagerCore::State {
   std::optional<Failure> CheckTextGrowth(uint32_t uid) const;
   std::vector<LimitStatus> ListLimits() const;
 
-  // ---- questions about all files (state_scans.cc)
+  // ---- queries over all files (state_scans.cc)
   bool CountUnstaged(UnstagedFiles& unstaged, FileId file, const Inode& inode) const;
   void ScanFile(FileScan& scan, FileId file, const Inode& inode) const;
   void ScanFiles(FileScan& scan, size_t& steps) const;
@@ -302,7 +302,7 @@ struct ManagerCore::State {
   const std::string& NameOf(NodeId node) const;
   std::string NamesOf(const std::vector<NodeId>& nodes) const;
 
-  // ---- hints before there are files, and groups (state_hints.cc)
+  // ---- hints for files that do not exist yet, and groups (state_hints.cc)
   Hints HintsAtMake(FileId parent, std::string_view name, FileType type, uint32_t maker) const;
   // As HintsAtMake, with the request's own hints on top. Precondition: CheckMake accepted the
   // request.
@@ -357,7 +357,7 @@ struct ManagerCore::State {
   void ForgetStaged(FileId file);
   void NoteWriter(Session& session, FileId file);
 
-  // ---- locks and the rest (state_envelopes.cc)
+  // ---- locks and other requests (state_envelopes.cc)
   Reply Apply(const GetLockRequest& request);
   Reply Apply(const SetLockRequest& request);
   Reply Apply(const CancelLockRequest& request);
@@ -366,7 +366,7 @@ struct ManagerCore::State {
   Reply Apply(const RecallDoneRequest& request);
   void AnswerLocks(const std::vector<LockTable::Waiting>& waiting, const Reply& reply);
 
-  // ---- copies: what is wanted, and which node has what (state_copies.cc)
+  // ---- copies: wanted copies, and the nodes that hold them (state_copies.cc)
   void ReviewCopiesLater(FileId file, const Inode& inode);
   void RunCopyReviews();
   void ReviewCopies(FileId file);
@@ -406,7 +406,7 @@ struct ManagerCore::State {
   uint32_t ValidCopies(const Inode& inode) const;
   void DescribeCopies(FileId file, const Inode& inode, FileStatus& status) const;
 
-  // ---- copies: what they are worth (state_copy_truth.cc)
+  // ---- copies: validity (state_copy_truth.cc)
   void RaiseVersion(FileId file, Inode& inode, bool committed);
   // Must be called before any client is given the right to store in the file.
   void MarkMayDiffer(FileId file);

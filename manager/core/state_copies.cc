@@ -39,7 +39,7 @@ void CloseUp(std::vector<CopyCell>& cells, size_t width) {
 
 }  // namespace
 
-// ---- what is there
+// ---- current state
 
 bool ManagerCore::State::HasBytes(const FileBytes& bytes, uint64_t size_bytes, size_t segment,
                                   size_t position) {
@@ -366,7 +366,7 @@ void ManagerCore::State::ContinueCopyScan() {
   }
 }
 
-// ---- what takes the first copy's place
+// ---- replacing the first copy
 
 // Returns the copy that may replace the first one now, if any. A copy equal to the first is
 // preferred; if the first is gone, one with the last commit suffices. `gone`: the first copy cannot
@@ -442,7 +442,7 @@ bool ManagerCore::State::PromoteCopies(FileId file, Inode& inode) {
   return promoted;
 }
 
-// ---- which nodes are to have copies
+// ---- planning copies
 
 bool ManagerCore::State::PlanCells(FileId file, Inode& inode, uint32_t wanted) {
   FileBytes& bytes = *inode.bytes;
@@ -590,7 +590,7 @@ void ManagerCore::State::KeepCells(FileBytes& bytes, const std::vector<Segment>&
   bytes.copies = std::move(kept);
 }
 
-// ---- objects that nothing names any more
+// ---- objects outside of the layout
 
 // A reader with an older layout would take a missing object for a hole. So wait until such readers
 // have let go of the layout.

@@ -140,7 +140,7 @@ void ManagerCore::State::NoteHealed(NodeId node, FileId file) {
   ReviewCopiesLater(file, *inode);
 }
 
-// ---- closes that get fewer copies than they wait for
+// ---- closes with fewer copies than requested
 
 void ManagerCore::State::ExplainCopies(FileId file, const Inode& inode,
                                        AwaitCopiesReply& reply) const {

@@ -377,7 +377,8 @@ class RocksStore final : public MetadataStore {
   bool write_failed_ = false;  // The last write failed.
   bool has_unsynced_logs_;     // Logs from before the database was opened.
   int found_version_ = 0;
-  std::unique_ptr<rocksdb::DB> database_;  // Null after a write without room, until the next one.
+  std::unique_ptr<rocksdb::DB>
+      database_;  // Null from a write that found no room to the next write.
   std::chrono::steady_clock::time_point resumed_at_;
   rocksdb::WriteOptions write_options_;
 };

@@ -7,11 +7,10 @@
 //
 // Each connection is in one phase:
 //   unproven   Has not proved its client's identity. At most `unproven_max`: one more displaces the
-//   oldest of the host that has the most, so a flood from one host displaces its own connections.
-//   idle       Proven, without a request. If there is no free place, the longest idle one is
-//   closed.
+//              oldest of the host that has the most, so a flood displaces its own connections.
+//   idle       Proven, without a request. If places run out, the longest idle one is closed.
 //   queued     Has a request and waits for a thread. First come, first served, but a client that
-//   has `threads_per_client_max` threads lets others go first.
+//              has `threads_per_client_max` threads lets others go first.
 //   served     Has a thread.
 //   parting    Was told to close; closed when the peer has closed, or after 2 s.
 //

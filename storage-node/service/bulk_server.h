@@ -64,7 +64,7 @@ class BulkServer {
     std::string host;
     FrameSocket socket;                      // Until the client's identity is proven.
     std::unique_ptr<BulkDoor> door;          // Likewise.
-    std::unique_ptr<BulkConnection> served;  // From then on.
+    std::unique_ptr<BulkConnection> served;  // Set once the identity is proven.
     // Why there is no place for a proven connection. It waits for one until its proof time ends.
     std::optional<Status> lacks_place;
     int fd = -1;

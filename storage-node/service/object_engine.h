@@ -241,7 +241,7 @@ class ObjectEngine {
   // Verifies the next blocks of the round. Returns the number of bytes, 0 after the last object.
   uint64_t ScrubNext(std::span<std::byte> scratch);
 
-  // ---- objects that are put aside (object_aside.cc)
+  // ---- objects put aside (object_aside.cc)
 
   // Carries out an order. A failure is logged and leaves the object as it was.
   void Obey(const AsideOrder& order);
