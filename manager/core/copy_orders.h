@@ -70,8 +70,8 @@ class CopyOrders {
 
   void ForgetFile(FileId file);
   // Forgets the orders of a node, which no longer knows them and may have lost its objects. Returns
-  // the files that it copied or was a source of. Tasks that had it as a source lose all sources,
-  // and their reports make no copy valid.
+  // the files that it copied, was to copy or was a source of. Tasks that had it as a source lose
+  // all sources, and their reports make no copy valid.
   std::vector<FileId> ForgetNode(NodeId node);
 
   size_t running(NodeId node) const;

@@ -262,8 +262,8 @@ class ManagerCore {
                                           bool with_chunks) const;
   // Returns the number of nodes that can keep copies.
   uint32_t CountStayingNodes() const;
-  // Returns for each path what a reader of the file would fetch, and from which nodes. Paths after
-  // the first kReadNodesMax nodes get kArgumentTooBig.
+  // Returns for each path what a reader of the file would fetch, and from which nodes. Once the
+  // files lie in kReadNodesMax places, later paths get kArgumentTooBig.
   std::vector<ReadableFile> ListReadable(const std::vector<std::string>& paths) const;
   // Counts the files that are to be kept and have changed since they were copied out. Lists the
   // paths of at most `files_max` of them, those with the lowest ids above `after`. Files that

@@ -134,8 +134,9 @@ struct ManagerCore::State {
   bool IsRecalledFrom(ClientId client, FileId file) const;
   void AskHolder(Session& session, FileId file);
   void FinishRecall(Session& session, const RecallDoneRequest& done);
-  // Recalls everything in `touched_` from all interested clients but `actor`. `waiter`, if given,
-  // waits for each recall. Returns the number of recalls that it waits for.
+  // Recalls `touched_` and `access_changed_` from all interested clients but `actor`. `waiter`, if
+  // given, waits for these recalls, except access recalls that need no wait, and for earlier ones
+  // of the same files. Returns the number of recalls that it waits for.
   size_t RecallTouched(ClientId actor, std::optional<Waiter> waiter);
   // Both withhold a request's reply until other clients have confirmed earlier recalls. They return
   // how many recalls the reply now waits for.

@@ -35,8 +35,8 @@ class AccessGate {
     bulk_tls_ = bulk_tls;
   }
 
-  // Returns a capability to read `file` on other nodes, as known since `epoch`. Unavailable until
-  // the node has registered.
+  // Returns a capability of `epoch` to read `file` on other nodes. Unavailable until the node has
+  // registered.
   Result<std::string> SealForReading(FileId file, Duration lifetime, uint64_t epoch) const;
 
   // Returns the key by which a session of `client` proves its identity. Unavailable until the node

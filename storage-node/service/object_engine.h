@@ -184,7 +184,7 @@ class ObjectEngine {
   // other changes.
   Result<UniqueFd> OpenLocalToWrite(FileId file, const Changer& changer);
   // Call when a local writer may have ended and its changes are reported. Looks now instead of in
-  // the next Account, and forgets the earlier checksums.
+  // the next Account and, if no writer is left, forgets the earlier checksums.
   Status FinishLocalWrites(FileId file);
   // One step of a search for unreported local stores. A store into a mapped page leaves no trace
   // except the bytes.
@@ -222,7 +222,7 @@ class ObjectEngine {
   // program has open are freed only when it closes. Failures are logged and retried in each
   // Account.
   void Drop(std::span<const FileId> files);
-  // Checks the lent objects, except those in use by other threads, and retries failed drops. Local
+  // Checks the lent objects, those in use by other threads last, and retries failed drops. Local
   // changes that no mount has asked about within kTellAfter of the last writer's end go into the
   // next heartbeat. Call a few times a second.
   static constexpr Duration kTellAfter = Seconds(6);
