@@ -131,7 +131,7 @@ struct EndWorkflow {
   std::string run;
   Asker asker{};
 };
-// Moves all bytes off a node and places no new files there until `drain` is reset.
+// Moves all bytes off a node, and places no new files there until a command with `drain` false.
 struct DrainNode {
   std::string name;
   bool drain = true;
@@ -265,8 +265,8 @@ class ManagerCore {
   // Returns for each path what a reader of the file would fetch, and from which nodes. Once the
   // files lie in kReadNodesMax places, later paths get kArgumentTooBig.
   std::vector<ReadableFile> ListReadable(const std::vector<std::string>& paths) const;
-  // Counts the files that are to be kept and have changed since they were copied out. Lists the
-  // paths of at most `files_max` of them, those with the lowest ids above `after`. Files that
+  // Counts the files that are to be kept and whose current version has not been copied out. Lists
+  // the paths of at most `files_max` of them, those with the lowest ids above `after`. Files that
   // mounts have not reported yet are missing: send RecallMakers first. Takes time proportional to
   // all files, as above.
   UnstagedFiles ListUnstaged(size_t files_max, FileId after) const;

@@ -189,7 +189,7 @@ struct StagedRecord {
   bool operator==(const StagedRecord&) const = default;
 };
 
-// What an earlier incarnation may have forgotten, and from where on everything is known.
+// What earlier runs of the manager may have forgotten, and from where on everything is known.
 struct RecoveryRecord {
   uint64_t kept_below = 0;     // Objects of files with lower ids are never dropped as unowned.
   uint64_t version_floor = 0;  // Files with bytes have at least this data_version.

@@ -1,9 +1,9 @@
 // Forecasts: runs the predictor for the manager and its callers on a separate thread, since a
 // simulation takes longer than the core's loop may wait.
 //
-// Must outlive the loop that uses it and the receivers of its answers. Not thread-safe: only one
-// thread may call at a time, the loop's while it runs. Answers arrive one at a time on the
-// forecasts' thread, or within the call where noted.
+// Must outlive the loop that uses it; the receivers of its answers must outlive it. Not
+// thread-safe: only one thread may call at a time, the loop's while it runs. Answers arrive one at
+// a time on the forecasts' thread, or within the call where noted.
 #ifndef MOSA_MANAGER_SERVICE_FORECASTS_H_
 #define MOSA_MANAGER_SERVICE_FORECASTS_H_
 

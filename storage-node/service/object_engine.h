@@ -256,7 +256,7 @@ class ObjectEngine {
   NodeHeartbeat TakeHeartbeat();
   BulkUse UseOfBulkPlane() const;
   // Call for a new stream to the manager. The next heartbeats name every corrupt and every healed
-  // object again, and the stored-into objects of reports that the old stream may have lost.
+  // object again, and those objects stored into whose report the old stream may have lost.
   void RepeatReports();
   uint64_t used_bytes() const;
   uint64_t unsealed_objects() const;
