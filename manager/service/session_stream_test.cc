@@ -1,5 +1,5 @@
-// One client's stream shared by many threads: each polls for its own answer, and what is nobody's
-// answer still arrives. Real gRPC, real RocksDB.
+// One client's stream shared by many threads: each polls for its own answer, and messages that
+// answer nobody still arrive. Real gRPC, real RocksDB.
 #include <unistd.h>
 
 #include <algorithm>
@@ -31,7 +31,7 @@ class SessionStreamTest : public ::testing::Test {
     options_.listen = "127.0.0.1:0";
     options_.data_directory = directory_ / "store";
     StartServer();
-    options_.listen = server_->address();  // After a restart too.
+    options_.listen = server_->address();  // The same address after a restart.
   }
   ~SessionStreamTest() override {
     server_.reset();
@@ -53,7 +53,7 @@ class SessionStreamTest : public ::testing::Test {
   std::unique_ptr<ManagerServer> server_;
 };
 
-// Makes files of its own until told to stop, or `count` of them; every answer must be its own.
+// Makes files until told to stop, or `count` of them. Every answer must be this thread's own.
 void MakeFiles(TestClient& client, int thread, int count, std::atomic<int>& wrong) {
   for (int i = 0; i < count; ++i) {
     const MakeRequest make = client.MakeOf(kRootFile, fmt::format("t{}-{}", thread, i));
@@ -74,7 +74,7 @@ TEST_F(SessionStreamTest, ManyThreadsGetTheirOwnAnswers) {
   EXPECT_EQ(wrong, 0);
 }
 
-// Ben has looked at a file; Anna changes its attributes, which waits for Ben's answer to the
+// Ben has looked up a file. Anna changes its attributes, which waits for Ben's answer to the
 // recall.
 void ExpectRecalled(TestClient& anna, TestClient& ben, const std::string& name) {
   const MakeRequest make = anna.MakeOf(kRootFile, name);
@@ -85,7 +85,7 @@ void ExpectRecalled(TestClient& anna, TestClient& ben, const std::string& name) 
   change.file = make.file;
   change.permissions = 0600;
   ASSERT_TRUE(std::holds_alternative<AttributesReply>(anna.Ask(change)));
-  // A recall that is not answered ends with the lease, after 5 s.
+  // An unanswered recall ends with the lease, after 5 s.
   EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(2));
   EXPECT_TRUE(ben.WaitForPush([&make](const std::vector<Push>& pushes) {
     return std::any_of(pushes.begin(), pushes.end(), [&make](const Push& push) {
@@ -113,7 +113,7 @@ TEST_F(SessionStreamTest, PushesArriveWhetherOrNotThreadsAreCalling) {
   EXPECT_EQ(wrong, 0);
 }
 
-// What a caller does with an answer rests on every recall that came before it.
+// A caller's next action relies on every recall that arrived before the answer.
 TEST_F(SessionStreamTest, ACallGoesOnOnlyAfterEarlierPushesWereDealtWith) {
   const auto anna = Client(1);
   const auto ben = Client(2);
@@ -184,7 +184,7 @@ TEST_F(SessionStreamTest, ARemovalThatTimedOutWithoutAManagerNeverRuns) {
   ASSERT_TRUE(std::holds_alternative<Failure>(replies[0]));
   EXPECT_EQ(std::get<Failure>(replies[0]).reason, ErrorReason::kTimedOut);
   StartServer();
-  // Requests run in their order: whatever was repeated ran before this one.
+  // Requests run in order: whatever was repeated ran before this one.
   const Reply found = client->Ask(LookupRequest{.parent = kRootFile, .name = "x"});
   ASSERT_TRUE(std::holds_alternative<EntryReply>(found));
   EXPECT_EQ(std::get<EntryReply>(found).entry.file, make.file);
