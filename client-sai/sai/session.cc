@@ -352,8 +352,6 @@ void Filesystem::Impl::ConfirmRecall(FileId file, UnconfirmedRecall recall) {
   if (recall.session != sessions_) return;
   if (inode && done.writes) inode->manager_counts_open = true;
   manager_.Send({done}, [](const std::vector<Reply>&) {});
-  // The end of it may have been reported before this answer.
-  if (done.writes && inode->handles == 0) QueueRelease(file);
 }
 
 // Repeats reads from a node that has returned empty.

@@ -53,7 +53,10 @@ Outcome<Done> Filesystem::Impl::AskForHint(Inode& inode, const Request& request)
     is_frozen = is_frozen || frozen.ok();
     if (frozen.ok()) continue;
     // Another client is deciding where the file's bytes go.
-    if (frozen.failure().code != StatusCode::kAborted) return frozen.failure();
+    if (frozen.failure().code != StatusCode::kAborted) {
+      if (is_frozen) Thaw(inode);
+      return frozen.failure();
+    }
     std::this_thread::sleep_for(kFreezeDelay);
   }
 }

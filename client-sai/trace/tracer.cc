@@ -153,7 +153,12 @@ Status Tracer::Start(const Options& options) {
                                         options.mount_point, error.what()));
   }
   std::unique_lock lock(mutex_);
-  if (changed_.wait_for(lock, kOpenMax, [this] { return opened_.has_value(); })) return *opened_;
+  if (changed_.wait_for(lock, kOpenMax, [this] { return opened_.has_value(); })) {
+    const Status opened = *opened_;
+    lock.unlock();
+    if (!opened.ok()) writer_.join();  // It ends now, so the caller may try again at once.
+    return opened;
+  }
   given_up_ = true;
   return FailedPreconditionError(
       fmt::format("{} did not respond to the mount's process within {} s: choose a directory on a "
@@ -245,8 +250,6 @@ bool Tracer::Open(const Options& options) {
             options.light  ? " (light)"
             : options.cold ? ", passthrough off, no pages kept"
                            : ", passthrough off");
-  } else {
-    running_ = false;  // A refused caller may try again at once.
   }
   opened_ = made;
   changed_.notify_all();

@@ -51,12 +51,6 @@ class TextPool {
     return !HasRoomFor(uid) && !numbers_.contains(text) ? 0 : Hold(text, uid);
   }
 
-  // Adds a holder to a text that is held already.
-  uint32_t HoldAgain(uint32_t number) {
-    if (number != 0) ++slots_[number].holders;
-    return number;
-  }
-
   void Drop(uint32_t number) {
     if (number == 0) return;
     MOSA_CHECK(number < slots_.size() && slots_[number].holders > 0);
