@@ -449,9 +449,9 @@ def hints(tool):
     check(explained["placement"]["value"] == "collocate:merge", explained)
     check(tool.good("hint", "get", paths[0], "placement") == "collocate:merge\n", "get")
     done = tool.run("hint", "set", str(first), "lifetime=temporary", "stripe_width=2")
-    check(done.returncode == 0 and "what is there keeps its hints: 0 files, 1 directories" in done.stderr, done.stderr)
+    check(done.returncode == 0 and "existing ones keep their hints: 0 files, 1 directories" in done.stderr, done.stderr)
     done = tool.run("hint", "set", str(first / "parts"), "strict=1")
-    check(done.returncode == 0 and "what is there keeps its hints: 41 files, 0 directories" in done.stderr, done.stderr)
+    check(done.returncode == 0 and "existing ones keep their hints: 41 files, 0 directories" in done.stderr, done.stderr)
     (first / "empty").mkdir()
     check(not tool.run("hint", "set", str(first / "empty"), "strict=1").stderr, "nothing in an empty directory keeps its hints")
     check("lifetime=temporary" in tool.good("hint", "get", str(first)), "set or get of a directory")
@@ -466,8 +466,8 @@ def hints(tool):
         (["hint", "rule", "add", "parts/*", "strict=1", *manager], 2, "must begin with '/'"),
         (["hint", "rule", "add", "/[", "strict=1", *manager], 2, "ends within a '['"),
         (["hint", "rule", "add", "/a", "replicas=10000", *manager], 2, "1 to 64, or auto"),
-        (["hint", "rule", "add", "/x", *manager], 2, "no hint is given: write NAME=VALUE"),
-        (["hint", "set", paths[0]], 2, "no hint is given: write NAME=VALUE"),
+        (["hint", "rule", "add", "/x", *manager], 2, "no hint given: write NAME=VALUE"),
+        (["hint", "set", paths[0]], 2, "no hint given: write NAME=VALUE"),
         (["hint", "rule", "remove", "99", *manager], 3, "there is no rule 99"),
         (["hint", "get", str(first / "none")], 3, "no such file"),
     ]
@@ -578,7 +578,7 @@ def restarted_manager(tool):
         os.kill(next(daemon["process"]["pid"] for daemon in daemons if daemon["kind"] == "manager"), signal.SIGKILL)
         time.sleep(0.1)
         done = tool.run("cluster", "status", "--name", name("a"))
-        again = f"'mosa cluster restart --name {name('a')}' starts the manager again"
+        again = f"'mosa cluster restart --name {name('a')}' restarts the manager"
         check(done.returncode == 5 and again in done.stderr, f"{done.returncode} {done.stderr}")
         tool.good("cluster", "restart", "--name", name("a"))
         tool.good("cluster", "status", "--name", name("a"))

@@ -501,10 +501,10 @@ def test_refusals(made):
         task["id"] += "x"
     made.refused("no whole record of a run", [json.dumps(good)[:3000]])
     made.refused("is a run of another workflow", [other])
-    made.refused("there is no run to compare", [])
+    made.refused("no run to compare", [])
     made.refused("--draws 5: 19 and more", [good], "--draws", 5)
     made.refused("cannot read", [], "--run", "/nonexistent.json", code=3)
-    made.refused("leave out that, or what follows --", [good], "--", "run", made.path)
+    made.refused("give only one of the two", [good], "--", "run", made.path)
     made.refused("what follows -- is 'run', the workflow", [], "--", "ls")
     made.refused("--record cannot be said", [], "--", "run", made.path, "--record", "x.json")
     to_run = ["compare", "--platform", PLATFORM, "--config", "hosts=4,manager=apart", "-o", made.directory / "made", "--", "run", made.path,

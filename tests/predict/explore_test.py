@@ -385,7 +385,7 @@ def test_bad_input(mosa, directory):
     sizeless = pathlib.Path(directory) / "sizeless.yaml"
     sizeless.write_text("tasks: [{id: a, command: 'true', outputs: [x]}]")
     rows = [
-        ([], "there is nothing to explore"),
+        ([], "nothing to explore"),
         (["--vary", "hosts=1..1000", "--vary", "seed=1..1000000"], "more than 100000 values"),
         (["--vary", "hosts=1..1000", "--vary", "seed=1..100000"], "the space has 100000000 points, but at most 100000"),
         (["--vary", "hosts=1", "--config", "colour=red"], "and for explorations nodes, frequency"),
