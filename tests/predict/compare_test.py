@@ -464,7 +464,7 @@ def test_busy_machine(made):
     check(answer["anomalies"] and answer["machine_busy"] == "" and answer["machines"] == [], "nothing is known of the machine")
     answer = made.run([busy(copy.deepcopy(record), 0.35) for record in slow])
     check(cell(answer, "workflow", "mixed")["verdict"] == "machine busy" and not answer["anomalies"], f"{answer['anomalies']}")
-    said = "machine busy: the processors of h1, h2, h3 and h4 were 35 % busy with others' work in 3 of 3 runs"
+    said = "machine busy: the processors of h1, h2, h3 and h4 were 35 % busy with other work in 3 of 3 runs"
     check(answer["machine_busy"].startswith(said) and answer["machine_busy"] in answer["notes"], f"{answer['machine_busy']}")
     check([round(m["others_share"], 6) for m in answer["machines"]] == [0.35] * 3 and answer["machines"][0]["waited_share"] == 0.5,
           f"{answer['machines']}")

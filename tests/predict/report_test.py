@@ -133,7 +133,7 @@ def test_busy_machine(made):
     page, answer = made.report([compare_test.busy(record, 0.35) for record in runs])
     check(answer["anomalies"] == 0 and "No anomaly in 3 runs, but the machine was busy: " in answer["verdict"], answer["verdict"])
     check(page.data["tone"] == "plain" and page.data["comparison"]["machine_busy"], page.data["tone"])
-    page.says("machine busy: the processors of h1, h2, h3 and h4 were 35 % busy with others' work")
+    page.says("machine busy: the processors of h1, h2, h3 and h4 were 35 % busy with other work")
 
 
 def test_hostile(made):
