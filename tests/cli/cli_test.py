@@ -184,7 +184,7 @@ def inputs(tool):
             (["bench"], 2, "subcommand"),
             (["bench", "patterns", "--cluster", "nosuch"], 3, "'nosuch'"),
             (["bench", "patterns", "--mount", "/tmp", "--hosts", "a,a"], 2, "twice"),
-            (["bench", "patterns", "--mount", "/tmp", "--scale", "0"], 2, "--scale 0: '0' is no share"),
+            (["bench", "patterns", "--mount", "/tmp", "--scale", "0"], 2, "--scale 0: '0' is not a factor"),
             (["bench", "patterns", "--mount", "/tmp", "--width", "-1"], 2, "-1"),
             (["bench", "work", "read:x"], 2, "'read:x' has no content"),
             (["bench", "work", "read:x:0:8:/no/such/file"], 3, "/no/such/file"),
