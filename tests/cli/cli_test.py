@@ -251,7 +251,7 @@ def secret(tool):
 
         check(shown(user)["for"] == "user of uid 1000", f"{shown(user)}")
         before, expires = shown(user)["issuer"], shown(user)["expires"]
-        bad(3, "no change of authorities has begun", "rotate", "switch", str(secrets))
+        bad(3, "no rotation of the authority has begun", "rotate", "switch", str(secrets))
         tool.good("secret", "rotate", "begin", str(secrets))
         tool.good("secret", "rotate", "begin", str(secrets))
         check(len(shown(user)["trusts"]) == 2 and shown(user)["issuer"] == before, f"{shown(user)}")
@@ -259,7 +259,7 @@ def secret(tool):
         tool.good("secret", "rotate", "switch", str(secrets))
         check(shown(user)["issuer"] != before, "the user's secret is still the old authority's")
         check(shown(user)["expires"] == expires, "the user's secret was prolonged")
-        bad(3, "end that change first", "rotate", "begin", str(secrets))
+        bad(3, "end that rotation first", "rotate", "begin", str(secrets))
         tool.good("secret", "rotate", "end", str(secrets))
         tool.good("secret", "rotate", "end", str(secrets))
         check(shown(user)["trusts"] == [shown(user)["issuer"]], f"{shown(user)}")
@@ -572,7 +572,7 @@ def restarted_manager(tool):
         file = pathlib.Path(facts["hosts"][0]["mount"]) / "file"
         file.write_bytes(b"r" * 1_000_000)
         done = tool.run("cluster", "restart", "--name", name("a"))
-        check(done.returncode == 3 and " runs, as process " in done.stderr, f"{done.returncode} {done.stderr}")
+        check(done.returncode == 3 and " is already running, as process " in done.stderr, f"{done.returncode} {done.stderr}")
         state = pathlib.Path(tool.directory) / name("a") / "state.json"
         daemons = json.loads(state.read_text(encoding="utf-8"))["daemons"]
         os.kill(next(daemon["process"]["pid"] for daemon in daemons if daemon["kind"] == "manager"), signal.SIGKILL)

@@ -139,7 +139,7 @@ def test_plots(mosa, directory):
         check(texts.count(str(number)) >= 1 and any(text.startswith(f"{number_of(answer, configuration)} seconds, ") and chunk in text
                                            for text in texts), f"{configuration} in {texts}")
     circles, texts = drawing(plots / "curves.svg")
-    titles = {"hosts in all", "hosts with storage alone (0: storage is on the tasks' hosts)", "chunk size, bytes", "placement:a.*"}
+    titles = {"hosts in all", "hosts with storage only (0: storage is on the tasks' hosts)", "chunk size, bytes", "placement:a.*"}
     check(titles <= set(texts) and {"seconds", "node-hours", "kJ"} <= set(texts), f"{texts}")
     check({"64K", "1M", "64M", "local", "stripe"} <= set(texts), f"values: {texts}")
     check({color for _, color in circles["3.2"]} >= {"#2a6f97", "#c44e52"}, "a curve for each value of another dimension")
@@ -169,7 +169,7 @@ def test_plots_of_parts(mosa, directory):
                and abs(abs(float(line.get("y2")) - float(line.get("y1"))) - 6) < 0.2]
     check(len(crosses) == 2 * (4 + 4) * 2, f"what fails, in each panel: {len(crosses)} lines")
     _, texts = drawing(plots / "curves.svg")
-    check(any("x: all simulated there fail, as 4 of 8 do" in text for text in texts), f"{texts}")
+    check(any("x: all simulated points there fail, as 4 of 8 do" in text for text in texts), f"{texts}")
     _, texts = drawing(plots / "front.svg")
     check(any("8 simulated, of which 4 fail" in text for text in texts), f"{texts}")
     # What was pruned has bounds in every panel, and counts for what matters most.

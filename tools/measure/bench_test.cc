@@ -236,7 +236,8 @@ TEST(Plan, RefusesWithOptionAndValue) {
       {{.repeats = "0..3"}, "--repeats 0..3"},
       {{.repeats = "4..3"}, "--repeats 4..3"},
       {{.repeats = "1..2..3"}, "--repeats 1..2..3"},
-      {{.patterns = {"gather"}, .systems = {"local"}}, "local is for the pattern pipeline alone"},
+      {{.patterns = {"gather"}, .systems = {"local"}},
+       "system local runs the pattern pipeline only"},
   };
   for (const auto& row : rows) {
     const auto plan = PlanBench(row.request);
