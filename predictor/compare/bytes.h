@@ -32,7 +32,7 @@ struct ChunkShare {
 // Compares whole runs only, because others moved less. Skips what no whole run has.
 struct ComparedPlaces {
   std::vector<ComparedBytes> stages, links;
-  std::vector<ComparedBytes> nodes;  // By node, its share of the bytes that tasks wrote.
+  std::vector<ComparedBytes> nodes;  // The bytes that tasks wrote, by node.
 };
 ComparedPlaces CompareBytes(const Workflow& workflow, const std::vector<SeenRun>& draws,
                             const std::vector<const SeenRun*>& runs);

@@ -98,7 +98,7 @@ struct Comparison {
   uint32_t draws = 0;
   std::vector<ComparedCell> cells;  // By level and name.
   std::vector<ComparedBytes> stage_bytes, link_bytes;
-  std::vector<ComparedBytes> node_bytes;  // By node, its share of the bytes that tasks wrote.
+  std::vector<ComparedBytes> node_bytes;  // The bytes that tasks wrote, by node.
   std::vector<ChunkShare> chunks;         // From the last judged run that has them; else empty.
   std::string other_chunks;  // A sentence, if more than a tenth of the bytes is in other chunks.
   std::vector<std::pair<std::string, SeenMachine>> machines;  // In judged runs, by run name.

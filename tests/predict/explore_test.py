@@ -169,7 +169,7 @@ def test_plots_of_parts(mosa, directory):
                and abs(abs(float(line.get("y2")) - float(line.get("y1"))) - 6) < 0.2]
     check(len(crosses) == 2 * (4 + 4) * 2, f"what fails, in each panel: {len(crosses)} lines")
     _, texts = drawing(plots / "curves.svg")
-    check(any("x: all simulated points there fail, as 4 of 8 do" in text for text in texts), f"{texts}")
+    check(any("x: all simulated there fail, as 4 of 8 do" in text for text in texts), f"{texts}")
     _, texts = drawing(plots / "front.svg")
     check(any("8 simulated, of which 4 fail" in text for text in texts), f"{texts}")
     # What was pruned has bounds in every panel, and counts for what matters most.

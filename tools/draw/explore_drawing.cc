@@ -399,14 +399,14 @@ const Axis* CurvesBeside(const Exploration& exploration, const std::vector<Axis>
 }
 
 std::string NoteOf(const Exploration& exploration) {
-  std::string note = "Each point: the best over all other dimensions.";
-  if (exploration.draws > 0) note += " Bars: nine of ten runs, where drawn.";
+  std::string note = "Each point: the best over the other dimensions.";
+  if (exploration.draws > 0) note += " Bars: nine of ten, where drawn.";
   if (const size_t failed = CountFailed(exploration); failed > 0)
-    note += fmt::format(" x: all simulated points there fail, as {} of {} do.", failed,
+    note += fmt::format(" x: all simulated there fail, as {} of {} do.", failed,
                         Count(exploration, Fate::kSimulated));
   if (Count(exploration, Fate::kPruned) > 0)
     note +=
-        " Hollow: a pruned point there may be better; ^: all were pruned, lower bound (--no-prune "
+        " Hollow: a pruned point may be better; ^: all were pruned, lower bound (--no-prune "
         "simulates them).";
   return note;
 }
@@ -514,8 +514,7 @@ class FrontPanel {
 void DrawFrontLegend(Svg& svg, bool with_draws) {
   const double y = 46;
   svg.Dot({24, y - 4}, 4, kColors[1]);
-  svg.Text({34, y}, with_draws ? "nothing is better (bars: nine of ten runs)" : "nothing is better",
-           {});
+  svg.Text({34, y}, with_draws ? "nothing is better (bars: nine of ten)" : "nothing is better", {});
   svg.Box({260, y - 13}, 22, 16, kShade);
   svg.Dot({271, y - 5}, 2.4, kColors[0]);
   svg.Text({290, y}, "cannot be told apart from the fastest", {});
