@@ -108,7 +108,7 @@ TEST(Residence, RowsOfWhichTheDifferenceIsNotKnownAreLeftOut) {
   EXPECT_EQ(Since(later, earlier).daemons[1].snapshot.rows.size(), 1U);
   earlier.daemons[1].snapshot.is_truncated = true;
   EXPECT_TRUE(Since(later, earlier).daemons[1].snapshot.rows.empty());
-  rows[0] = RowOf("read", "h2", {Seconds(1)});  // Not what it was, and something.
+  rows[0] = RowOf("read", "h2", {Seconds(1)});  // Changed, but not empty.
   EXPECT_TRUE(Since(later, earlier).daemons[1].snapshot.rows.empty());
 }
 
