@@ -11,7 +11,7 @@ constexpr std::string_view kGrid = "#e4e4e4";
 constexpr double kLogarithmicFrom = 5;
 constexpr double kMargin = 1.08;
 
-// 1, 2 or 5 times a power of ten, and four to ten of them up to `most`.
+// 1, 2 or 5 times a power of ten, such that four to ten of them reach `most`.
 double StepOf(double most) {
   const double raw = most / 5;
   const double power = std::pow(10, std::floor(std::log10(raw)));
@@ -32,7 +32,7 @@ Scale::Scale(double least, double most) {
   }
   low_ = std::log10(least / kMargin);
   high_ = std::log10(most * kMargin);
-  // Over many decades the powers of ten are enough.
+  // Over many decades, powers of ten are enough.
   const bool is_long = high_ - low_ > 3;
   for (double decade = std::floor(low_); decade <= high_; ++decade) {
     for (const double factor : {1.0, 2.0, 5.0}) {

@@ -1,5 +1,5 @@
 // What charts have in common: a scale with ticks that a person would choose, and a panel with two
-// of them.
+// scales.
 #ifndef MOSA_TOOLS_DRAW_CHART_H_
 #define MOSA_TOOLS_DRAW_CHART_H_
 
@@ -11,10 +11,10 @@
 
 namespace mosa::cli {
 
-// From positive numbers to the part of an axis, 0 to 1.
+// Maps positive numbers to positions on an axis, 0 to 1.
 class Scale {
  public:
-  // Holds both. Logarithmic if they lie further apart than five times, else from 0.
+  // Covers both. Logarithmic if they differ by more than a factor of five, otherwise from 0.
   Scale(double least, double most);
 
   double PartOf(double number) const;
@@ -22,20 +22,20 @@ class Scale {
 
  private:
   bool is_logarithmic_ = false;
-  double low_ = 0;  // Logarithms, if it is.
+  double low_ = 0;  // Logarithms, if it is logarithmic.
   double high_ = 1;
   std::vector<double> ticks_;
 };
 
-// A rectangle of the page, and its marks.
+// A rectangle of the page, with its marks.
 class ChartPanel {
  public:
   struct Place {
-    Point corner;  // Upper left of all that belongs to the panel.
+    Point corner;  // Upper left of everything in the panel.
     double width = 0;
     double height = 0;
   };
-  // `svg` outlives this.
+  // `svg` must outlive this.
   ChartPanel(Svg& svg, const Place& place, const Scale& upwards)
       : svg_(svg),
         left_(place.corner.x + 64),
@@ -44,9 +44,9 @@ class ChartPanel {
         bottom_(place.corner.y + place.height - 48),
         upwards_(upwards) {}
 
-  // The names of its two axes, and the ticks of the one that goes up.
+  // Draws the names of both axes, and the ticks of the vertical one.
   void DrawFrame(std::string_view upwards, std::string_view along);
-  // At a part of the axis along.
+  // At a position on the horizontal axis.
   void DrawTick(double part, std::string_view label);
 
   double X(double part) const { return left_ + part * (right_ - left_); }

@@ -14,7 +14,7 @@ constexpr std::string_view kGrid = "#e4e4e4";
 constexpr std::string_view kFaint = "#777";
 constexpr std::string_view kAllowed = "#c44e52";
 
-// The least 1, 2 or 5 times a power of ten that is not below.
+// The smallest 1, 2 or 5 times a power of ten that is not below `number`.
 double RoundUp(double number) {
   const double unit = std::pow(10, std::floor(std::log10(number)));
   for (const double step : {1.0, 2.0, 5.0})

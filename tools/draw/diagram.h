@@ -1,5 +1,5 @@
-// The frame of a diagram: a title, an axis upwards with a grid, shares of the width to the right,
-// and what is drawn in it. Pages with several have them side by side.
+// The frame of a diagram: a title, a vertical axis with a grid, positions from left to right as
+// shares of the width, and what is drawn in it. Pages with several diagrams have them side by side.
 #ifndef MOSA_TOOLS_DRAW_DIAGRAM_H_
 #define MOSA_TOOLS_DRAW_DIAGRAM_H_
 
@@ -13,22 +13,22 @@ namespace mosa::cli {
 class Diagram {
  public:
   struct Place {
-    Point corner;  // Upper left of all that belongs to it.
+    Point corner;  // Upper left of everything in it.
     double width = 0;
     double height = 0;
   };
-  // `svg` outlives this.
+  // `svg` must outlive this.
   Diagram(Svg& svg, const Place& place, std::string_view title);
 
-  // The axis upwards, before anything is drawn in it: from 0 to something round above `most`, or
-  // whole decades around both, which are above 0. `unit` goes behind each number.
+  // Sets the vertical axis, before anything is drawn: from 0 to a round number above `most`, or
+  // whole decades around both values, which must be above 0. `unit` follows each number.
   void Linear(double most, std::string_view unit);
   void Logarithmic(double least, double most, std::string_view unit);
   // Shares are 0 to 1, from left to right.
   void LabelX(double share, std::string_view text);
   void TitleX(std::string_view text);
   void Curve(const std::vector<Point>& shares_and_values, const Svg::LineStyle& style);
-  // What is allowed; left out above the axis.
+  // Draws a limit; not if it is above the axis.
   void Limit(double value, std::string_view text);
   void Bar(double share, double width, double value, std::string_view color);
   void Interval(double share, double low, double high, const Svg::LineStyle& style);

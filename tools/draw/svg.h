@@ -1,4 +1,4 @@
-// One picture as a self-contained SVG text: elements are drawn over those before them. Coordinates
+// One picture as a self-contained SVG text: each element is drawn over those before it. Coordinates
 // are pixels from the upper left corner.
 #ifndef MOSA_TOOLS_DRAW_SVG_H_
 #define MOSA_TOOLS_DRAW_SVG_H_
@@ -50,7 +50,7 @@ class Svg {
   std::string elements_;
 };
 
-// Colours for things that are told apart by them, in their order.
+// Colours that distinguish things, in a fixed order.
 std::string_view SvgColor(size_t index);
 // "950", "1.2k", "34M".
 std::string ShortNumber(double number);

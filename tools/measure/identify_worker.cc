@@ -46,7 +46,7 @@ std::string FirstLine(const char* path) {
   return line;
 }
 
-// The value of the first line of `path` that begins with `key`, behind the colon.
+// The value after the colon in the first line of `path` that begins with `key`.
 std::string ValueIn(const char* path, std::string_view key) {
   std::ifstream file(path);
   for (std::string line; std::getline(file, line);) {
@@ -57,7 +57,7 @@ std::string ValueIn(const char* path, std::string_view key) {
   return "";
 }
 
-// Whether it is a Mosa mount, and its kernel reads and writes objects by itself.
+// Whether it is a Mosa mount whose kernel reads and writes objects directly.
 struct MountFacts {
   bool mosa = false;
   bool passthrough = false;
@@ -71,12 +71,12 @@ MountFacts FactsOf(const std::string& mount_point) {
   return {true, fuse.value("passthrough", false)};
 }
 
-// What is mounted there, as the kernel says it; all empty if it is not known.
+// What is mounted there, according to the kernel; all empty if that is unknown.
 struct FileSystem {
   std::string type;      // "tmpfs", "nfs4", "fuse.mosa".
   std::string source;    // "10.0.0.1:/export".
-  std::string options;   // The mount's, and the file system's.
-  uint64_t born_us = 0;  // The directory itself, since 1970; 0: it does not say.
+  std::string options;   // Options of the mount, and of the file system.
+  uint64_t born_us = 0;  // Birth of the directory itself, since 1970; 0: unknown.
 };
 FileSystem FileSystemOf(const std::string& directory) {
   struct statx seen {};
@@ -101,7 +101,7 @@ FileSystem FileSystemOf(const std::string& directory) {
   return {};
 }
 
-// How many cores were at work during a moment, whoever's work it was.
+// How many cores were busy during a moment, with anything.
 double BusyCores() {
   constexpr Duration kMoment = Milliseconds(300);
   const ProcessorTicks before = ReadProcessorTicks();
@@ -142,7 +142,7 @@ json Facts(const std::string& directory, const std::string& mount_point) {
 
 Status MakeDirectory(const std::string& path, const std::string& placement) {
   std::error_code error;
-  // Not those above it: what has vanished must not come back.
+  // Does not create its parents: what has vanished must not come back.
   fs::create_directory(path, error);
   if (error)
     return FailedPreconditionError(fmt::format("cannot create {}: {}", path, error.message()));
@@ -153,8 +153,8 @@ Status MakeDirectory(const std::string& path, const std::string& placement) {
       fmt::format("cannot hint {} with placement={}: {}", path, placement, strerror(errno)));
 }
 
-// What the store says of a file: "location", the nodes that hold it, or "layout"; empty if it does
-// not.
+// What the store says about a file: "location", the nodes that hold it, or "layout"; empty if it
+// says nothing.
 std::string Attribute(const std::string& path, const std::string& name) {
   std::string value(65536, '\0');
   const ssize_t size =
@@ -163,7 +163,7 @@ std::string Attribute(const std::string& path, const std::string& name) {
   return value;
 }
 
-// Whether there was anything. Another host may just be making the last file below it.
+// Returns whether there was anything. Another host may be creating the last file below it.
 Result<bool> Clear(const std::string& path) {
   std::error_code error;
   const bool found = fs::exists(path, error);
@@ -188,7 +188,8 @@ SampleFiles FilesFrom(const json& words) {
   return files;
 }
 
-// Where others reach this host, if they do: as whoever started this process by ssh did.
+// The address at which other hosts reach this one, if they do: where the ssh that started this
+// process reached it.
 std::string OwnAddress(bool reached_from_afar) {
   if (!reached_from_afar) return AddressTowards("");
   // "PEER PORT OWN PORT".
@@ -272,7 +273,7 @@ class IdentifyWorker {
       if (fs::is_directory(words.at("path").get<std::string>(), error)) return OkStatus();
       return NotFoundError(fmt::format("{} is gone", words.at("path").get<std::string>()));
     }
-    return InvalidArgumentError(fmt::format("there is nothing called '{}' to do", what));
+    return InvalidArgumentError(fmt::format("unknown request '{}'", what));
   }
   static Result<json> Number(const Result<double>& number) {
     if (!number.ok()) return number.status();

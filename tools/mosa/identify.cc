@@ -1,4 +1,4 @@
-// `mosa identify`: the platform file of a deployment; and its processes on the hosts.
+// `mosa identify`: measures a deployment and writes its platform file; also its workers on hosts.
 #include "tools/measure/identify.h"
 
 #include <memory>
@@ -37,7 +37,7 @@ void AddIdentifyWorker(CLI::App& app, CommandLine& line) {
   auto parent = std::make_shared<pid_t>(0);
   CLI::App* command =
       app.add_subcommand("identify-worker", "Measure on one host for 'mosa identify' (internal)");
-  command->group("");  // Not for people.
+  command->group("");  // Internal: hidden from --help.
   command->add_option("--parent", *parent);
   command->callback(
       [parent, &line] { line.action = [parent] { return ServeAsIdentifyWorker(*parent); }; });
