@@ -213,5 +213,19 @@ TEST_F(TracerTest, RefusesWhatCannotBe) {
   EXPECT_EQ(status["tracing"], false);
 }
 
+TEST_F(TracerTest, ARefusedTraceHasEndedWhenItsCallerHears) {
+  Tracer::Options nowhere = Into("a");
+  nowhere.directory = directory_ / "missing";
+  for (int i = 0; i < 200; ++i) {
+    ASSERT_FALSE(tracer_.Start(nowhere).ok());
+    ASSERT_TRUE(tracer_.Start(Into("t" + std::to_string(i))).ok());
+    ASSERT_EQ(nlohmann::json::parse(tracer_.StatusJson())["tracing"], true);
+    ASSERT_TRUE(tracer_.Stop().ok());
+    // A writer that still belonged to the refusal would make this trace look complete too early.
+    ASSERT_TRUE(tracer_.EndWithin(Seconds(30)));
+    ASSERT_EQ(Read("t" + std::to_string(i)).fault, "");
+  }
+}
+
 }  // namespace
 }  // namespace mosa::sai
