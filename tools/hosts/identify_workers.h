@@ -6,8 +6,6 @@
 #ifndef MOSA_TOOLS_HOSTS_IDENTIFY_WORKERS_H_
 #define MOSA_TOOLS_HOSTS_IDENTIFY_WORKERS_H_
 
-#include <sys/types.h>
-
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -17,8 +15,8 @@
 #include "common/base/clock.h"
 #include "common/base/status.h"
 #include "common/base/time.h"
-#include "common/base/unique_fd.h"
 #include "tools/hosts/hosts.h"
+#include "tools/hosts/worker.h"
 
 namespace mosa::cli {
 
@@ -50,26 +48,22 @@ class IdentifyWorkers {
                              OnSignal on_signal = OnSignal::kEnd);
 
  private:
-  struct Worker {
-    std::string name;
-    pid_t pid = -1;
-    UniqueFd channel;
-    std::string received;
-    bool greeted = false;
+  struct HostWorker : Worker {
+    std::string name;  // The host's.
     bool lost = false;
   };
   IdentifyWorkers() = default;
-  Status Spawn(const RunHost& host);
-  Status Greet(Worker& worker, Time until);
-  Status Receive(Worker& worker, Time until);
-  Result<nlohmann::json> AnswerOf(Worker& worker, uint64_t number, Time until, OnSignal on_signal);
+  Status Greet(HostWorker& worker, Time until);
+  Status Receive(HostWorker& worker, Time until);
+  Result<nlohmann::json> AnswerOf(HostWorker& worker, uint64_t number, Time until,
+                                  OnSignal on_signal);
 
   const SystemClock clock_;
-  std::vector<Worker> workers_;
+  std::vector<HostWorker> workers_;
   uint64_t number_ = 0;  // The last questions'; an answer has its question's.
 };
 
-// What such a process says first, before which there may be what a login shell has to say.
+// What such a process says first.
 inline constexpr std::string_view kIdentifyGreeting = "\nmosa identify worker 1\n";
 
 }  // namespace mosa::cli

@@ -3,8 +3,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sched.h>
-#include <signal.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/utsname.h>
@@ -25,7 +23,6 @@
 #include "common/base/clock.h"
 #include "predictor/model/cost.h"
 #include "tools/cluster/process.h"
-#include "tools/hosts/frame.h"
 #include "tools/hosts/identify_workers.h"
 #include "tools/measure/envelope_client.h"
 #include "tools/measure/fio.h"
@@ -216,10 +213,9 @@ class IdentifyWorker {
     try {
       Result<json> answer = Do(words.at("do").get<std::string>(), words);
       if (answer.ok()) return *std::move(answer);
-      return {{"code", static_cast<int>(answer.status().code())},
-              {"message", MessageOf(answer.status())}};
+      return StatusJson(answer.status());
     } catch (const std::exception& error) {
-      return {{"code", static_cast<int>(StatusCode::kInternal)}, {"message", error.what()}};
+      return StatusJson(InternalError(error.what()));
     }
   }
   Result<json> Do(const std::string& what, const json& words) {
@@ -284,36 +280,14 @@ class IdentifyWorker {
   EnvelopeClient client_;
 };
 
-bool WriteAll(const std::string& text) {
-  for (size_t sent = 0; sent < text.size();) {
-    const ssize_t bytes = write(STDOUT_FILENO, text.data() + sent, text.size() - sent);
-    if (bytes < 0 && errno != EINTR) return false;
-    sent += static_cast<size_t>(std::max<ssize_t>(0, bytes));
-  }
-  return true;
-}
-
 }  // namespace
 
-Status ServeAsIdentifyWorker(pid_t parent) {
-  signal(SIGINT, SIG_IGN);
-  signal(SIGPIPE, SIG_IGN);
-  if (parent != 0) {
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent) return OkStatus();
-  }
-  if (!WriteAll(std::string(kIdentifyGreeting))) return OkStatus();
+Status ServeAsIdentifyWorker(pid_t parent, const std::string& net_namespace) {
+  if (!net_namespace.empty()) MOSA_RETURN_IF_ERROR(cluster::EnterNetNamespace(net_namespace));
   IdentifyWorker worker;
-  std::string received;
-  char buffer[65536];
-  for (;;) {
-    const ssize_t bytes = read(STDIN_FILENO, buffer, sizeof buffer);
-    if (bytes < 0 && errno == EINTR) continue;
-    if (bytes <= 0) return OkStatus();
-    received.append(buffer, static_cast<size_t>(bytes));
-    while (const auto words = UnpackFrame(received))
-      if (!WriteAll(PackFrame(worker.Answer(*words)))) return OkStatus();
-  }
+  ServeAsWorker(parent, kIdentifyGreeting,
+                [&worker](const json& words) { return worker.Answer(words); });
+  return OkStatus();
 }
 
 }  // namespace mosa::cli

@@ -5,12 +5,15 @@
 
 #include <sys/types.h>
 
+#include <string>
+
 #include "common/base/status.h"
 
 namespace mosa::cli {
 
-// Until standard input ends. `parent` is the process with which this one ends; 0: none.
-Status ServeAsIdentifyWorker(pid_t parent);
+// Until standard input ends. `parent` is the process with which this one ends; 0: none. Enters
+// `net_namespace` first; empty: stays where it is.
+Status ServeAsIdentifyWorker(pid_t parent, const std::string& net_namespace);
 
 }  // namespace mosa::cli
 
