@@ -6,7 +6,7 @@
 // caused, on all hosts) and of the part that asks (its span). Within a process it travels with the
 // thread (CurrentSpan). Without a log there are no ids: nothing is made, and nothing is sent.
 //
-// A thread puts its records into a ring of its own, 64 KiB that it keeps until it ends; one thread
+// A thread puts its records into a ring of its own, 72 KiB that it keeps until it ends; one thread
 // writes all rings to the file and does everything that a disk can delay. A record is dropped and
 // counted if its ring is full, or the file at its limit. With no log, a request costs one load.
 #ifndef MOSA_COMMON_OBSERVE_REQUEST_LOG_H_
@@ -17,7 +17,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <mutex>
 #include <string>
 #include <string_view>
@@ -28,6 +27,7 @@
 #include "common/base/time.h"
 #include "common/base/unique_fd.h"
 #include "common/observe/request_log_file.h"
+#include "common/observe/thread_rings.h"
 
 namespace mosa {
 
@@ -84,7 +84,7 @@ class RequestLog {
     uint64_t dropped = 0;
   };
 
-  RequestLog();
+  RequestLog() = default;
   ~RequestLog();
   RequestLog(const RequestLog&) = delete;
   RequestLog& operator=(const RequestLog&) = delete;
@@ -111,10 +111,6 @@ class RequestLog {
   void Add(const RequestRecord& record);
 
  private:
-  struct Ring;
-  struct OwnRing;
-
-  Ring* RingOfThread();
   void Run(const Options& options);
   Status Open(const Options& options);
   Status Write(const Options& options);
@@ -125,7 +121,7 @@ class RequestLog {
   Status WriteBytes(std::string_view bytes);
   void DropUnread();
 
-  const uint64_t number_;  // Numbers this log among all that the process has ever had.
+  ThreadRings<RequestRecord, size_t{72} << 10> rings_;  // Drained by the writer.
   std::atomic<bool> on_ = false;
   std::atomic<bool> is_ring_filling_ = false;  // The writer is not to wait longer.
   std::atomic<uint64_t> dropped_ = 0;
@@ -136,7 +132,6 @@ class RequestLog {
   mutable std::mutex mutex_;
   mutable std::condition_variable changed_;
   // Guarded by mutex_, under which nothing is asked of a disk:
-  std::vector<std::shared_ptr<Ring>> rings_;
   std::vector<RequestLogNames> names_;
   bool ending_ = false;
   State state_;
