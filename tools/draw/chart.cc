@@ -14,7 +14,7 @@ constexpr std::string_view kAllowed = "#c44e52";
 constexpr double kLogarithmicFrom = 5;
 constexpr double kMargin = 1.08;
 
-// 1, 2 or 5 times a power of ten, and four to ten of them up to `most`.
+// 1, 2 or 5 times a power of ten, such that four to ten of them reach `most`.
 double StepOf(double most) {
   const double raw = most / 5;
   const double power = std::pow(10, std::floor(std::log10(raw)));
@@ -35,7 +35,7 @@ Scale::Scale(double least, double most) {
   }
   low_ = std::log10(least / kMargin);
   high_ = std::log10(most * kMargin);
-  // Over many decades the powers of ten are enough.
+  // Over many decades, powers of ten are enough.
   AddTicks(high_ - low_ > 3);
 }
 

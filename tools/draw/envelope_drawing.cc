@@ -33,18 +33,13 @@ constexpr std::string_view kDashes[] = {"", "7 3", "3 3", "9 3 2 3", "1 3"};
 
 std::string SizeText(uint64_t size_bytes) { return FormatBytes(static_cast<int64_t>(size_bytes)); }
 
-std::vector<uint32_t> AllClients(const std::vector<Envelope>& envelopes) {
-  std::set<uint32_t> all;
+// The values that any of the envelopes has, in order.
+template <typename T>
+std::vector<T> All(const std::vector<Envelope>& envelopes,
+                   std::vector<T> (Envelope::*values)() const) {
+  std::set<T> all;
   for (const Envelope& envelope : envelopes) {
-    for (const uint32_t clients : envelope.clients()) all.insert(clients);
-  }
-  return {all.begin(), all.end()};
-}
-
-std::vector<uint64_t> AllSizes(const std::vector<Envelope>& envelopes) {
-  std::set<uint64_t> all;
-  for (const Envelope& envelope : envelopes) {
-    for (const uint64_t size : envelope.sizes()) all.insert(size);
+    for (const T value : (envelope.*values)()) all.insert(value);
   }
   return {all.begin(), all.end()};
 }
@@ -57,8 +52,9 @@ class CurvePanel {
   CurvePanel(const EnvelopeMetric& metric, const std::vector<Envelope>& envelopes)
       : metric_(metric),
         envelopes_(envelopes),
-        clients_(AllClients(envelopes)),
-        sizes_(MovesBytes(metric.operation) ? AllSizes(envelopes) : std::vector<uint64_t>{0}) {}
+        clients_(All(envelopes, &Envelope::clients)),
+        sizes_(MovesBytes(metric.operation) ? All(envelopes, &Envelope::sizes)
+                                            : std::vector<uint64_t>{0}) {}
 
   void Draw(Svg& svg, Point corner) const {
     Chart chart(svg, {corner, kPanelWidth, kPanelHeight}, Upwards());
@@ -223,16 +219,10 @@ class KiviatDiagram {
                                                        : Anchor::kEnd;
     const auto& metric = predict::kEnvelopeMetrics[axis];
     const double down = end.y > corner_.y + kRowHeight / 2 ? 12 : -20;
-    svg_.Text({end.x + (anchor == Anchor::kStart ? 4
-                        : anchor == Anchor::kEnd ? -4
-                                                 : 0),
-               end.y + down},
-              NameOf(metric.operation), {.size = 9, .anchor = anchor});
-    svg_.Text({end.x + (anchor == Anchor::kStart ? 4
-                        : anchor == Anchor::kEnd ? -4
-                                                 : 0),
-               end.y + down + 10},
-              metric.is_bandwidth ? "bandwidth" : "throughput", {.size = 9, .anchor = anchor});
+    const double x = end.x + (anchor == Anchor::kStart ? 4 : anchor == Anchor::kEnd ? -4 : 0);
+    svg_.Text({x, end.y + down}, NameOf(metric.operation), {.size = 9, .anchor = anchor});
+    svg_.Text({x, end.y + down + 10}, metric.is_bandwidth ? "bandwidth" : "throughput",
+              {.size = 9, .anchor = anchor});
   }
 
   static constexpr double kRadius = 125;
@@ -252,7 +242,7 @@ void DrawLegend(Svg& svg, const std::vector<Envelope>& envelopes) {
     x += 52 + 8 * static_cast<double>(envelopes[i].name.size());
   }
   x = 16;
-  const auto sizes = AllSizes(envelopes);
+  const auto sizes = All(envelopes, &Envelope::sizes);
   for (size_t i = 0; i < sizes.size(); ++i) {
     svg.Line({x, 66}, {x + 34, 66}, {.width = 1.6, .dashes = kDashes[i % std::size(kDashes)]});
     svg.Text({x + 40, 70}, "files of " + SizeText(sizes[i]), {});

@@ -21,13 +21,6 @@ namespace fs = std::filesystem;
 // Hosts on one machine without a limit: what loopback and memory carry.
 constexpr uint64_t kUnlimitedBytesPerSecond = 2'000'000'000;
 
-std::string ForHost(std::string text, const std::string& host) {
-  constexpr std::string_view kMark = "{host}";
-  for (size_t at = 0; (at = text.find(kMark, at)) != std::string::npos; at += host.size())
-    text.replace(at, kMark.size(), host);
-  return text;
-}
-
 Result<std::vector<RunHost>> ClusterHosts(const HostsRequest& request) {
   const std::string directory = fs::absolute(request.cluster_directory).lexically_normal();
   MOSA_ASSIGN_OR_RETURN(const auto state, cluster::Load(directory, request.cluster));
@@ -95,6 +88,13 @@ Status SetDirectories(const HostsRequest& request, std::vector<RunHost>& hosts) 
 }
 
 }  // namespace
+
+std::string ForHost(std::string text, const std::string& host) {
+  constexpr std::string_view kMark = "{host}";
+  for (size_t at = 0; (at = text.find(kMark, at)) != std::string::npos; at += host.size())
+    text.replace(at, kMark.size(), host);
+  return text;
+}
 
 Result<uint64_t> ParseRate(const std::string& text) {
   const struct {

@@ -29,9 +29,6 @@ struct BenchSystem {
 // of these or says the same twice.
 Result<std::vector<BenchSystem>> ParseSystems(const std::vector<std::string>& words);
 
-// With the host's name for every "{host}".
-std::string ForHost(std::string text, const std::string& host);
-
 // The hosts, with the place of that system: their `directory` is where a run's files go, and may
 // not exist yet. `workdir` is the name of a directory that is ours alone: runs make and remove it.
 std::vector<RunHost> HostsOf(const BenchSystem& system, const std::vector<RunHost>& hosts,

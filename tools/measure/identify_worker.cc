@@ -23,6 +23,7 @@
 #include "common/base/clock.h"
 #include "predictor/model/cost.h"
 #include "tools/cluster/process.h"
+#include "tools/console/xattr.h"
 #include "tools/hosts/identify_workers.h"
 #include "tools/measure/envelope_client.h"
 #include "tools/measure/fio.h"
@@ -150,16 +151,6 @@ Status MakeDirectory(const std::string& path, const std::string& placement) {
       fmt::format("cannot hint {} with placement={}: {}", path, placement, strerror(errno)));
 }
 
-// What the store says of a file: "location", the nodes that hold it, or "layout"; empty if it does
-// not.
-std::string Attribute(const std::string& path, const std::string& name) {
-  std::string value(65536, '\0');
-  const ssize_t size =
-      getxattr(path.c_str(), ("user.mosa." + name).c_str(), value.data(), value.size());
-  value.resize(static_cast<size_t>(std::max<ssize_t>(0, size)));
-  return value;
-}
-
 // Whether there was anything. Another host may just be making the last file below it.
 Result<bool> Clear(const std::string& path) {
   std::error_code error;
@@ -239,8 +230,10 @@ class IdentifyWorker {
     if (what == "fio") return DoFioStep(words.at("step"), words, STDIN_FILENO);
     if (what == "envelope") return DoClientStep(client_, words.at("step"), words);
     if (what == "operate") return Number(files_.Operate(FilesFrom(words)));
-    if (what == "locate") return json{{"nodes", Attribute(words.at("path"), "location")}};
-    if (what == "layout") return json{{"layout", Attribute(words.at("path"), "layout")}};
+    if (what == "locate")
+      return json{{"nodes", MosaAttribute(words.at("path"), "location").value_or("")}};
+    if (what == "layout")
+      return json{{"layout", MosaAttribute(words.at("path"), "layout").value_or("")}};
     if (what == "clear") {
       MOSA_ASSIGN_OR_RETURN(const bool found, Clear(words.at("path").get<std::string>()));
       return json{{"found", found}};
