@@ -21,7 +21,7 @@ namespace {
 using nlohmann::json;
 
 [[noreturn]] void Serve(int channel, pid_t owner, const AnswerFunction& work) {
-  // A program that waits for the runner's output to end, or its lock, does not wait for its hands.
+  // Keeps neither the runner's output nor its lock open for programs that wait for these.
   setsid();
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != owner) _exit(0);
@@ -52,7 +52,7 @@ Status Hand::Post(const json& question) {
   if (worker_.pid < 0) MOSA_RETURN_IF_ERROR(Start());
   if (!worker_.socket.Send(question)) {
     GiveUp();
-    return UnavailableError("a process of the runner has ended");
+    return UnavailableError("a helper process has ended unexpectedly");
   }
   has_question_ = true;
   return OkStatus();
@@ -72,7 +72,7 @@ Result<std::optional<json>> Hand::Take(Duration at_most) {
     if (ready <= 0) return std::optional<json>();
     if (!worker_.socket.Receive()) {
       GiveUp();
-      return UnavailableError("a process of the runner has ended");
+      return UnavailableError("a helper process has ended unexpectedly");
     }
   }
 }

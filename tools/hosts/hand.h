@@ -1,8 +1,9 @@
-// A process that does for the runner what may never return: a call into a mount that hangs waits
-// in the kernel, where no signal reaches it. The runner asks its hand, and waits only so long.
+// A process that makes calls for the runner that may never return: a call into a mount that hangs
+// waits in the kernel, where no signal reaches it. The runner asks its hand, and waits only so
+// long.
 //
 // One question at a time. One thread. The process starts with the first question and ends with its
-// owner; one that is stuck is given up, and ends when the kernel lets it go.
+// owner; a stuck one is given up, and ends when the kernel releases it.
 #ifndef MOSA_TOOLS_HOSTS_HAND_H_
 #define MOSA_TOOLS_HOSTS_HAND_H_
 

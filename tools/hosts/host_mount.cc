@@ -18,7 +18,7 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-// So that one question takes no long time.
+// Keeps the time of one question short.
 constexpr size_t kPathsPerQuestion = 256;
 constexpr uint32_t kLostFilesMax = 10'000;
 
@@ -217,7 +217,7 @@ Result<json> HostMount::Ask(const json& question, Duration at_most) {
   work_.GiveUp();
   if (cluster::InterruptGuard::Interrupted() != 0) return AbortedError("interrupted");
   return UnavailableError(
-      fmt::format("the mount {} of host {} gives no answer", host_.mount_point, host_.name));
+      fmt::format("the mount {} of host {} does not answer", host_.mount_point, host_.name));
 }
 
 Status HostMount::MakeDirectory() {
@@ -272,7 +272,7 @@ Result<ClusterResidence> HostMount::TakeResidence() {
   const Result<json> answer = Ask({{"do", "residence"}, {"what", nullptr}}, kResidenceMax);
   // It is not the mount that is waited for.
   if (answer.status().code() == StatusCode::kUnavailable)
-    return UnavailableError(fmt::format("the manager did not tell residence times within {} s",
+    return UnavailableError(fmt::format("the manager did not report residence times within {} s",
                                         kResidenceMax.ns / Seconds(1).ns));
   MOSA_RETURN_IF_ERROR(answer.status());
   MOSA_RETURN_IF_ERROR(StatusIn(*answer));

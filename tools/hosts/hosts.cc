@@ -109,7 +109,8 @@ Result<uint64_t> ParseRate(const std::string& text) {
         std::string_view(read, static_cast<size_t>(end - read)) == unit)
       return number * bits / 8;
   }
-  return InvalidArgumentError(fmt::format("'{}' is no rate: write it like 200mbit or 1gbit", text));
+  return InvalidArgumentError(
+      fmt::format("'{}' is not a rate: write it like 200mbit or 1gbit", text));
 }
 
 Result<FoundHosts> FindHosts(const HostsRequest& request) {
@@ -147,10 +148,9 @@ Result<FoundHosts> FindHosts(const HostsRequest& request) {
     }
   }
   if (found.hosts.empty())
-    return UnavailableError(fmt::format(
-        "no host answers: {} {} not", fmt::join(found.silent, ", "),
-        found.silent.size() == 1 ? fmt::format("with the mount {} does", hosts.front().mount_point)
-                                 : "do"));
+    return UnavailableError(
+        fmt::format("no host answers: check the mount {} of {}, and that commands reach the host",
+                    hosts.front().mount_point, fmt::join(found.silent, ", ")));
   return found;
 }
 

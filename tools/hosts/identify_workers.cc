@@ -35,31 +35,32 @@ Result<IdentifyWorkers> IdentifyWorkers::Start(const std::vector<RunHost>& hosts
 IdentifyWorkers::~IdentifyWorkers() {
   for (HostWorker& worker : workers_) worker.socket.Close();
   const Time until = clock_.Monotonic() + kWorkerEndMax;
-  // It ends by itself, unless it waits for a mount.
+  // A worker ends by itself, unless it waits for a mount.
   for (HostWorker& worker : workers_) EndWorker(worker, Milliseconds(300), until);
 }
 
-// More bytes of the worker, or none yet. Unavailable: it is too late, or none will ever come.
+// Receives bytes of the worker, if there are any. Unavailable: it is too late, or none will come.
 Status IdentifyWorkers::Receive(HostWorker& worker, Time until) {
   const auto lose = [&worker](const std::string& why) {
     worker.lost = true;
     return UnavailableError(fmt::format("host {}: {}", worker.name, why));
   };
-  if (worker.lost) return lose("its process is gone");
+  if (worker.lost) return lose("its worker has ended");
   const int64_t milliseconds = (until - clock_.Monotonic()).ns / 1'000'000;
   pollfd wait{worker.socket.fd(), POLLIN, 0};
   if (milliseconds <= 0 ||
       poll(&wait, 1, static_cast<int>(std::min<int64_t>(milliseconds, 100))) == 0) {
     if (clock_.Monotonic() < until) return OkStatus();
     return UnavailableError(
-        fmt::format("host {}: it does not answer in time: is its mount alive?", worker.name));
+        fmt::format("host {} does not answer in time: check its mount", worker.name));
   }
   if (!worker.socket.Receive()) {
     return lose(worker.socket.greeted()
-                    ? "its process has ended"
-                    : "its process has ended: is this program there under the same path?");
+                    ? "its worker has ended"
+                    : "its worker did not start: install this program there under the same path");
   }
-  if (worker.socket.waiting_bytes() > kReceivedBytesMax) return lose("it talks nonsense");
+  if (worker.socket.waiting_bytes() > kReceivedBytesMax)
+    return lose("its worker sends bytes that are not a message");
   return OkStatus();
 }
 
@@ -71,7 +72,7 @@ Status IdentifyWorkers::Greet(HostWorker& worker, Time until) {
   return OkStatus();
 }
 
-// What the worker says to the question of that number; late answers to others are skipped.
+// The worker's answer to the question of that number; skips late answers to others.
 Result<json> IdentifyWorkers::AnswerOf(HostWorker& worker, uint64_t number, Time until,
                                        OnSignal on_signal) {
   for (;;) {

@@ -1,7 +1,7 @@
 // Workers: processes that answer questions, one after the other, and end when their input does.
 // `mosa identify` and `mosa stage` start them on hosts; a Hand (hand.h) forks one.
 //
-// A message is its length and a MessagePack value, which holds bytes that are no text as they are.
+// A message is its length and a MessagePack value, which keeps bytes that are not text as they are.
 // One thread.
 #ifndef MOSA_TOOLS_HOSTS_WORKER_H_
 #define MOSA_TOOLS_HOSTS_WORKER_H_

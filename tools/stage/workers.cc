@@ -19,10 +19,10 @@ namespace {
 
 using nlohmann::json;
 
-// A file with which that many attempts were lost is not tried again.
+// A file is not tried again after it has lost this many workers.
 constexpr size_t kLossesMax = 2;
 constexpr int kTickMs = 200;
-// What a worker says first.
+// A worker says this first.
 constexpr std::string_view kGreeting = "\nmosa stage worker 1\n";
 constexpr size_t kWaitingBytesMax = 64 * 1024;  // Before the greeting, or of an answer.
 
@@ -34,7 +34,7 @@ json ToJson(const Result<CopyResult>& result) {
   return answer;
 }
 
-// Nothing if it is no answer of a worker.
+// Nothing if it is not a worker's answer.
 std::optional<Result<CopyResult>> ResultFrom(const json& answer) {
   try {
     if (Status status = StatusIn(answer); !status.ok()) return Result<CopyResult>(status);
@@ -105,15 +105,14 @@ void StageWorkers::Finish(CopyWorker& worker, const Result<CopyResult>& result, 
 
 void StageWorkers::Lose(CopyWorker& worker, const Done& done) {
   if (!worker.socket.greeted())
-    fmt::print(stderr, "mosa stage: a process for host {} has not begun to work, and is left out\n",
+    fmt::print(stderr, "mosa stage: a worker on host {} did not start and is left out\n",
                host_names_[worker.host]);
   EndWorker(worker, Duration(), SystemClock().Monotonic() + kWorkerEndMax);
   const auto job = std::exchange(worker.job, std::nullopt);
   if (!job) return;
   if (++losses_[*job] < kLossesMax) return queues_[worker.host].push_front(*job);
   done(*job, worker.host,
-       UnavailableError(
-           fmt::format("a process that copies for host {} has ended", host_names_[worker.host])));
+       UnavailableError(fmt::format("a worker on host {} has ended", host_names_[worker.host])));
 }
 
 // Another host that has processes: all of them in turn.
@@ -150,7 +149,7 @@ Status StageWorkers::Run(const std::vector<size_t>& host_of_job, const Prepare& 
   const Time greeted_by = clock.Monotonic() + greeting_max_;
   for (;;) {
     if (cluster::InterruptGuard::Interrupted() != 0)
-      return AbortedError("interrupted: the same command goes on where it was");
+      return AbortedError("interrupted: run the same command again to continue");
     const bool late = clock.Monotonic() >= greeted_by;
     std::vector<pollfd> waits;
     std::vector<CopyWorker*> waited;
@@ -173,7 +172,7 @@ Status StageWorkers::Run(const std::vector<size_t>& host_of_job, const Prepare& 
       for (auto& queue : queues_)
         for (const size_t job : std::exchange(queue, {}))
           done(job, host_of_job[job],
-               UnavailableError("no host has a process left that copies: see what it said above"));
+               UnavailableError("no host has a worker left: see the messages above"));
       return OkStatus();
     }
     poll(waits.data(), waits.size(), kTickMs);

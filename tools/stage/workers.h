@@ -1,5 +1,5 @@
-// The processes that copy: some on each host, each of which is told one file after the other. They
-// end with this process; what one had under way when it was lost is given to another.
+// The workers that copy: some on each host. Each gets one file after the other; if it is lost, its
+// file goes to another worker. They end with this process.
 //
 // One thread.
 #ifndef MOSA_TOOLS_STAGE_WORKERS_H_
