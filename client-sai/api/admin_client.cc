@@ -35,15 +35,15 @@ void SetDeadline(grpc::ClientContext& context) {
   context.set_deadline(std::chrono::system_clock::now() + std::chrono::nanoseconds(kWaitMax.ns));
 }
 
-// Limit on the paths in one call; a manager takes messages of at most 16 MiB.
+// Limit on the path bytes in one call; a manager accepts messages of at most 16 MiB.
 constexpr size_t kPathBytesPerCallMax = size_t{8} << 20;
 constexpr std::chrono::milliseconds kAskAgainDelay{5}, kAskAgainDelayMax{200};
-// A mount that has a file open does not close it because it is asked.
+// A mount does not close an open file because it is asked to.
 constexpr std::chrono::seconds kFilesCloseMax{2};
-// Longer than a lease: after it, there is nothing to fear from a mount that does not answer.
+// Longer than a lease: after it, an unresponsive mount cannot change the files.
 constexpr std::chrono::seconds kFilesSettleMax{7};
 
-// Calls `ask` until it answers anything but Aborted.
+// Calls `ask` until it returns anything but Aborted.
 Status AskUntilSettled(const std::function<Status()>& ask) {
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::nanoseconds(kWaitMax.ns);
   for (auto delay = kAskAgainDelay;; delay = std::min(2 * delay, kAskAgainDelayMax)) {
@@ -54,8 +54,8 @@ Status AskUntilSettled(const std::function<Status()>& ask) {
   }
 }
 
-// The same for what may be asked twice: over a restart of the manager. gRPC connects only while a
-// call waits for it.
+// As AskUntilSettled, for calls that may be repeated: survives a restart of the manager. gRPC
+// connects only while a call waits for it.
 Status AskOverRestart(const std::function<Status(grpc::ClientContext&)>& ask) {
   Status unavailable;
   return AskUntilSettled([&]() -> Status {
@@ -70,13 +70,13 @@ Status AskOverRestart(const std::function<Status(grpc::ClientContext&)>& ask) {
   });
 }
 
-// At most kStagedFilesMax files, until they are settled.
+// Asks about at most kStagedFilesMax files until they are settled.
 Result<std::vector<StageOutcome>> MarkBatch(v1::ManagerService::Stub& manager,
                                             std::span<const StagedFile> files) {
   std::vector<StageOutcome> outcomes(files.size(), StageOutcome::kBusy);
   std::vector<size_t> open(files.size());
   std::iota(open.begin(), open.end(), size_t{0});
-  std::optional<std::chrono::steady_clock::time_point> deadline;  // From the first answer on.
+  std::optional<std::chrono::steady_clock::time_point> deadline;  // Set by the first answer.
   for (auto delay = kAskAgainDelay;; delay = std::min(2 * delay, kAskAgainDelayMax)) {
     std::vector<StagedFile> asked;
     for (const size_t i : open) asked.push_back(files[i]);
@@ -174,7 +174,7 @@ Result<ReadCostAnswer> AdminClient::PredictReads(const ReadCostQuery& query) {
   for (const std::string& host : query.hosts)
     if (std::find(all.hosts.begin(), all.hosts.end(), host) == all.hosts.end())
       all.hosts.push_back(host);
-  // Every call is about the same hosts, whoever comes and goes meanwhile.
+  // All calls use the same hosts, even if nodes come and go meanwhile.
   if (query.hosts.empty()) {
     MOSA_ASSIGN_OR_RETURN(const ClusterStatus status, GetClusterStatus());
     for (const NodeStatus& node : status.nodes)
@@ -203,7 +203,7 @@ Result<ReadCostAnswer> AdminClient::PredictReads(const ReadCostQuery& query) {
     MOSA_ASSIGN_OR_RETURN(ReadCostAnswer answer, FromProto(response));
     if (answer.sets.size() != batch.sets.size() || answer.hosts != all.hosts)
       return InternalError("the manager's reply does not cover every set and host");
-    // What was too much for one call is asked again in the next.
+    // Sets that exceeded one call are asked again in the next.
     const auto again =
         std::find_if(answer.sets.begin() + 1, answer.sets.end(), [](const auto& set) {
           return set.failure && set.failure->reason == ErrorReason::kArgumentTooBig;

@@ -22,7 +22,7 @@ v1::BulkRequest RequestFor(const ObjectTarget& target) {
   return request;
 }
 
-// The request is on behalf of what the thread works for.
+// Sends the thread's current span with the request.
 void SetSpan(v1::BulkRequest& request) {
   const SpanContext span = CurrentSpan();
   if (span.trace == 0) return;
@@ -57,7 +57,7 @@ void BulkNodeApi::SetNodes(const std::vector<NodeAddress>& nodes) {
                                                                 options_.residence));
     }
   }
-  // Calls under way to an address that is no more end.
+  // Ends calls in progress to addresses that are gone.
   for (const auto& [node, channel] : channels_) {
     const auto kept = channels.find(node);
     if (kept == channels.end() || kept->second != channel) channel->SetState(NodeState::kLost);
@@ -215,7 +215,7 @@ Result<uint64_t> BulkNodeApi::Append(const ObjectTarget& target, std::span<const
   return reply.offset_bytes();
 }
 
-// ---- for nodes that copy
+// ---- for copying nodes
 
 Status BulkNodeApi::NoteWritten(const ObjectTarget& target, uint64_t offset, uint64_t length) {
   v1::BulkRequest request = RequestFor(target);
@@ -326,7 +326,7 @@ Result<LocalWrites> BulkNodeApi::LookAtLocalWrites(const ObjectTarget& target,
     MOSA_RETURN_IF_ERROR(socket.SendFrame(request, {}, deadline));
     return ReceiveReply(socket, request.id(), reply, deadline).status();
   };
-  // Not repeated: the node remembers what it has answered.
+  // Not repeatable: the node remembers its previous answer.
   MOSA_RETURN_IF_ERROR(channel->Run(exchange, {.repeatable = false, .deadline = deadline}));
   MOSA_RETURN_IF_ERROR(StatusOf(reply, channel->Name()));
   const v1::BulkLocalWrites& answer = reply.local_writes();

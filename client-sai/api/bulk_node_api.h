@@ -1,10 +1,10 @@
-// NodeApi over the bulk plane: frames over TCP, descriptors over the nodes' Unix sockets.
+// NodeApi over the bulk plane: frames over TCP, and descriptors over the nodes' Unix sockets.
 //
-// A call is divided into frames of at most frame_bytes at multiples of that size, and several
-// requests are under way at once on one connection. Every call ends within call_wait. A broken
-// connection is replaced once, except for Append: an Append whose connection broke may or may not
-// have happened and answers DeadlineExceeded. A block whose checksum does not match is asked for
-// once more, and then checked by the node itself as well.
+// A call is split into frames of at most frame_bytes, at multiples of that size, and one connection
+// has several requests in progress. Every call ends within call_wait. A broken connection is
+// replaced once, except for Append: if its connection breaks, the append may or may not have
+// happened, and the call returns DeadlineExceeded. A block whose checksum does not match is
+// requested once more, and the node then verifies it as well.
 #ifndef MOSA_CLIENT_SAI_API_BULK_NODE_API_H_
 #define MOSA_CLIENT_SAI_API_BULK_NODE_API_H_
 
@@ -24,13 +24,13 @@
 namespace mosa::sai {
 
 struct BulkNodeApiOptions {
-  std::string host_identity;  // Identifies this process (common/base/host_identity.h).
+  std::string host_identity;  // The host of this process (common/base/host_identity.h).
   NodeChannelOptions channel;
   Duration call_wait = kWaitMax;
   uint64_t frame_bytes = 4 << 20;  // A multiple of a checksum block.
   size_t frames_under_way = 4;
-  // Where calls are counted by BulkOperationNames and node, with what they wait for a connection;
-  // null: nowhere. Outlives the api.
+  // Counts calls by BulkOperationNames and node, including their wait for a connection. May be
+  // null; must outlive the api.
   DurationTable* residence = nullptr;
 };
 
@@ -47,7 +47,7 @@ class BulkNodeApi final : public NodeApi {
   Status Allocate(const ObjectTarget& target, int mode, uint64_t offset, uint64_t length) override;
   Result<ObjectStatus> Stat(const ObjectTarget& target) override;
   Result<uint64_t> Seek(const ObjectTarget& target, uint64_t offset, bool data) override;
-  // At most kFramePayloadBytesMax at once, else InvalidArgument.
+  // InvalidArgument if `data` is longer than kFramePayloadBytesMax.
   Result<uint64_t> Append(const ObjectTarget& target, std::span<const std::byte> data) override;
   bool IsLocal(NodeId node) const override;
   Result<UniqueFd> OpenLocal(const ObjectTarget& target, bool write) override;
@@ -56,24 +56,25 @@ class BulkNodeApi final : public NodeApi {
                                         const LookQuestion& question) override;
   Status NoteWritten(const ObjectTarget& target, uint64_t offset, uint64_t length) override;
 
-  // For nodes that copy: see BulkSums in bulk.proto. `wait` comes on top of call_wait.
+  // For copying nodes: see BulkSums in bulk.proto. `wait` is added to call_wait.
   struct SumsQuestion {
     ByteRange range;
     uint64_t after_change = 0;
     Duration wait;
-    std::vector<ByteRange> about{};  // Changes to wait for; at most kAboutRangesMax; empty: any.
+    std::vector<ByteRange> about{};  // Changes to wait for, at most kAboutRangesMax; empty: any.
   };
   Result<BlockSums> Sums(const ObjectTarget& target, const SumsQuestion& question);
 
  private:
-  using ChannelRef = std::shared_ptr<NodeChannel>;  // Calls outlive a change of the node's address.
+  // Shared: calls outlive a change of the node's address.
+  using ChannelRef = std::shared_ptr<NodeChannel>;
 
   Result<ChannelRef> Find(NodeId node) const;
-  // One request without payload, answered without payload.
+  // Sends one request without payload; the reply has none either.
   Result<v1::BulkReply> Call(const ObjectTarget& target, v1::BulkRequest request,
                              Duration longer = {});
   Time Deadline() const;
-  // Begins to measure a call of this class (BulkOperationNames) to the channel's node.
+  // Starts timing a call of class `kind` (BulkOperationNames) to the channel's node.
   TimedRequest Measure(size_t kind, const NodeChannel& channel) const;
 
   const BulkNodeApiOptions options_;

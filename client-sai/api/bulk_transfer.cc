@@ -15,10 +15,10 @@
 namespace mosa::sai {
 namespace {
 
-// Received at once and then summed, while the CPU's cache still has it.
+// Received at once and then checksummed, while the processor's cache still holds it.
 constexpr uint64_t kPieceBytes = 4 * kChecksumBlockBytes;
 
-// One request's part of the range.
+// The part of the range that one request covers.
 struct Part {
   uint64_t offset = 0;
   uint64_t length = 0;
@@ -34,12 +34,12 @@ std::vector<Part> Divide(uint64_t offset, uint64_t length, uint64_t frame_bytes)
   return parts;
 }
 
-// Receives the payload of a read's answer into the part's place.
+// Receives the payload of a read's reply into its place.
 class PartReceiver {
  public:
   PartReceiver(FrameSocket& socket, Time deadline) : socket_(socket), deadline_(deadline) {}
 
-  // The connection's state; `matches` is false if a checksum did not match.
+  // Returns the connection's state; `matches` is false if a checksum did not match.
   Status Receive(const Part& part, std::span<std::byte> out, const v1::BulkReply& reply,
                  uint64_t payload_bytes, bool& matches) {
     MOSA_RETURN_IF_ERROR(CheckReply(part, reply, payload_bytes));
@@ -48,7 +48,7 @@ class PartReceiver {
     const uint64_t end = at + payload_bytes;
     const uint64_t part_end = part.offset + part.length;
     while (at < end) {
-      // Whole blocks inside the part go straight to their place, others through a buffer.
+      // Whole blocks inside the part go directly to their place, others through a buffer.
       const uint64_t block_bytes = BytesInBlock(at, end - at);
       const bool direct = at >= part.offset && at + block_bytes <= part_end;
       const uint64_t n =
@@ -80,7 +80,8 @@ class PartReceiver {
         part.offset, payload_bytes, reply.offset_bytes(), reply.crc32c_size()));
   }
 
-  // How much from `at` on are blocks that lie inside the part, the payload's last one included.
+  // Returns how many bytes from `at` on are whole blocks inside the part, including the payload's
+  // last block.
   static uint64_t WholeBlocks(uint64_t at, uint64_t part_end, uint64_t payload_end) {
     if (payload_end <= part_end) return payload_end - at;
     return part_end / kChecksumBlockBytes * kChecksumBlockBytes - at;
@@ -114,7 +115,7 @@ v1::BulkRequest ReadRequest(const Transfer& transfer, const Part& part, uint64_t
   return request;
 }
 
-// One answer to a read. `matches` as in PartReceiver.
+// Receives one reply to a read. `matches` as in PartReceiver.
 Status ReceivePart(const Transfer& transfer, PartReceiver& receiver, FrameSocket& socket,
                    const Part& part, uint64_t id, std::span<std::byte> out, Status& answer,
                    bool& matches) {
@@ -129,7 +130,7 @@ Status ReceivePart(const Transfer& transfer, PartReceiver& receiver, FrameSocket
   return receiver.Receive(part, out, reply, prefix.payload_bytes, matches);
 }
 
-// A part whose bytes did not match: the node checks before it answers, and we again.
+// Rereads a part with a wrong checksum: the node verifies before it replies, and we verify again.
 Status ReadAgain(const Transfer& transfer, PartReceiver& receiver, FrameSocket& socket,
                  const Part& part, uint64_t id, std::span<std::byte> out, Status& answer) {
   bool matches = true;
@@ -169,7 +170,7 @@ Status TransferRead(const Transfer& transfer, FrameSocket& socket, uint64_t offs
                                             transfer.deadline));
       ++sent;
     }
-    if (received == sent) return OkStatus();  // After an error, when all answers have come.
+    if (received == sent) return OkStatus();  // After an error, all replies have arrived.
     bool matches = true;
     const Part& part = parts[received];
     MOSA_RETURN_IF_ERROR(
@@ -199,7 +200,7 @@ Status TransferWrite(const Transfer& transfer, FrameSocket& socket, uint64_t off
       request.mutable_write()->mutable_crc32c()->Add(crcs.begin(), crcs.end());
       MOSA_RETURN_IF_ERROR(socket.SendFrame(request, bytes, transfer.deadline));
     }
-    if (received == sent) return OkStatus();  // After an error, when all answers have come.
+    if (received == sent) return OkStatus();  // After an error, all replies have arrived.
     v1::BulkReply reply;
     MOSA_RETURN_IF_ERROR(ReceiveReply(socket, received + 1, reply, transfer.deadline).status());
     if (answer.ok()) answer = StatusOf(reply, transfer.node_name);

@@ -36,23 +36,23 @@ constexpr size_t kPendingMax = 65'536;
 constexpr Duration kBackoffMin = Milliseconds(50);
 constexpr Duration kBackoffMax = Seconds(1);
 constexpr Duration kConnectWait = Seconds(1);
-constexpr Duration kConnectSlice = Milliseconds(100);  // How late an end may be noticed.
+constexpr Duration kConnectSlice = Milliseconds(100);  // Bounds how late an end is noticed.
 constexpr Duration kCloseWait = Seconds(1);
 constexpr Duration kWatchEvery = Milliseconds(100);
-// A request runs no more so long before its asker gives up: two clocks may drift meanwhile.
+// A request expires this long before its caller gives up, because the two clocks may drift.
 constexpr Duration kExpiryMargin = Milliseconds(200);
-// A manager silent for so long is taken for dead: callers then wait for kSilentWait, so that
-// programs which the kernel lets in one after the other do not each wait for it anew.
+// A manager that is silent this long is considered dead. Callers then wait only kSilentWait, so
+// that programs which the kernel admits one after another do not each wait in full.
 constexpr Duration kSilenceMax = WaitBudget::kAll;
 constexpr Duration kSilentWait = Milliseconds(100);
-// The watch looks every kWatchEvery. If it has not for so long, this process stood still.
+// The watch runs every kWatchEvery. If it has not run for this long, the process was suspended.
 constexpr Duration kPauseMin = Seconds(1);
-// An answer that somebody else has taken off the stream is handed over within this time.
+// A reply that another thread has taken off the stream is handed over within this time.
 constexpr Duration kHandOverWait = Seconds(1);
 
 std::chrono::nanoseconds Chrono(Duration duration) { return std::chrono::nanoseconds(duration.ns); }
 
-// True if trying again cannot help.
+// True if another attempt cannot help.
 bool IsFinal(const Status& status) {
   switch (status.code()) {
     case StatusCode::kInvalidArgument:
@@ -66,7 +66,7 @@ bool IsFinal(const Status& status) {
   }
 }
 
-// True of what changes nothing, or the same again.
+// True of requests that change nothing, or repeat the same change.
 bool MayRunTwice(const v1::Request& request) {
   switch (request.request_case()) {
     case v1::Request::kLookup:
@@ -104,61 +104,61 @@ class GrpcManagerApi final : public ManagerApi {
   void Stop() override;
 
  private:
-  // An envelope that was not answered yet.
+  // An envelope without a reply so far.
   struct Pending {
-    std::shared_ptr<v1::ClientMessage> message;  // Shared with the write that may be under way.
+    std::shared_ptr<v1::ClientMessage> message;  // Shared with the write in progress.
     Callback done;
     Time sent;
     bool is_call = false;  // `done` only hands the replies to a waiting thread.
-    Time submitted;        // As `sent`, before any repetition.
+    Time submitted;        // Time of the first sending.
     DurationTable::ClassId kind;
-    Span span;                          // If it was begun while requests are logged.
+    Span span;                          // Set if it began while requests were logged.
     std::optional<Time> give_up_at{};   // Calls only.
-    bool written = false;               // On some stream: it may have run.
-    std::vector<uint64_t> abandoned{};  // Which it has told of.
+    bool written = false;               // Was written to a stream, so it may have run.
+    std::vector<uint64_t> abandoned{};  // Abandoned requests that it has reported.
   };
-  // What a caller of Call waits for; outlives the caller if the reply comes too late.
+  // The state of a Call. Outlives the caller if the reply comes too late.
   struct Waiter {
     ManagerStream::Ticket ticket;
-    std::vector<Reply> replies;  // Once the ticket is resolved.
+    std::vector<Reply> replies;  // Valid once the ticket is resolved.
   };
-  // An envelope that was refused here; answered by the delivery thread like any other.
+  // An envelope that was refused locally; the delivery thread answers it like any other.
   struct Refused {
     Callback done;
     Failure failure;
   };
 
-  // `wait`: how long its asker waits; none: until it is answered.
+  // `wait`: how long the caller waits; absent: until there is a reply.
   RequestId Submit(std::vector<Request> requests, Callback done, std::optional<Duration> wait);
-  // How long nothing has come from the manager, as far as this process was there to see it.
+  // How long the manager has been silent, not counting the time while this process was suspended.
   Duration SilentFor() {
     const std::lock_guard lock(mutex_);
     return std::max(last_watched_ - last_heard_, Duration{0});
   }
-  void NoteHeard(Time now) { last_received_ = last_heard_ = now; }  // Caller holds mutex_.
-  // False: its answer is being handed over. True: it will not be answered, and not run any more.
+  void NoteHeard(Time now) { last_received_ = last_heard_ = now; }  // The caller must hold mutex_.
+  // True: the request will not be answered and will not run any more. False: its reply is being
+  // handed over.
   bool GiveUp(RequestId id);
-  // What is said with each message as it leaves; mutex_ is held.
+  // Fills in what each message carries when it is sent. The caller must hold mutex_.
   void Complete(Pending& pending, v1::ClientMessage& message);
   std::vector<uint64_t> TellAbandoned(v1::ClientMessage& message);
-  // What may have run in an earlier session, and would run again.
+  // Fails requests that may have run in an earlier session and would run again.
   void RefuseRepetitions();
-  // A reply that a thread waits for is handed to it by whoever polls the stream; the rest is for
-  // the delivery thread.
+  // Hands a reply to the thread that waits for it. Runs on the polling thread; all other messages
+  // are left to the delivery thread.
   bool Claim(const v1::ManagerMessage& message);
   void RunSession();
   void RunKeepAlive();
-  // One stream from its beginning to its end. `was_ready` says whether the session began.
+  // Runs one stream from beginning to end. `was_ready`: the session began.
   Status RunStream(bool& was_ready);
   Status OpenSession(const grpc::ClientContext& context, Time sent, bool& was_ready);
-  // No other attempt will be taken either: what waits for an answer fails at once, and what is
-  // asked from here on.
+  // Gives up for good: pending requests fail at once, and so do later ones.
   void GiveUp(const Status& why);
-  // Repeats what was not answered, and lets new requests go.
+  // Repeats unanswered requests, and allows new ones.
   void BeginRequests(Time now);
-  // Delivers what comes until the stream is over or to be left.
+  // Delivers messages until the stream is over or must be left.
   void Serve();
-  // False when the stream is to be left.
+  // Returns false if the stream must be left.
   bool Deliver(ManagerMessage message);
   void DeliverReplies(ReplyEnvelope envelope);
   void Count(const Pending& answered) const;
@@ -167,9 +167,9 @@ class GrpcManagerApi final : public ManagerApi {
   void KeepAlive();
   void CutIfSilent();
   void SayGoodbye();
-  // Until the channel is connected, the end comes, or an attempt would say why it is not.
+  // Waits until the channel is connected, the end comes, or an attempt would report the reason.
   void AwaitManager();
-  // Sleeps before the next attempt; false if the end came.
+  // Sleeps before the next attempt; returns false if the end came.
   bool BackOff(Duration delay);
   std::optional<Failure> WhyNot(const v1::ClientMessage& message) const;
   uint64_t AnsweredBelow() const;
@@ -187,8 +187,8 @@ class GrpcManagerApi final : public ManagerApi {
 
   ManagerStream stream_;  // Thread-safe.
 
-  // Lock order: write_mutex_, then mutex_. The holder of write_mutex_ writes the stream and numbers
-  // requests, so that ids leave in order.
+  // Lock order: write_mutex_, then mutex_. The holder of write_mutex_ writes to the stream and
+  // numbers requests, so that ids are sent in order.
   std::mutex write_mutex_;
   bool in_session_ = false;  // Guarded by write_mutex_: requests may be written.
   uint64_t last_id_ = 0;     // Guarded by write_mutex_.
@@ -198,20 +198,20 @@ class GrpcManagerApi final : public ManagerApi {
   std::condition_variable changed_;
   std::map<uint64_t, Pending> pending_;
   std::vector<Refused> refused_;
-  grpc::ClientContext* context_ = nullptr;  // The stream that is open or being opened.
+  grpc::ClientContext* context_ = nullptr;  // The open or opening stream.
   Time last_received_;                      // Or when the stream was opened.
-  Time last_heard_;  // A message has come, or this process has gone on after a pause.
+  Time last_heard_;  // When a message arrived, or this process resumed after a pause.
   Time last_watched_;
   Time last_sent_;
   std::optional<Time> keep_alive_sent_;
-  std::vector<uint64_t> keep_alive_abandoned_;  // Which it has told of.
+  std::vector<uint64_t> keep_alive_abandoned_;  // Abandoned requests that it has reported.
   ManagerClock manager_clock_;
-  std::set<uint64_t> abandoned_;   // Ids whose askers gave up, until the manager has heard of it.
+  std::set<uint64_t> abandoned_;   // Ids of abandoned requests that the manager has not heard of.
   uint64_t last_id_seen_ = 0;      // last_id_, for AnsweredBelow.
   std::optional<Status> started_;  // The outcome of Start.
   std::optional<Failure> given_up_;
   bool stopping_ = false;
-  bool ended_ = false;  // The session thread is through.
+  bool ended_ = false;  // The session thread has finished.
 
   std::thread session_thread_;
   std::thread keep_alive_thread_;
@@ -271,7 +271,7 @@ bool GrpcManagerApi::GiveUp(RequestId id) {
   const std::lock_guard lock(mutex_);
   if (pending_.erase(id.value) == 0) return false;
   abandoned_.insert(id.value);
-  // Whatever is older has expired long ago.
+  // Older ones have expired long ago.
   if (abandoned_.size() > kAbandonedMax) abandoned_.erase(abandoned_.begin());
   return true;
 }
@@ -291,7 +291,7 @@ void GrpcManagerApi::Complete(Pending& pending, v1::ClientMessage& message) {
 std::vector<uint64_t> GrpcManagerApi::TellAbandoned(v1::ClientMessage& message) {
   message.mutable_requests()->clear_abandoned_ids();
   if (abandoned_.empty()) return {};
-  // What is lower is settled in any case.
+  // Lower ids are settled anyway.
   abandoned_.erase(abandoned_.begin(), abandoned_.lower_bound(AnsweredBelow()));
   for (const uint64_t id : abandoned_) message.mutable_requests()->add_abandoned_ids(id);
   return {abandoned_.begin(), abandoned_.end()};
@@ -323,7 +323,7 @@ RequestId GrpcManagerApi::Submit(std::vector<Request> requests, Callback done,
         done({*std::move(failure)});
       } else {
         refused_.push_back({std::move(done), *std::move(failure)});
-        stream_.Wake();  // The delivery thread tells.
+        stream_.Wake();  // The delivery thread answers.
       }
       return id;
     }
@@ -404,10 +404,10 @@ void GrpcManagerApi::GiveUp(const Status& why) {
 
 Status GrpcManagerApi::RunStream(bool& was_ready) {
   AwaitManager();
-  // Asked before anything is sent: the listener drops what it has cached.
+  // Called before anything is sent: the listener drops its caches.
   const SessionStart held = listener_->SessionHeld();
   grpc::ClientContext context;
-  // A call that waits is what drives the connecting: one that failed at once would leave nobody to
+  // A waiting call drives the connection attempt. A call that failed at once would leave nobody to
   // poll the socket.
   context.set_wait_for_ready(true);
   {
@@ -430,7 +430,7 @@ Status GrpcManagerApi::RunStream(bool& was_ready) {
     const std::lock_guard write_lock(write_mutex_);
     in_session_ = false;
   }
-  // A stream that the manager ended has its reason, which a cancellation would hide.
+  // If the manager ended the stream, a cancellation would hide its reason.
   if (was_ready || !status.ok()) context.TryCancel();
   const Status finished = FromGrpc(stream_.Finish());
   {
@@ -446,7 +446,7 @@ Status GrpcManagerApi::RunStream(bool& was_ready) {
 Status GrpcManagerApi::OpenSession(const grpc::ClientContext& context, Time sent, bool& was_ready) {
   std::optional<v1::ManagerMessage> in;
   while (!in && !stream_.broken()) in = stream_.Next();
-  if (!in) return OkStatus();  // Finish says why.
+  if (!in) return OkStatus();  // Finish returns the reason.
   MOSA_RETURN_IF_ERROR(CheckManagerOf(context, "mount"));
   MOSA_ASSIGN_OR_RETURN(const ManagerMessage message, FromProto(*in));
   if (const auto* const failure = std::get_if<Failure>(&message)) return StatusOf(*failure);
@@ -496,8 +496,8 @@ void GrpcManagerApi::BeginRequests(Time now) {
   const std::lock_guard lock(mutex_);
   for (auto& [id, pending] : pending_) {
     pending.sent = now;
-    // The message may still be read by a write of the last stream: it is repeated as it was, but
-    // for what has been answered since.
+    // A write of the last stream may still read the message, so a copy is repeated. It is unchanged
+    // except for what has been answered since.
     auto repeated = std::make_shared<v1::ClientMessage>(*pending.message);
     Complete(pending, *repeated);
     stream_.Write(repeated);
@@ -545,7 +545,7 @@ bool GrpcManagerApi::Deliver(ManagerMessage message) {
     return true;
   }
   const auto* const push = std::get_if<Push>(&message);
-  if (push == nullptr) return false;  // Only the beginning of a stream has other messages.
+  if (push == nullptr) return false;  // Other messages come only at the start of a stream.
   listener_->OnPush(*push);
   return !std::holds_alternative<SessionEndPush>(*push);
 }
@@ -598,7 +598,7 @@ void GrpcManagerApi::DeliverRefused() {
   for (Refused& item : refused) item.done({std::move(item.failure)});
 }
 
-// ---- keeping it alive
+// ---- keep-alive
 
 void GrpcManagerApi::RunKeepAlive() {
   std::unique_lock lock(mutex_);
@@ -673,7 +673,7 @@ void GrpcManagerApi::Stop() {
   SayGoodbye();
   changed_.notify_all();
   {
-    // The manager ends the stream when it has taken note; otherwise it is cut off.
+    // The manager ends the stream once it has noted the end; otherwise the stream is cut.
     std::unique_lock lock(mutex_);
     if (!changed_.wait_for(lock, Chrono(kCloseWait), [this] { return ended_; }) &&
         context_ != nullptr) {

@@ -17,13 +17,13 @@ namespace mosa::sai {
 namespace {
 
 constexpr mode_t kOthersCanReach = 0077;
-// More than reading and writing by the owner: nodes make objects with mode 0600.
+// Bits beyond reading and writing by the owner: nodes create objects with mode 0600.
 constexpr mode_t kNoObjectHas = 07777 & ~mode_t{0600};
 
 bool IsTrusted(uid_t user) { return user == 0 || user == ::geteuid(); }
 
-// File systems in which a file is something else than bytes that were stored there. What opens one
-// of their files anew may get another object, by the rights of who opens.
+// True of file systems whose files are not just stored bytes. Opening such a file again may yield
+// another object, depending on the opener's rights.
 bool IsOfTheKernel(int64_t file_system) {
   constexpr int64_t kConfigFs = 0x62656570;
   constexpr int64_t kMqueueFs = 0x19800202;

@@ -1,11 +1,11 @@
-// Which processes on this host a client takes descriptors from, and which descriptors it takes.
+// Decides from which processes on this host a client accepts descriptors, and which descriptors.
 //
-// The manager names each node's Unix socket, so the path is only a claim. A mount that runs as root
-// hands a descriptor's file to the kernel, which opens it again by path, with the mount's
-// credentials, for every program that opens the Mosa file (FUSE passthrough). A wrong descriptor
-// would thus give its file to every user of the mount.
+// The manager names each node's Unix socket, so its path is only a claim. A mount that runs as root
+// passes a descriptor's file to the kernel (FUSE passthrough). For every program that opens the
+// Mosa file, the kernel opens that file again by path, with the mount's credentials. A wrong
+// descriptor would thus expose its file to every user of the mount.
 //
-// Every refusal has the code Unauthenticated and is one sentence. Safe from any thread.
+// Every refusal is Unauthenticated with a one-sentence message. Thread-safe.
 #ifndef MOSA_CLIENT_SAI_API_LOCAL_TRUST_H_
 #define MOSA_CLIENT_SAI_API_LOCAL_TRUST_H_
 
@@ -20,25 +20,25 @@
 
 namespace mosa::sai {
 
-// Opens the socket file at `path` with O_PATH; connect to it by /proc/self/fd, so that nobody can
-// replace the file between this check and the connection. Refuses all but a socket of root's or of
-// this process' user that nobody else can reach; a symbolic link is refused, too. Errors of open(2)
-// keep their codes.
+// Opens the socket file at `path` with O_PATH. Connect to it through /proc/self/fd, so that nobody
+// can replace the file between this check and the connection. Refuses symbolic links, and all
+// sockets except those of root or this process' user that no other user can reach. Errors of
+// open(2) keep their codes.
 Result<UniqueFd> OpenSocketFile(const std::string& path);
 
-// The user that listens on the other end of the connected Unix socket: root or this process' own
-// user (SO_PEERCRED). All others are refused.
+// Returns the user that listens on the other end of the connected Unix socket (SO_PEERCRED). Only
+// root and this process' user are accepted.
 Result<uid_t> TrustedPeer(int socket);
 
 struct ObjectTerms {
-  uid_t owner = 0;                // As of TrustedPeer.
-  bool write = false;             // What was asked for.
-  std::optional<dev_t> device{};  // Where the node's other objects lie, once that is known.
+  uid_t owner = 0;                // From TrustedPeer.
+  bool write = false;             // The requested access.
+  std::optional<dev_t> device{};  // The device of the node's other objects, once known.
 };
-// Accepts a regular file of `owner` that only its owner can reach, with one name at most, on a file
-// system that stores files (none of the kernel's own, such as /proc, and no FUSE) and, if known, on
-// `device`; opened for reading alone or for both as asked, with neither O_PATH nor O_APPEND.
-// Returns the file's device.
+// Accepts a regular file of `owner` that only its owner can reach and that has at most one name. It
+// must lie on a file system that stores files (not FUSE, nor a kernel interface such as /proc) and,
+// if given, on `device`. It must be open as requested, for reading or for both, without O_PATH or
+// O_APPEND. Returns the file's device.
 Result<dev_t> CheckObjectDescriptor(int descriptor, const ObjectTerms& terms);
 
 }  // namespace mosa::sai

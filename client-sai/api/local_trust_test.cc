@@ -131,7 +131,7 @@ TEST_F(LocalTrust, TrustsItselfAndNoOtherUserThatListens) {
   const UniqueFd own = Listen(Path("own"));
   EXPECT_EQ(TrustedPeer(connect("own").get()).value(), ::geteuid());
   if (::geteuid() != 0) return;
-  // Another user listens, and root gives the file itself to root.
+  // Another user listens, and root gives the socket file to root.
   ASSERT_EQ(::chmod(directory_.c_str(), 0777), 0);
   const pid_t child = ::fork();
   if (child == 0) {

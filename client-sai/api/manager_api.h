@@ -1,10 +1,10 @@
-// ManagerApi: the client's one conversation with the manager. Two implementations: a gRPC stream,
-// and one that drives a ManagerCore in the same process (tests, predictor).
+// ManagerApi: a client's conversation with the manager. Two implementations: a gRPC stream, and one
+// that drives a ManagerCore in the same process (tests, predictor).
 //
-// Thread-safe. Pushes and the replies of Send arrive in the manager's order on one delivery thread,
-// the replies of Call on the thread that called. A push is handed to the listener only after every
-// earlier reply's waiter can run, and a waiter runs only after the listener has returned from every
-// earlier push; the listener must not wait for a reply on that thread.
+// Thread-safe. Pushes and the replies to Send arrive in the manager's order on one delivery thread;
+// the replies to Call arrive on the calling thread. The listener receives a push only after the
+// waiters of all earlier replies can run. A waiter runs only after the listener has returned from
+// all earlier pushes. The listener must not wait for a reply on the delivery thread.
 #ifndef MOSA_CLIENT_SAI_API_MANAGER_API_H_
 #define MOSA_CLIENT_SAI_API_MANAGER_API_H_
 
@@ -21,15 +21,14 @@ namespace mosa::sai {
 class SessionListener {
  public:
   virtual ~SessionListener() = default;
-  // A session was opened (again). Before SessionHeld() was asked, everything cached was to be
-  // dropped.
+  // A session was opened or reopened. SessionHeld() has run before.
   virtual void OnSessionReady(const SessionReady& ready) = 0;
   virtual void OnPush(const Push& push) = 0;
-  // What the client still holds; called when a broken session is opened again. Client, names and
-  // mount point are filled.
+  // Returns what the client still holds, with client, names and mount point set. Called before each
+  // session starts. The client must drop everything cached before it returns.
   virtual SessionStart SessionHeld() = 0;
-  // Every reply of the manager carries its time; `sent` is when the request left. Renews the lease.
-  // On any thread that calls, with whatever locks it holds: it must not wait.
+  // Renews the lease. Called for every reply, as each carries the manager's time; `sent` is when
+  // the request left. Runs on any calling thread with any locks held, so it must not block.
   virtual void OnLeaseRenewed(Time sent_monotonic, Time manager_now) = 0;
 };
 
@@ -38,18 +37,18 @@ class ManagerApi {
   using Callback = std::function<void(std::vector<Reply> replies)>;
 
   virtual ~ManagerApi() = default;
-  // Opens the session and keeps it: reconnects, repeats unanswered requests under their ids, sends
-  // keep-alives. Unavailable if the manager cannot be reached within kWaitMax; Unauthenticated,
-  // InvalidArgument as the manager says.
+  // Opens the session and keeps it: reconnects, repeats unanswered requests under their ids, and
+  // sends keep-alives. Unavailable if the manager cannot be reached within kWaitMax;
+  // Unauthenticated or InvalidArgument if the manager refuses.
   virtual Status Start(SessionListener& listener) = 0;
-  // Sends requests as one envelope and waits for the replies; at most `deadline`, then one Failure
-  // kTimedOut: the requests may have run by then, and do not run any more. The last reply may be a
-  // Failure; then later requests did not run.
+  // Sends the requests as one envelope and blocks until the replies arrive or `deadline` passes.
+  // After the deadline the result is one Failure kTimedOut: the requests may have run, and will not
+  // run later. If the last reply is a Failure, the requests after it did not run.
   virtual std::vector<Reply> Call(std::vector<Request> requests, Duration deadline) = 0;
-  // The same without waiting, however long it takes. `done` runs on the delivery thread and must
+  // Like Call, without blocking and without a deadline. `done` runs on the delivery thread and must
   // not block. Returns the request's id.
   virtual RequestId Send(std::vector<Request> requests, Callback done) = 0;
-  // Ends the session cleanly (unmount). No call may be under way.
+  // Ends the session cleanly (unmount). Precondition: no call is in progress.
   virtual void Stop() = 0;
 };
 

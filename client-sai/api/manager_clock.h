@@ -1,5 +1,5 @@
-// ManagerClock: the manager's time, from the times that its messages carry. What it says is never
-// later than the manager's own clock, but for the drift of two clocks. Guarded by its owner.
+// ManagerClock: estimates the manager's time from the times in its messages. The estimate is never
+// later than the manager's own clock, apart from drift. Guarded by its owner.
 #ifndef MOSA_CLIENT_SAI_API_MANAGER_CLOCK_H_
 #define MOSA_CLIENT_SAI_API_MANAGER_CLOCK_H_
 
@@ -9,13 +9,13 @@ namespace mosa::sai {
 
 class ManagerClock {
  public:
-  // Another manager process may have begun: what was learned before says nothing.
+  // Starts over: another manager process may have begun, so earlier measurements are void.
   void Begin(Time monotonic, Time manager_now) {
     offset_ = manager_now - monotonic;
     learned_at_ = monotonic;
   }
-  // A message that came at `monotonic` said `manager_now`. One that was long under way says too
-  // early a time: the best measurement stands until drift may have spoilt it.
+  // A message that arrived at `monotonic` said `manager_now`. A delayed message yields too early a
+  // time, so the best measurement is kept until drift may have made it worse than the new one.
   void Learn(Time monotonic, Time manager_now) {
     const Duration aged =
         offset_ - Nanoseconds((monotonic - learned_at_).ns / 1'000'000 * kDriftPerMillion);

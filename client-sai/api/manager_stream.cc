@@ -10,13 +10,13 @@ namespace {
 
 using SystemTime = std::chrono::system_clock::time_point;
 
-// How long after a caller's turn the reader leaves the socket to callers: a busy mount's calls
-// follow each other faster, and a push may come this much later.
+// How long after a caller's turn the reader leaves the socket to callers. A busy mount's calls
+// follow each other faster. A push may be delayed this much.
 constexpr std::chrono::microseconds kStandBack{300};
-// While a caller waits for longer, for a lock perhaps, the reader sleeps until it is told.
+// While a caller waits longer, perhaps for a lock, the reader sleeps until notified.
 constexpr std::chrono::milliseconds kLongTurn{4};
 
-// What gRPC gives back tells which operation is over.
+// The tags by which gRPC reports completed operations.
 enum Operation : uintptr_t { kStart = 1, kRead, kWrite, kWritesDone, kFinish };
 
 void* TagOf(Operation operation) {
@@ -97,7 +97,7 @@ grpc::Status ManagerStream::Finish() {
     may_write_ = false;
   }
   {
-    // The polling thread sees the end, or that it came.
+    // The polling thread sees the end, or reports it.
     std::unique_lock lock(mutex_);
     broken_ = true;
     while (polling_) reader_.wait_for(lock, kStandBack);
@@ -146,7 +146,7 @@ void ManagerStream::WritesDone() {
 void ManagerStream::Sent(bool ok) {
   const std::lock_guard write_lock(write_mutex_);
   if (!ok) {
-    // The peer is gone; the read that is under way will say so.
+    // The peer is gone; the read in progress will report it.
     may_write_ = false;
     ends_writing_ = false;
     outbox_.clear();
@@ -177,8 +177,8 @@ bool ManagerStream::Await(Ticket& ticket, std::chrono::nanoseconds limit) {
   const auto place = waiting_.insert(waiting_.end(), &ticket);
   bool in_time = true;
   while (!ticket.resolved && in_time) {
-    // What the reader has still to deal with may be this answer: nobody would say so to a thread
-    // that polls.
+    // The message that the reader still has to handle may be this reply, and no one would notify a
+    // thread that polls.
     if (polling_ || broken_ || delivering_ || !inbox_.empty()) {
       in_time = ticket.changed.wait_until(lock, deadline) == std::cv_status::no_timeout;
       continue;
@@ -221,8 +221,7 @@ void ManagerStream::HandOver() {
 // ---- polling
 
 void ManagerStream::Poll(SystemTime deadline, bool reads) {
-  // Asked for only now, while the peer is at work, rather than before the last answer was handed
-  // on.
+  // Asked for only now, while the peer works, and not before the last reply was handed on.
   if (reads && !std::exchange(reading_, true)) {
     ++under_way_;
     io_->Read(&incoming_, TagOf(kRead));
@@ -250,7 +249,7 @@ void ManagerStream::Poll(SystemTime deadline, bool reads) {
 
 void ManagerStream::Received(bool ok) {
   std::unique_lock lock(mutex_);
-  // A caller must not go on with an answer before what came earlier has been dealt with.
+  // A caller must not continue with a reply before earlier messages have been handled.
   const bool is_next = !delivering_ && inbox_.empty();
   lock.unlock();
   if (ok && is_next && claim_(incoming_)) return;

@@ -1,12 +1,12 @@
-// ManagerStream: one gRPC stream to the manager, polled by whoever waits for it.
+// ManagerStream: one gRPC stream to the manager, polled by the threads that wait for it.
 //
-// A thread that waits for its own answer polls the socket itself, so that a round trip costs no
-// change of thread; if several wait, one polls for all and hands over when its answer has come
-// (Schmidt et al., "Leader/Followers", PLoP 2000). What nobody claims is kept in order for one
-// reader, which polls when nobody else has lately.
+// A thread that waits for its own reply polls the socket itself, so a round trip needs no thread
+// switch. If several wait, one polls for all and hands over when its reply has come (Schmidt et
+// al., "Leader/Followers", PLoP 2000). Unclaimed messages are queued in order for one reader, which
+// polls only when no caller has done so lately.
 //
-// Thread-safe, but Open, Next and Finish are the reader's alone. Streams come one after another on
-// the same object; the context of one lives from Open to Finish.
+// Thread-safe, except that only the reader may call Open, Next and Finish. Streams follow one
+// another on one object; each one's context must live from Open to Finish.
 #ifndef MOSA_CLIENT_SAI_API_MANAGER_STREAM_H_
 #define MOSA_CLIENT_SAI_API_MANAGER_STREAM_H_
 
@@ -31,10 +31,10 @@ namespace mosa::sai {
 class ManagerStream {
  public:
   using SteadyTime = std::chrono::steady_clock::time_point;
-  // Is shown a message by the thread that polls, unless an earlier one is not dealt with yet; true
-  // if that was all that it needs. Must not block.
+  // The polling thread offers each message to the claim, unless an earlier one has not been handled
+  // yet. Returns true if the message is fully handled. Must not block.
   using Claim = std::function<bool(const v1::ManagerMessage& message)>;
-  // What a thread waits for; guarded by the stream.
+  // The condition for which a thread waits. Guarded by the stream.
   struct Ticket {
     bool resolved = false;
     std::condition_variable changed;
@@ -43,40 +43,41 @@ class ManagerStream {
   ManagerStream(v1::ClientSessionService::Stub& stub, Claim claim);
   ManagerStream(const ManagerStream&) = delete;
   ManagerStream& operator=(const ManagerStream&) = delete;
-  ~ManagerStream();  // No stream may be open.
+  ~ManagerStream();  // Precondition: no stream is open.
 
-  // Begins a stream; false if none came about. Finish follows in either case.
+  // Opens a stream; returns false on failure. Call Finish in either case.
   bool Open(grpc::ClientContext& context);
-  // The next message that was not claimed; nothing when the stream is over, or after Wake. The one
-  // before is dealt with by then.
+  // Blocks for the next unclaimed message; nothing when the stream is over or after Wake. By
+  // calling it, the reader declares the previous message handled.
   std::optional<v1::ManagerMessage> Next();
   bool broken() const { return broken_; }
-  // Gives up the stream, which is over or cancelled, and says why it ended.
+  // Closes a stream that is over or cancelled, and returns why it ended.
   grpc::Status Finish();
 
-  // Queues a message; never waits for the peer. Dropped if no stream is open.
+  // Queues a message and returns at once. Dropped if no stream is open.
   void Write(std::shared_ptr<const v1::ClientMessage> message);
-  // Ends the writing after what was queued.
+  // Half-closes the stream after the queued messages.
   void WritesDone();
-  // Since when the oldest message has been waiting to leave.
+  // Returns when the write of the oldest unsent message began; nothing if none waits.
   std::optional<SteadyTime> WaitingSince();
   // Makes Next return.
   void Wake();
 
-  // Waits until the ticket is resolved, by a claim or by anybody else; false at the deadline.
+  // Blocks until the ticket is resolved, by a claim or by Resolve. Returns false at the deadline.
   bool Await(Ticket& ticket, std::chrono::nanoseconds limit);
   void Resolve(Ticket& ticket);
 
  private:
   using Io = grpc::ClientAsyncReaderWriter<v1::ClientMessage, v1::ManagerMessage>;
 
-  // Waits for one event at most until the deadline, a message among them if it `reads`. Only the
-  // thread that has set polling_ may, and reads only if the stream was not broken then.
+  // Handles at most one event, waiting for it until the deadline; `reads` also asks for a message.
+  // Only the thread that has set polling_ may call it, with `reads` only if the stream was not
+  // broken at that time.
   void Poll(std::chrono::system_clock::time_point deadline, bool reads);
   void Received(bool ok);
   void Sent(bool ok);
   void WriteFirst();
-  // Lets the first waiter poll; mutex_ is held.
+  // Wakes the first waiter to poll. The caller must hold mutex_.
   void HandOver();
 
   v1::ClientSessionService::Stub& stub_;
@@ -88,9 +89,9 @@ class ManagerStream {
   bool reading_ = false;
   bool opened_ = false;
 
-  std::unique_ptr<Io> io_;           // Changed by the reader, while nobody polls or writes.
-  std::atomic<bool> broken_ = true;  // No stream is open, or nothing more comes from it.
-  std::atomic<int> under_way_ = 0;   // Operations that gRPC has not given back.
+  std::unique_ptr<Io> io_;           // Changed by the reader, while no thread polls or writes.
+  std::atomic<bool> broken_ = true;  // No stream is open, or it will deliver nothing more.
+  std::atomic<int> under_way_ = 0;   // Operations that gRPC has not returned.
 
   std::mutex write_mutex_;
   std::deque<std::shared_ptr<const v1::ClientMessage>> outbox_;  // The first is being written.
@@ -102,9 +103,9 @@ class ManagerStream {
   std::condition_variable reader_;
   std::list<Ticket*> waiting_;
   std::deque<v1::ManagerMessage> inbox_;
-  bool delivering_ = false;     // The reader deals with what Next returned last.
-  SteadyTime last_turn_;        // When a caller last began or ended its wait.
-  bool reader_sleeps_ = false;  // Until it is told.
+  bool delivering_ = false;     // The reader is handling the message that Next returned last.
+  SteadyTime last_turn_;        // When a caller last began or ended a wait.
+  bool reader_sleeps_ = false;  // Until it is notified.
   bool polling_ = false;
   bool woken_ = false;
 };

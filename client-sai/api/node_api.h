@@ -1,11 +1,11 @@
-// NodeApi: how a client reaches the bytes that storage nodes hold. Two implementations: the bulk
-// plane (TCP and Unix sockets), and objects in the same process (tests).
+// NodeApi: a client's access to the bytes on storage nodes. Two implementations: the bulk plane
+// (TCP and Unix sockets), and objects in the same process (tests).
 //
-// Thread-safe; calls block, at most the deadline of the options, and several may run at once.
-// Offsets are the file's own. Errors: Unavailable (node unreachable or silent), DeadlineExceeded,
-// ResourceExhausted (node full), PermissionDenied (capability refused: Failure reason in the
-// message), Aborted (somebody writes by a newer layout), DataLoss (checksum), NotFound (there is no
-// such object).
+// Thread-safe. Calls block, up to the deadline in the options, and may run concurrently. Offsets
+// are the file's own. Errors: Unavailable (node unreachable or silent), DeadlineExceeded,
+// ResourceExhausted (node full), PermissionDenied (capability refused; the message carries the
+// Failure's reason), Aborted (another client writes by a newer layout), DataLoss (checksum
+// mismatch), NotFound (no such object).
 #ifndef MOSA_CLIENT_SAI_API_NODE_API_H_
 #define MOSA_CLIENT_SAI_API_NODE_API_H_
 
@@ -30,22 +30,23 @@ struct ObjectTarget {
   std::string_view capability;
 };
 struct ObjectStatus {
-  uint64_t size_bytes = 0;  // The object's size: where its last byte ends in the file.
+  uint64_t size_bytes = 0;  // Where the object's last byte ends in the file.
   uint64_t allocated_bytes = 0;
   Time modify_time;     // In the node's clock.
   bool sealed = false;  // The node knows a checksum of every block.
 };
 
-// A look at an object that programs on its host may have mapped: their stores are seen by nobody.
+// Asks whether local programs changed a mapped object. Nobody sees their stores, so the node
+// compares the bytes.
 struct LookQuestion {
   uint64_t from_bytes = 0;
-  bool while_written = false;  // Compare bytes though a program can still store.
+  bool while_written = false;  // Compare bytes even while a program can still store.
 };
 struct LocalWrites {
-  bool writers_left = false;  // Some program has it open for writing, or mapped from such an open.
-  bool changed = false;       // Bytes differ from what they were at the last look.
-  bool unknown = false;       // What some were then is not known.
-  bool complete = true;       // Else the next step goes on from `next_bytes`.
+  bool writers_left = false;  // A program has it open for writing, or mapped from such an open.
+  bool changed = false;       // Bytes differ from the last look.
+  bool unknown = false;       // For some bytes, the earlier content is not known.
+  bool complete = true;       // If false, the next step continues at `next_bytes`.
   uint64_t next_bytes = 0;
 };
 
@@ -53,45 +54,45 @@ class NodeApi {
  public:
   virtual ~NodeApi() = default;
 
-  // The nodes as the manager last described them; connections to changed addresses are dropped.
+  // Sets the nodes as the manager last described them; drops connections to changed addresses.
   virtual void SetNodes(const std::vector<NodeAddress>& nodes) = 0;
-  // Sets who asks from now on. Calls under way keep the identity they started with.
+  // Sets the client's identity for later calls. Calls in progress keep theirs.
   virtual void SetIdentity(const BulkIdentity& identity) = 0;
 
-  // Fills `out` from `offset`; bytes that the object does not have are zero. Every byte was checked
-  // against its checksum. NotFound if there is no object: the caller may know that it has no bytes.
+  // Fills `out` from `offset`; bytes beyond the object's data are zero. Every byte is verified
+  // against its checksum. NotFound if there is no object; the caller may know that the file has no
+  // bytes there.
   virtual Status Read(const ObjectTarget& target, uint64_t offset, std::span<std::byte> out) = 0;
-  // Writes all of `data`; the node verifies its checksum before it answers. The object is made if
-  // absent.
+  // Writes all of `data`; the node verifies its checksum before it replies. Creates the object if
+  // it is absent.
   virtual Status Write(const ObjectTarget& target, uint64_t offset,
                        std::span<const std::byte> data) = 0;
-  // Cuts the object at `size_bytes` if it reaches further.
+  // Truncates the object to `size_bytes` if it is longer.
   virtual Status Truncate(const ObjectTarget& target, uint64_t size_bytes) = 0;
-  // Punches a hole, or allocates room, as fallocate(2) with these mode bits, KEEP_SIZE implied.
+  // Punches a hole or allocates space, by fallocate(2)'s mode bits. KEEP_SIZE is implied.
   virtual Status Allocate(const ObjectTarget& target, int mode, uint64_t offset,
                           uint64_t length) = 0;
   virtual Result<ObjectStatus> Stat(const ObjectTarget& target) = 0;
-  // The next byte of data (or of a hole) at or after `offset` as lseek(2) SEEK_DATA and SEEK_HOLE;
-  // OutOfRange if none, NotFound if there is no object.
+  // Returns the next byte of data (or of a hole) at or after `offset`, like lseek(2) with SEEK_DATA
+  // or SEEK_HOLE. OutOfRange if there is none, NotFound if there is no object.
   virtual Result<uint64_t> Seek(const ObjectTarget& target, uint64_t offset, bool data) = 0;
-  // Appends `data` at the object's end, atomically among all writers; returns where it went.
+  // Appends `data` at the object's end, atomically among all writers; returns its offset.
   virtual Result<uint64_t> Append(const ObjectTarget& target, std::span<const std::byte> data) = 0;
 
-  // True if the node's bytes can be had by descriptor: same host, same network namespace, socket
-  // reachable.
+  // True if the node can pass descriptors: same host, same network namespace, socket reachable.
   virtual bool IsLocal(NodeId node) const = 0;
-  // The object itself: read-only, or read-write with a write capability (made if absent). Local
-  // nodes only.
+  // Returns a descriptor of the object: read-only, or read-write with a write capability (created
+  // if absent). Local nodes only.
   virtual Result<UniqueFd> OpenLocal(const ObjectTarget& target, bool write) = 0;
-  // Every descriptor that this client wrote through is closed or idle, and the manager knows all
-  // that was written: the node may compute checksums.
+  // Declares that this client's write descriptors are closed or idle and that the manager knows
+  // everything written, so the node may compute checksums.
   virtual Status FinishLocalWrites(const ObjectTarget& target) = 0;
-  // One step of a look at what local programs store without telling anybody; the first is from 0.
-  // If it fails, what it has found is lost: the bytes may have changed.
+  // One step of a look for stores by local programs; the first step starts at 0. If a step fails,
+  // its findings are lost: assume that the bytes have changed.
   virtual Result<LocalWrites> LookAtLocalWrites(const ObjectTarget& target,
                                                 const LookQuestion& question) = 0;
-  // Bytes were written through a descriptor: nodes that copy the file while it is written hear of
-  // it.
+  // Reports bytes written through a descriptor, so that nodes which copy the file eagerly learn of
+  // them.
   virtual Status NoteWritten(const ObjectTarget& target, uint64_t offset, uint64_t length) = 0;
 };
 

@@ -25,7 +25,7 @@ namespace mosa::sai {
 namespace {
 
 constexpr Duration kSocketRetryAfter = Seconds(1);
-constexpr Duration kDistrustedFor = Seconds(60);  // So refusals are logged at most so often.
+constexpr Duration kDistrustedFor = Seconds(60);  // Also limits how often refusals are logged.
 
 Time Now() { return SystemClock().Monotonic(); }
 
@@ -41,7 +41,7 @@ Status FinishConnect(int socket, Duration wait) {
   return error == 0 ? OkStatus() : ErrnoStatus(error, "cannot connect");
 }
 
-// Connects without waiting longer than `wait`; the socket blocks afterwards.
+// Connects within `wait`; the socket is blocking afterwards.
 Result<UniqueFd> Connect(const sockaddr* address, socklen_t size, Duration wait) {
   UniqueFd socket(::socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!socket) return ErrnoStatus(errno, "cannot create a socket");
@@ -75,7 +75,7 @@ Result<UniqueFd> ConnectToFile(int socket_file, Duration wait) {
   return socket;
 }
 
-// Unauthenticated: what is there, or who listens, is not to be trusted.
+// Unauthenticated if the socket file or its listener is not trusted.
 Result<UniqueFd> ConnectUnix(const std::string& path, Duration wait) {
   if (path.empty() || path.size() >= sizeof(sockaddr_un::sun_path)) {
     return InvalidArgumentError(
@@ -137,7 +137,7 @@ Result<std::unique_ptr<FrameSocket>> NodeChannel::Acquire(Kind kind, bool fresh,
   Pool& pool = PoolOf(kind);
   while (true) {
     MOSA_RETURN_IF_ERROR(CheckState());
-    if (fresh) pool.idle.clear();  // If one has broken, so probably have the others.
+    if (fresh) pool.idle.clear();  // If one is broken, the others probably are too.
     if (HasIdle(pool)) {
       std::unique_ptr<FrameSocket> socket = std::move(pool.idle.back());
       pool.idle.pop_back();
@@ -149,7 +149,7 @@ Result<std::unique_ptr<FrameSocket>> NodeChannel::Acquire(Kind kind, bool fresh,
     if (left.ns > 0) {
       pool.released.wait_for(lock, std::chrono::nanoseconds(left.ns));
     } else {
-      pool.released.notify_one();  // It may have been this one's.
+      pool.released.notify_one();  // The notification may have been for this thread.
       return DeadlineExceededError(
           fmt::format("{}: all {} connections were in use until the "
                       "deadline",
@@ -178,7 +178,7 @@ Result<std::unique_ptr<FrameSocket>> NodeChannel::Acquire(Kind kind, bool fresh,
 
 Result<std::unique_ptr<FrameSocket>> NodeChannel::Open(Kind kind, Time deadline) {
   auto opened = OpenOnce(kind, deadline);
-  // A node under a flood of connections may have closed this one to make room, unheard.
+  // A node under a flood of connections may have closed this one silently, to make room.
   if (opened.status().code() == StatusCode::kUnavailable) opened = OpenOnce(kind, deadline);
   const StatusCode code = opened.status().code();
   if (opened.ok() || code == StatusCode::kFailedPrecondition ||
@@ -194,13 +194,13 @@ Result<std::unique_ptr<FrameSocket>> NodeChannel::OpenOnce(Kind kind, Time deadl
   BulkIdentity identity;
   {
     const std::lock_guard lock(mutex_);
-    MOSA_RETURN_IF_ERROR(CheckState());  // It may have been found silent meanwhile.
+    MOSA_RETURN_IF_ERROR(CheckState());  // The node may have been found silent meanwhile.
     if (identity_.key.empty()) {
       return UnavailableError(
           "no session with the manager has been opened yet, so there is no key for storage nodes");
     }
     identity = identity_;
-    PoolOf(kind).busy.insert(socket.get());  // So that it ends with the others.
+    PoolOf(kind).busy.insert(socket.get());  // So that SetState ends it with the others.
     --PoolOf(kind).connecting;
   }
   const Time hello_end = std::min(deadline, Now() + options_.hello_wait);
@@ -238,7 +238,7 @@ Status NodeChannel::Run(const Exchange& exchange, const Terms& terms) {
     if (!not_begun && !(terms.repeatable && status.code() == StatusCode::kUnavailable)) break;
   }
   if (status.ok()) return status;
-  // To the callers it is a connection that could not be had.
+  // Callers see this as a connection that could not be established.
   const bool not_begun = status.code() == StatusCode::kAborted;
   return Status(not_begun ? StatusCode::kUnavailable : status.code(),
                 fmt::format("{}: {}", Name(), MessageOf(status)));
@@ -272,7 +272,7 @@ bool NodeChannel::CanReachSocket() {
     if (unix_.retry_at && Now() < *unix_.retry_at) return false;
     if (unix_.reached_at && Now() - *unix_.reached_at < kSocketRetryAfter) return true;
   }
-  // Only to see whether somebody listens: a hello waits for an answer.
+  // Only tests whether somebody listens: a hello would wait for a reply.
   const Status reached = ConnectUnix(address_.socket_path, options_.connect_wait).status();
   const std::lock_guard lock(mutex_);
   if (reached.ok()) {
@@ -304,7 +304,7 @@ Status NodeChannel::CheckDescriptor(int descriptor, const FrameSocket& socket, b
   if (device.ok()) {
     objects_device_ = *device;
   } else {
-    objects_device_.reset();  // The node may have begun anew, on another file system.
+    objects_device_.reset();  // The node may have restarted on another file system.
     Distrust(device.status());
   }
   return device.status();

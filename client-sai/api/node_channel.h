@@ -1,7 +1,7 @@
-// NodeChannel: the connections of one client to one storage node at one address: a bounded pool of
-// TCP connections, and one of Unix connections for descriptors; idle ones are used again.
+// NodeChannel: one client's connections to one storage node at one address: a bounded pool of TCP
+// connections, and one of Unix connections for descriptors. Idle connections are reused.
 //
-// Safe from any thread. No call waits beyond its deadline, or after the node was found silent.
+// Thread-safe. No call blocks beyond its deadline, or after the node was found silent.
 #ifndef MOSA_CLIENT_SAI_API_NODE_CHANNEL_H_
 #define MOSA_CLIENT_SAI_API_NODE_CHANNEL_H_
 
@@ -28,15 +28,15 @@
 namespace mosa::sai {
 
 struct NodeChannelOptions {
-  size_t connections_max = kNodeConnectionsMax;  // For each kind.
+  size_t connections_max = kNodeConnectionsMax;  // Per kind.
   Duration connect_wait = Seconds(1);
   Duration hello_wait = Seconds(5);
 };
 
 class NodeChannel {
  public:
-  // Attempts to connect by TCP are counted in `residence`, as kConnect (proto/convert), and
-  // exchanges during which TCP lost segments, as kResent; null: nowhere. It outlives the channel.
+  // `residence` counts TCP connection attempts as kConnect (proto/convert) and exchanges with lost
+  // TCP segments as kResent. May be null; must outlive the channel.
   NodeChannel(NodeAddress address, BulkIdentity identity, NodeChannelOptions options,
               DurationTable* residence)
       : options_(options),
@@ -44,8 +44,8 @@ class NodeChannel {
         residence_(residence),
         identity_(std::move(identity)) {}
 
-  // One exchange on a connection. Its status is the connection's; what the node answered is
-  // reported otherwise.
+  // One exchange on a connection. Returns the connection's status; the node's answer is reported by
+  // other means.
   using Exchange = std::function<Status(FrameSocket&)>;
   enum class Kind : uint8_t { kTcp, kUnix };
   struct Terms {
@@ -53,21 +53,21 @@ class NodeChannel {
     bool repeatable = false;
     Time deadline;  // Monotonic.
   };
-  // Runs `exchange` on an idle or a new connection; when all are in use, waits for one. If the
-  // connection breaks and `repeatable`, or the node says that it has not begun the request, once
-  // again on a new one. Unavailable at once while the node is silent or lost.
+  // Runs `exchange` on an idle or new connection; waits for one if all are in use. Repeats it once
+  // on a new connection if the connection breaks and `repeatable`, or if the node says that it has
+  // not begun the request. Unavailable at once while the node is silent or lost.
   Status Run(const Exchange& exchange, const Terms& terms);
-  // True if the Unix socket can be connected to, or is. A failure is remembered for a second, and
-  // for a minute that what listens there is not trusted. Waits for no answer of the node.
+  // True if the Unix socket is connected or accepts a connection. A failure is remembered for a
+  // second, an untrusted peer for a minute. Does not wait for a reply of the node.
   bool CanReachSocket();
-  // Takes a descriptor that came on `socket`, a Unix connection of this channel, in answer to a
-  // request for an object. One that is no such object is refused as of CheckObjectDescriptor; then
-  // the node's socket is not used for a minute.
+  // Checks a descriptor that arrived on `socket`, a Unix connection of this channel, in reply to a
+  // request for an object. Refuses it as CheckObjectDescriptor does; the node's socket is then not
+  // used for a minute.
   Status CheckDescriptor(int descriptor, const FrameSocket& socket, bool write);
 
-  // Sets who asks on connections from now on; idle ones of another identity are closed.
+  // Sets the identity for new connections; closes idle ones with another identity.
   void SetIdentity(const BulkIdentity& identity);
-  // The node is (not) to be reached; when it is not, calls under way end.
+  // Sets whether the node may be reached; if not, calls in progress end.
   void SetState(NodeState state);
   bool SameEndpoint(const NodeAddress& other) const;
   bool HasIdentity(const std::string& host_identity) const {
@@ -81,35 +81,35 @@ class NodeChannel {
   struct Pool {
     std::vector<std::unique_ptr<FrameSocket>> idle;
     std::set<FrameSocket*> busy;
-    std::set<FrameSocket*> outdated;  // The ones in `busy` that another identity made.
+    std::set<FrameSocket*> outdated;  // Connections in `busy` with an outdated identity.
     size_t connecting = 0;
     std::condition_variable released;
-    // Unix connections only: no attempt before `retry_at`; when one was last made to see whether
-    // somebody listens.
+    // Unix connections only. No attempt before `retry_at`; `reached_at` is when CanReachSocket last
+    // connected.
     std::optional<Time> retry_at;
     std::optional<Time> reached_at;
   };
 
   Result<std::unique_ptr<FrameSocket>> Acquire(Kind kind, bool fresh, Time deadline);
-  // A new connection whose hello is over. Its place, so far counted as connecting, counts as busy
-  // then; after an error it is as it was.
+  // Opens a connection and completes its hello. The connection's slot moves from `connecting` to
+  // `busy` on success and stays in `connecting` on an error.
   Result<std::unique_ptr<FrameSocket>> Open(Kind kind, Time deadline);
   Result<std::unique_ptr<FrameSocket>> OpenOnce(Kind kind, Time deadline);
   void Release(Kind kind, std::unique_ptr<FrameSocket> socket, bool usable);
   Status RunOn(FrameSocket& socket, const Exchange& exchange, Kind kind) const;
   Result<UniqueFd> ConnectTo(Kind kind, Duration wait) const;
-  // A part of a request: counted, but no request of its own in the log.
+  // Counts a part of a request, without a log record of its own.
   void Count(DurationTable::ClassId part, Duration duration) const;
-  // These need mutex_.
+  // The caller must hold mutex_ for these.
   Status CheckState() const;
-  bool HasIdle(Pool& pool);  // Forgets those that have broken.
+  bool HasIdle(Pool& pool);  // Discards broken ones.
   void AvoidSocketFor(Duration time);
-  // The socket is not used for a minute, and that is logged.
+  // Stops using the socket for a minute, and logs it.
   void Distrust(const Status& why);
   Pool& PoolOf(Kind kind) { return kind == Kind::kTcp ? tcp_ : unix_; }
 
   const NodeChannelOptions options_;
-  const NodeAddress address_;  // Its state is as of the start: see state_.
+  const NodeAddress address_;  // Its state is the initial one: see state_.
   DurationTable* const residence_;
 
   mutable std::mutex mutex_;
@@ -118,10 +118,10 @@ class NodeChannel {
   BulkIdentity identity_;
   Pool tcp_;
   Pool unix_;
-  std::optional<dev_t> objects_device_;  // Where the node's objects lie, from the first of them.
+  std::optional<dev_t> objects_device_;  // Set by the first object.
 };
 
-// What a reply says, as a Status that names the node and carries the reason (proto/convert).
+// Converts a reply to a Status that names the node and carries the reason (proto/convert).
 Status StatusOf(const v1::BulkReply& reply, const std::string& node_name);
 
 }  // namespace mosa::sai

@@ -1,8 +1,8 @@
-// WaitBudget: what a thread may wait for in all: one that carries out a request of the kernel, or
-// that stores what was buffered, for which a program may come to wait.
+// WaitBudget: limits how long a thread may wait in total, either while it serves a kernel request
+// or while it stores buffered data for which a program may come to wait.
 //
-// One request asks the manager and nodes several times, and each may take as long as kWaitMax. What
-// a program waits for is bounded all the same: later questions have what earlier ones have left.
+// One request may ask the manager and nodes several times, and each question may take kWaitMax. The
+// budget bounds the sum: later questions get what earlier ones left.
 #ifndef MOSA_CLIENT_SAI_API_WAIT_BUDGET_H_
 #define MOSA_CLIENT_SAI_API_WAIT_BUDGET_H_
 
@@ -16,38 +16,39 @@
 
 namespace mosa::sai {
 
-// Belongs to the thread that makes it, while it exists. The newest one holds: it may be longer than
-// the one that it hides.
+// Applies to the thread that creates it, while it exists. The newest budget applies, even if it is
+// longer than the one that it hides.
 class WaitBudget {
  public:
   struct Limit {
     std::optional<std::chrono::steady_clock::time_point> end;
     bool program_waits;
   };
-  // Two seconds less than kWaitMax: a request that ends by what it has given up, such as a lock,
-  // has up to four questions left, of kQuestionMin each.
-  static constexpr Duration kAll = kWaitMax - Seconds(2);
+  // A question to the manager has at least this long, even if the budget is spent.
   static constexpr Duration kQuestionMin = Milliseconds(500);
-  // What is sent to a node moves bytes: it has as much as that, however late it is.
+  // A call to a node moves bytes, and has at least this long.
   static constexpr Duration kTransferMin = Seconds(2);
+  // A request that has spent its budget may still send one transfer and ask two questions, for
+  // example to release a lock. With these it stays within kWaitMax.
+  static constexpr Duration kAll = kWaitMax - kTransferMin - kQuestionMin * 2;
 
-  // `begun`: when the kernel has asked.
+  // `begun`: when the kernel sent the request.
   explicit WaitBudget(std::chrono::steady_clock::time_point begun)
       : WaitBudget(Limit{begun + Chrono(kAll), true}) {}
-  // For a part that is done on another thread: OfThisThread() of the one that waits for it.
+  // For a part on another thread: pass OfThisThread() of the waiting thread.
   explicit WaitBudget(Limit limit) : hidden_(std::exchange(limit_, limit)) {}
   ~WaitBudget() { limit_ = hidden_; }
   WaitBudget(const WaitBudget&) = delete;
   WaitBudget& operator=(const WaitBudget&) = delete;
 
-  // From now on, without a program that waits already.
+  // A full budget from now on, for work that no program waits for yet.
   static Limit ForStore() { return {std::chrono::steady_clock::now() + Chrono(kAll), false}; }
   static Limit OfThisThread() { return limit_; }
 
-  // How long a question may wait: kQuestionMin at least; kWaitMax on a thread without a budget.
+  // How long a question may wait: at least kQuestionMin; kWaitMax on a thread without a budget.
   static Duration ForQuestion() { return std::clamp(Left(), kQuestionMin, kWaitMax); }
   static Duration ForTransfer() { return std::clamp(Left(), kTransferMin, kWaitMax); }
-  // Whether a program waits for what this thread does.
+  // True if a program waits for this thread's work.
   static bool ProgramWaits() { return limit_.program_waits; }
   static bool IsSpent() { return Left() <= Duration{0}; }
 

@@ -39,7 +39,7 @@ TEST(WaitBudget, AStoreHasOneOfItsOwnAndNoProgramWaitsForIt) {
   EXPECT_TRUE(WaitBudget::IsSpent());
 }
 
-// Else a read in pieces waits longer for a silent node than its program may wait.
+// Otherwise a read in pieces waits longer for a silent node than its program may wait.
 TEST(WaitBudget, APartOnAnotherThreadHasWhatItsAskerHasLeft) {
   const WaitBudget budget(std::chrono::steady_clock::now() - std::chrono::seconds(9));
   std::thread([limit = WaitBudget::OfThisThread()] {

@@ -22,19 +22,19 @@ TEST(ReadAhead, OpensItsWindowForStreamsOnly) {
   const uint64_t file = 100 * kMiB;
   const uint64_t k128 = 128 << 10;
   const std::vector<std::vector<Row>> streams = {
-      // A single read of the beginning fetches nothing more.
+      // A single read of the beginning prefetches nothing.
       {{{0, 4096}, {}}},
-      // The second read in order opens a window of 1 MiB, later ones double it up to the limit.
+      // The second consecutive read opens a window of 1 MiB; later ones double it up to the limit.
       {{{0, k128}, {}},
        {{k128, 2 * k128}, {k128, 2 * k128 + kMiB}},
        {{2 * k128, 3 * k128}, {}},
        {{6 * k128, 7 * k128}, {2 * k128 + kMiB, 7 * k128 + 2 * kMiB}}},
-      // Disorder of the kernel's own read-ahead is forgiven.
+      // The disorder of the kernel's own read-ahead is tolerated.
       {{{0, k128}, {}},
        {{k128, 2 * k128}, {k128, 2 * k128 + kMiB}},
        {{3 * k128, 4 * k128}, {}},
        {{2 * k128, 3 * k128}, {}}},
-      // Also of its largest reads.
+      // So is that of its largest reads.
       {{{0, kMiB}, {}},
        {{kMiB, 2 * kMiB}, {kMiB, 3 * kMiB}},
        {{3 * kMiB, 4 * kMiB}, {3 * kMiB, 6 * kMiB}},
@@ -42,7 +42,7 @@ TEST(ReadAhead, OpensItsWindowForStreamsOnly) {
        {{4 * kMiB, 5 * kMiB}, {6 * kMiB, 9 * kMiB}}},
       // Random reads, and a jump out of a stream.
       {{{50 * kMiB, 51 * kMiB}, {}}, {{10 * kMiB, 11 * kMiB}, {}}, {{90 * kMiB, 91 * kMiB}, {}}},
-      // The file's end bounds it.
+      // The file's end is a limit.
       {{{99 * kMiB, 99 * kMiB + k128}, {}},
        {{99 * kMiB + k128, 99 * kMiB + 2 * k128}, {99 * kMiB + k128, 100 * kMiB}},
        {{99 * kMiB + 2 * k128, 99 * kMiB + 3 * k128}, {}}},
@@ -74,7 +74,7 @@ TEST(ReadAhead, OfAPartOfAFileGrowsWithWhatWasRead) {
   }
 }
 
-// Somebody who reads a little of every fourth MiB reads little.
+// Reading a little of every fourth MiB fetches little.
 TEST(ReadAhead, OfAPartWithGapsGrowsWithWhatWasReadToo) {
   ReadAhead machine;
   const uint64_t k128 = 128 << 10;
@@ -142,24 +142,24 @@ TEST(WriteBuffer, LentMemoryIsKeptForAWholeExtentAndNeverChanged) {
   const auto patched = std::as_bytes(std::span(patch));
   WriteBuffer buffer;
   std::string stored(4 * kMiB, '.');
-  // Sent as it is.
+  // Sent without a copy.
   EXPECT_EQ(buffer.Put(0, lent, kChunk, {memory, 0}), kMiB);
   auto taken = buffer.Take(false, kChunk);
   ASSERT_EQ(taken.size(), 1u);
   EXPECT_EQ(taken[0]->bytes().data(), lent.data());
   buffer.PutBack(*taken[0]);
-  // Written over, while it waits: in a copy.
+  // Overwritten while it waits: copied.
   EXPECT_EQ(buffer.Put(100, patched, kChunk), 0u);
   taken = buffer.Take(false, kChunk);
   ASSERT_EQ(taken.size(), 1u);
   Store(*taken[0], stored);
   buffer.Finish(*taken[0]);
   EXPECT_EQ(stored.substr(98, 9), "mmpatchmm");
-  // Cut.
+  // Truncated.
   EXPECT_EQ(buffer.Put(kMiB, lent, kChunk, {memory, 0}), kMiB);
   EXPECT_EQ(buffer.Cut(kMiB + 10), kMiB - 10);
   EXPECT_EQ(buffer.bytes(), 10u);
-  // Not lent: part of this extent is open already; the other is not whole.
+  // Not borrowed: part of this extent is open already, and the other is not whole.
   EXPECT_EQ(buffer.Put(kMiB, lent, kChunk, {memory, 0}), kMiB - 10);
   EXPECT_EQ(buffer.Put(3 * kMiB, lent.first(kMiB - 1), kChunk, {memory, 0}), kMiB - 1);
   for (const auto& extent : buffer.Take(true, kChunk)) {
@@ -182,7 +182,7 @@ TEST(WriteBuffer, TheRestOfAnExtentGoesBehindTheLentBytes) {
   EXPECT_EQ(buffer.Put(0, lent, kChunk, {memory, 16}), kMiB - 16);
   EXPECT_TRUE(buffer.Take(false, kChunk).empty());
   EXPECT_EQ(buffer.Put(kMiB - 16, rest_bytes, kChunk), 16u);
-  // Too little room behind it: a copy.
+  // Too little spare room behind it: copied.
   EXPECT_EQ(buffer.Put(kMiB, lent, kChunk, {memory, 15}), kMiB - 16);
   EXPECT_EQ(buffer.Put(2 * kMiB - 16, rest_bytes, kChunk), 16u);
   auto taken = buffer.Take(false, kChunk);
@@ -195,7 +195,7 @@ TEST(WriteBuffer, TheRestOfAnExtentGoesBehindTheLentBytes) {
   }
   EXPECT_EQ(buffer.bytes(), 0u);
   const std::string whole = std::string(kMiB - 16, 'm') + rest;
-  // A rest of which something is there already is laid over that.
+  // The rest is laid over bytes that are already there.
   EXPECT_EQ(buffer.Put(0, lent, kChunk, {memory, 16}), kMiB - 16);
   EXPECT_EQ(buffer.Put(kMiB - 4, std::as_bytes(std::span(whole)).first(4), kChunk), 4u);
   EXPECT_EQ(buffer.Put(kMiB - 16, rest_bytes, kChunk), 12u);

@@ -1,5 +1,5 @@
-// Outcome<T>: a value, or the Failure that says why there is none. What every operation of the SAI
-// answers; the reason in the Failure becomes an errno in client-sai/fuse.
+// Outcome<T>: a value, or the Failure that explains its absence. Every SAI operation returns one.
+// client-sai/fuse maps the Failure's reason to an errno.
 #ifndef MOSA_CLIENT_SAI_CORE_OUTCOME_H_
 #define MOSA_CLIENT_SAI_CORE_OUTCOME_H_
 
@@ -22,7 +22,7 @@ class [[nodiscard]] Outcome {
   Outcome(Failure failure) : state_(std::move(failure)) {}  // NOLINT(google-explicit-constructor)
 
   bool ok() const { return state_.index() == 0; }
-  // Preconditions: ok().
+  // Precondition: ok().
   const T& value() const {
     MOSA_CHECK(ok());
     return std::get<0>(state_);
@@ -47,8 +47,7 @@ class [[nodiscard]] Outcome {
 
 }  // namespace mosa::sai
 
-// Returns the failure of `expression` (an Outcome<anything>) from the enclosing function, if it is
-// one.
+// If `expression` (an Outcome) is a failure, returns it from the enclosing function.
 #define MOSA_RETURN_IF_FAILED(expression) \
   do {                                    \
     auto mosa_outcome_ = (expression);    \

@@ -5,14 +5,14 @@
 namespace mosa::sai {
 namespace {
 
-// Several of the kernel's largest reads, which its threads may bring in any order.
+// Several of the kernel's largest reads, which its threads may deliver in any order.
 constexpr uint64_t kNearBytes = 4 << 20;
 constexpr uint64_t kFirstWindowBytes = 1 << 20;
-// A program that begins in the middle of a file may want only part of it: so much is asked for
-// ahead of any such stream, and beyond that a quarter of what it has read.
+// A program that starts inside a file may want only a part of it. This much is fetched ahead of any
+// such stream, and more only up to a quarter of what it has read.
 constexpr uint64_t kFreeWindowBytes = 2 << 20;
-// The window is kept full but for this, so that whatever waits for the slowest of several nodes is
-// as large as it can be.
+// The window is refilled when it lacks this much, so that what waits for the slowest of several
+// nodes is as large as possible.
 constexpr uint64_t kStepBytes = 1 << 20;
 
 }  // namespace
@@ -20,7 +20,7 @@ constexpr uint64_t kStepBytes = 1 << 20;
 ByteRange ReadAhead::OnRead(ByteRange range, uint64_t file_bytes, uint64_t window_bytes_max) {
   const bool near = range.begin + kNearBytes >= expected_ && range.begin <= expected_ + kNearBytes;
   const bool exact = range.begin == expected_;
-  // A stream begins with reads that meet exactly; once it flows, disorder is forgiven.
+  // A stream begins with exactly consecutive reads; once it flows, disorder is tolerated.
   const bool follows = window_ > 0 ? near : exact;
   if (!follows) {
     begin_ = range.begin;
@@ -41,7 +41,7 @@ ByteRange ReadAhead::OnRead(ByteRange range, uint64_t file_bytes, uint64_t windo
     return {};
   window_ = std::min(opens ? kFirstWindowBytes : window_ * 2, window_bytes_max);
   if (begin_ > 0) {
-    // In whole steps: what is fetched is cut where they end.
+    // In whole steps, because fetches are cut at their boundaries.
     const uint64_t quarter = read_bytes_ / 4 / kStepBytes * kStepBytes;
     window_ = std::min(window_, std::max(kFreeWindowBytes, quarter));
   }

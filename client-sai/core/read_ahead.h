@@ -1,9 +1,10 @@
-// ReadAhead: what to fetch of one open file before it is asked for.
+// ReadAhead: decides what to prefetch for one open file.
 //
-// The kernel asks for a sequential stream in pieces that several threads deliver out of order, so
-// "sequential" means near where the stream was expected to go on. The window doubles with each
-// fetch that the stream has used, and is closed by a jump. If a stream does not begin where the
-// file does, it grows only with what was read: others may want the rest.
+// The kernel delivers a sequential stream in pieces from several threads, out of order, so
+// "sequential" means close to where the stream was expected to continue. The window doubles with
+// each prefetch that the stream has used; a jump closes it. For a stream that starts inside the
+// file, the window grows only with what was read, because others may want the rest.
+//
 // One owner, one thread.
 #ifndef MOSA_CLIENT_SAI_CORE_READ_AHEAD_H_
 #define MOSA_CLIENT_SAI_CORE_READ_AHEAD_H_
@@ -16,17 +17,17 @@ namespace mosa::sai {
 
 class ReadAhead {
  public:
-  // A read of `range` has come. Returns what to fetch now, beginning no later than the read while
-  // the window opens; empty for random reads and while enough is on its way.
+  // Records a read of `range` and returns what to fetch now. When the window opens, the result
+  // begins no later than the read. Empty for random reads, and while enough is being fetched.
   ByteRange OnRead(ByteRange range, uint64_t file_bytes, uint64_t window_bytes_max);
 
  private:
   uint64_t begin_ = 0;        // Where the stream began.
-  uint64_t read_bytes_ = 0;   // And what it has read since.
-  uint64_t expected_ = 0;     // Where the stream goes on.
-  uint64_t fetched_end_ = 0;  // How far fetches have been asked for.
+  uint64_t read_bytes_ = 0;   // What it has read since then.
+  uint64_t expected_ = 0;     // Where the stream should continue.
+  uint64_t fetched_end_ = 0;  // End of the fetches so far.
   uint64_t window_ = 0;       // 0: not a stream (yet).
-  uint32_t in_order_ = 0;     // Reads in a row that were near `expected_`.
+  uint32_t in_order_ = 0;     // Consecutive reads near `expected_`.
 };
 
 }  // namespace mosa::sai

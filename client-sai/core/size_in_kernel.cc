@@ -5,7 +5,7 @@
 namespace mosa::sai {
 
 void SizeInKernel::NoteTelling(Time now) {
-  // It may have overtaken that answer.
+  // The notification may have overtaken that reply.
   if (now - answered_at_ <= kQueuedMax) tellings_ = std::max(tellings_, tellings_before_);
   tellings_before_ = 0;
   ++tellings_;

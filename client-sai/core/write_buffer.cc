@@ -17,7 +17,7 @@ bool AnyOverlap(const Map& extents, ByteRange range, EndOf end_of) {
   return end_of(std::prev(it)->second) > range.begin;
 }
 
-// What is going to be changed must be its own.
+// Copies borrowed bytes, before they are changed.
 void Own(Extent& extent) {
   if (extent.memory.owner == nullptr) return;
   extent.own.assign(reinterpret_cast<const char*>(extent.lent.data()), extent.lent.size());
@@ -42,7 +42,8 @@ bool WriteBuffer::Overlaps(ByteRange range) const {
          AnyOverlap(open_, range, [](const auto& extent) { return extent->range().end; });
 }
 
-// True if the data are most of an extent of which nothing is there, and now are that extent.
+// Returns true if the data were borrowed as the start of a new extent: it had no bytes yet, and the
+// data are most of it.
 bool WriteBuffer::Lend(uint64_t offset, std::span<const std::byte> data, uint64_t boundary,
                        const Memory& memory) {
   if (memory.owner == nullptr || offset + kExtentBytesMax != boundary ||
@@ -63,7 +64,7 @@ uint64_t WriteBuffer::Put(uint64_t offset, std::span<const std::byte> data, uint
   if (Lend(offset, data, boundary, memory)) return data.size();
   const uint64_t bytes_before = bytes_;
 
-  // The extent that the data goes into: one that it overlaps or continues, or a new one.
+  // The target extent: one that the data overlap or continue, or a new one.
   auto next = open_.upper_bound(offset);
   std::shared_ptr<Extent> target;
   if (next != open_.begin()) {
@@ -91,7 +92,7 @@ uint64_t WriteBuffer::Put(uint64_t offset, std::span<const std::byte> data, uint
   target->own.append(reinterpret_cast<const char*>(data.data()) + overlap, data.size() - overlap);
   bytes_ += data.size() - overlap;
 
-  // What lay behind and is now overlapped or touched becomes part of it; the new bytes win.
+  // Merges extents behind it that are now overlapped or touched; the new bytes win.
   next = open_.upper_bound(target->offset);
   while (next != open_.end() && next->first <= target->range().end &&
          BoundaryAfter(next->first, chunk_bytes) == boundary) {

@@ -1,9 +1,10 @@
 // WriteBuffer: bytes of one file that were written but not yet sent, merged into extents.
 //
-// No extent crosses a boundary: a multiple of kExtentBytesMax or of the chunk size. An extent is
-// open (writes merge into it), then taken (being sent, its bytes do not change), then gone.
-// One owner; the caller locks. Invariant: extents do not overlap one another, whether open or
-// taken.
+// No extent crosses a boundary, which is a multiple of kExtentBytesMax or of the chunk size. An
+// extent is first open (writes merge into it), then taken (being sent; its bytes do not change),
+// then gone. One owner; the caller locks.
+//
+// Invariant: extents, open or taken, do not overlap.
 #ifndef MOSA_CLIENT_SAI_CORE_WRITE_BUFFER_H_
 #define MOSA_CLIENT_SAI_CORE_WRITE_BUFFER_H_
 
@@ -22,14 +23,14 @@ namespace mosa::sai {
 
 inline constexpr uint64_t kExtentBytesMax = 1 << 20;
 
-// Whose memory bytes are: it stays as it is for as long as somebody has `owner`. Null: only the
-// caller's, and only until it returns.
+// Borrowed bytes. They stay unchanged while `owner` is held. If `owner` is null, they belong to the
+// caller and are valid only until the call returns.
 struct Memory {
   std::shared_ptr<const void> owner;
-  size_t spare_bytes = 0;  // Behind the bytes; the holder of `owner` may write them.
+  size_t spare_bytes = 0;  // Room behind the bytes that the holder of `owner` may write.
 };
 
-// Bytes that follow each other: a copy in `own`, or `lent` by `memory`.
+// Consecutive bytes: a copy in `own`, or bytes `lent` by `memory`.
 struct Extent {
   uint64_t offset = 0;
   std::string own;
@@ -44,34 +45,34 @@ struct Extent {
 
 class WriteBuffer {
  public:
-  // Where an extent that holds `offset` must end.
+  // Where an extent that contains `offset` must end.
   static uint64_t BoundaryAfter(uint64_t offset, uint64_t chunk_bytes);
 
-  // True if bytes of `range` are being sent: wait before putting them again.
+  // True if bytes of `range` are being sent: wait before writing them again.
   bool OverlapsTaken(ByteRange range) const;
   bool Overlaps(ByteRange range) const;
-  // Merges `data` in. Preconditions: it crosses no boundary of `chunk_bytes`, and overlaps no taken
-  // extent. Returns how many bytes the buffer has grown by. With `memory` nothing is copied if the
-  // data are a whole extent, or begin one of which the rest fits behind them: programs' buffers
-  // mostly begin a little behind a page, and the kernel then sends their last bytes apart.
+  // Merges `data` in, and returns by how many bytes the buffer grew. Preconditions: the data cross
+  // no boundary of `chunk_bytes` and overlap no taken extent. With `memory`, nothing is copied if
+  // the data form a whole extent, or the beginning of one whose rest fits into `spare_bytes`. The
+  // latter is common: programs' buffers often begin a little behind a page boundary, and the kernel
+  // then sends their last bytes separately.
   uint64_t Put(uint64_t offset, std::span<const std::byte> data, uint64_t chunk_bytes,
                const Memory& memory = {});
 
-  // Open extents that end at their boundary, or all open ones, become taken and are returned.
+  // Marks open extents as taken and returns them: all, or only those that end at their boundary.
   std::vector<std::shared_ptr<const Extent>> Take(bool all, uint64_t chunk_bytes);
-  // A taken extent is stored, or given up.
+  // A taken extent was stored or given up.
   void Finish(const Extent& extent);
-  // A taken extent is open again: it could not be stored where it was sent.
+  // A taken extent could not be stored at its target: makes it open again.
   void PutBack(const Extent& extent);
-  // Drops what lies at or beyond `size_bytes`. Precondition: nothing is taken. Returns how many
-  // bytes went.
+  // Drops bytes at or beyond `size_bytes`, and returns how many. Precondition: nothing is taken.
   uint64_t Cut(uint64_t size_bytes);
 
   bool empty() const { return open_.empty() && taken_.empty(); }
   bool any_taken() const { return !taken_.empty(); }
   bool any_open() const { return !open_.empty(); }
   uint64_t bytes() const { return bytes_; }
-  // The first open extent's bytes. Precondition: any_open().
+  // The range of the first open extent. Precondition: any_open().
   ByteRange first_open() const { return open_.begin()->second->range(); }
 
  private:

@@ -105,7 +105,7 @@ void StatFilesystem(fuse_req_t request, fuse_ino_t) {
 }
 
 // ---- extended attributes: only the user namespace exists. The kernel asks for others at every
-// exec and ls -l; they do not reach the Filesystem.
+// exec and ls -l; those requests do not reach the Filesystem.
 
 bool ReplyIfNotUser(fuse_req_t request, std::string_view name) {
   if (name.starts_with(kUserPrefix)) return false;
@@ -154,11 +154,11 @@ void ListXattrs(fuse_req_t request, fuse_ino_t ino, size_t size_bytes) {
   ReplyValue(request, list, size_bytes);
 }
 
-// "full DIR", "cold DIR", "light DIR" or "stop". What it is about stands in the log and, as errno
-// cannot say it, in the attribute until the next change.
+// Handles "full DIR", "cold DIR", "light DIR" and "stop". errno cannot express why a request was
+// refused, so the log does, and the attribute until the next change.
 void ControlTrace(fuse_req_t request, std::string_view value) {
   Mount& mount = MountOf(request);
-  // The mount's process writes files for whoever asks.
+  // The mount's process writes files on behalf of the caller.
   const uid_t uid = fuse_req_ctx(request)->uid;
   if (uid != 0 && uid != geteuid()) {
     fuse_reply_err(request, EACCES);
@@ -197,7 +197,7 @@ void SetXattr(fuse_req_t request, fuse_ino_t ino, const char* name, const char* 
                                                         : XattrMode::kAny;
   const Outcome<Done> done =
       MountOf(request).filesystem.SetXattr(FileId{ino}, name, {value, size_bytes}, mode);
-  // errno cannot say why a hint was refused: the log does.
+  // errno cannot say why a hint was refused, so the log does.
   if (!done.ok()) {
     LogInfo("setxattr {} of file {}: {}", name, ino, done.failure().message);
   }

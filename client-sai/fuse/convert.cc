@@ -43,7 +43,7 @@ timespec ToTimespec(Time time) {
 }
 
 Time FromTimespec(const timespec& time) {
-  // Beyond the years 1677 and 2262 a time is the nearest that 64 bits of nanoseconds hold.
+  // Times before 1677 or after 2262 are clamped to what 64 bits of nanoseconds hold.
   constexpr int64_t kSecondsMax = INT64_MAX / kNanosecondsPerSecond - 1;
   const int64_t seconds = std::clamp<int64_t>(time.tv_sec, -kSecondsMax, kSecondsMax);
   return {seconds * kNanosecondsPerSecond + time.tv_nsec};

@@ -1,4 +1,4 @@
-// Kernel shapes of our values: attributes, times, locks. Pure.
+// Conversions between Mosa's values and the kernel's: attributes, times, locks. Pure.
 #ifndef MOSA_CLIENT_SAI_FUSE_CONVERT_H_
 #define MOSA_CLIENT_SAI_FUSE_CONVERT_H_
 
@@ -13,24 +13,24 @@
 
 namespace mosa::sai {
 
-// What st_blksize says: programs copy in pieces of this size.
+// st_blksize: programs copy in pieces of this size.
 inline constexpr uint32_t kPreferredIoBytes = 256 * 1024;
 
 timespec ToTimespec(Time time);
 Time FromTimespec(const timespec& time);
 double ToSeconds(Duration duration);
 
-// st_mode's type bits.
+// The type bits of st_mode.
 uint32_t ModeOfType(FileType type);
 struct stat ToStat(FileId file, const Attributes& attributes);
 fuse_entry_param ToEntryParam(const EntryResult& result);
 fuse_entry_out ToEntryOut(const EntryResult& result);
 kernel::StatxOut ToStatx(FileId file, const AttributesResult& result);
 
-// `flock.l_whence` is SEEK_SET and l_len >= 0, as the kernel sends it.
+// Precondition: `flock.l_whence` is SEEK_SET and l_len >= 0, as the kernel sends it.
 Lock ToLock(const struct flock& flock, uint64_t owner);
 struct flock FromLock(const Lock& lock);
-// The conflict that F_GETLK did not find.
+// The reply to F_GETLK without a conflict.
 struct flock NoLock(const struct flock& asked);
 
 }  // namespace mosa::sai

@@ -20,13 +20,13 @@ namespace mosa::sai {
 namespace {
 
 constexpr size_t kKeptBytesMin = size_t{1} << 19;
-// A piece that the kernel cuts off a write has as many pages as one request may have; fewer bytes
-// only of many tiny parts (writev).
+// A piece that the kernel cuts off a write has as many pages as one request may have. It has fewer
+// bytes only if it consists of many tiny parts (writev).
 constexpr size_t kCutBytesMin = 4096;
 
-// The kernel's answer to an open: its flags, and its backing file if it has one. A descriptor that
-// the kernel does not take is opened in the way that the Filesystem then says.
-// FailedPrecondition if it cannot be opened now; see BackingFiles::Join.
+// The reply to an open: its flags, and its backing file if it has one. If the kernel refuses a
+// descriptor, the Filesystem says how to open instead. FailedPrecondition if the file cannot be
+// opened now; see BackingFiles::Join.
 struct Opened {
   FileId file;
   HandleId handle;
@@ -86,8 +86,8 @@ void NoteOpen(Mount& mount, std::optional<Tracer::OpenRecord>& traced, FileId fi
   mount.tracer.Note(event, traced->text);
 }
 
-// A read or write, in a full trace; without one it has no start. The request is gone once it is
-// answered.
+// Begins a read or write event of a full trace; without a trace it has no start. Copies what it
+// needs, because the request is gone once answered.
 TraceEvent BeginTransfer(fuse_req_t request, TraceKind kind, fuse_ino_t ino,
                          const fuse_file_info& info, off_t offset) {
   TraceEvent event;
@@ -182,7 +182,8 @@ void Open(fuse_req_t request, fuse_ino_t ino, fuse_file_info* info) {
   NoteOpen(mount, traced, file, out, opened->size_bytes);
 }
 
-// The whole range, or errno. What an object lost meanwhile (a truncate) reads as zeroes.
+// Reads the whole range, or returns an errno. Bytes that the object has lost meanwhile (by a
+// truncate) read as zeroes.
 int ReadAll(int descriptor, uint64_t offset, std::span<char> out) {
   while (!out.empty()) {
     const ssize_t bytes = pread(descriptor, out.data(), out.size(), static_cast<off_t>(offset));
@@ -198,7 +199,7 @@ int ReadAll(int descriptor, uint64_t offset, std::span<char> out) {
   return 0;
 }
 
-// The bytes that were answered, or nothing.
+// Returns the number of bytes in the reply, or nothing.
 std::optional<size_t> AnswerRead(fuse_req_t request, fuse_ino_t ino, size_t size_bytes,
                                  off_t offset, fuse_file_info* info) {
   Filesystem& filesystem = MountOf(request).filesystem;
@@ -215,14 +216,14 @@ std::optional<size_t> AnswerRead(fuse_req_t request, fuse_ino_t ino, size_t size
     return result->bytes.size();
   }
   if (!result->mapped.empty() && (info->flags & O_DIRECT) == 0) {
-    // If the object is cut meanwhile, the kernel gets no pages, and asks again for those that it
-    // needs; should that answer be cut short too, the program that reads would get EIO.
+    // If the object is truncated meanwhile, the kernel gets no pages and asks again for those that
+    // it needs. If that second reply were also short, the program would get EIO.
     const int error = fuse_reply_buf(request, reinterpret_cast<const char*>(result->mapped.data()),
                                      result->mapped.size());
     if (error == -EFAULT) filesystem.OnUnreadableMapping(handle);
     return error == 0 ? std::optional(result->mapped.size()) : std::nullopt;
   }
-  MOSA_CHECK(result->size_bytes <= LargeBuffer::kBytes);  // So it was agreed with the kernel.
+  MOSA_CHECK(result->size_bytes <= LargeBuffer::kBytes);  // As agreed with the kernel.
   const LargeBuffer room = LargeBuffer::Take();
   const std::span<char> buffer(reinterpret_cast<char*>(room.data()), result->size_bytes);
   if (const int error = ReadAll(result->descriptor, result->offset, buffer); error != 0) {
@@ -251,7 +252,7 @@ void Write(fuse_req_t request, fuse_ino_t ino, const char* data, size_t size_byt
   Filesystem& filesystem = mount.filesystem;
   const TraceEvent event = BeginTransfer(request, TraceKind::kWrite, ino, *info, offset);
   const bool kills_privileges = RequestKillsPrivileges();
-  // Large writes go to other nodes straight out of the kernel's request.
+  // Large writes go to other nodes directly from the kernel's request.
   Memory memory;
   if (size_bytes >= kKeptBytesMin) {
     const auto owner = std::make_shared<LargeBuffer>(TakeRequestMemory());
@@ -272,8 +273,8 @@ void Write(fuse_req_t request, fuse_ino_t ino, const char* data, size_t size_byt
     return;
   }
   if (kills_privileges) KillPrivileges(mount, FileId{ino});
-  // For writes through its pages the kernel itself asks for an fsync; past them it leaves that to
-  // whoever has the flags.
+  // For writes through its pages the kernel itself requests an fsync. For direct writes it leaves
+  // that to the file system.
   constexpr int kDirectAndStored = O_DIRECT | O_DSYNC;
   if (info->writepage == 0 && (info->flags & kDirectAndStored) == kDirectAndStored) {
     const Outcome<Done> stored = filesystem.Fsync(handle);
@@ -286,7 +287,7 @@ void Write(fuse_req_t request, fuse_ino_t ino, const char* data, size_t size_byt
   EndTransfer(mount.tracer, event, *written);
 }
 
-// The close may wait for copies: the answer then comes from another thread, and no worker waits.
+// The close may wait for copies. The reply then comes from another thread, and no worker waits.
 void Flush(fuse_req_t request, fuse_ino_t ino, fuse_file_info* info) {
   Mount& mount = MountOf(request);
   const FileId file{ino};
@@ -342,7 +343,7 @@ void Allocate(fuse_req_t request, fuse_ino_t ino, int mode, off_t offset, off_t 
   const Outcome<Done> allocated =
       mount.filesystem.Allocate(DecodeHandle(info->fh).handle, mode, static_cast<uint64_t>(offset),
                                 static_cast<uint64_t>(length));
-  // The kernel does not say whether the caller may keep them, as it does of a write.
+  // Unlike for a write, the kernel does not say whether the caller may keep the bits.
   if (allocated.ok() && fuse_req_ctx(request)->uid != 0) KillPrivileges(mount, FileId{ino});
   ReplyDone(request, allocated, "fallocate", FileId{ino});
 }

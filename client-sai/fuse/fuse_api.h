@@ -1,4 +1,4 @@
-// libfuse's low-level interface, in the one version that the layer is written to.
+// Includes libfuse's low-level interface in the one API version that this code uses.
 #ifndef MOSA_CLIENT_SAI_FUSE_FUSE_API_H_
 #define MOSA_CLIENT_SAI_FUSE_FUSE_API_H_
 

@@ -1,4 +1,4 @@
-// What programs see of real mounts of a real cluster, with passthrough and without.
+// Tests what programs see of real mounts of a real cluster, with passthrough and without.
 #include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -67,7 +67,7 @@ std::string ReadFile(const fs::path& path) {
   }
 }
 
-// "ok", or the errno's name.
+// Returns "ok", or the errno's name.
 std::string Answer(int result) { return result >= 0 ? "ok" : strerrorname_np(errno); }
 
 std::string GetXattr(const fs::path& path, const char* name) {
@@ -93,7 +93,7 @@ class MountTest : public ::testing::TestWithParam<bool> {
     std::unique_ptr<ProcessCluster>& cluster = clusters_[GetParam()];
     if (!cluster) {
       ProcessClusterOptions options;
-      // A test changes an object behind the store's back, which a scrubber calls corrupt.
+      // A test changes an object behind the store's back, which a scrubber would report as corrupt.
       options.node_flags = {"--scrub-rate", "0"};
       if (!GetParam()) options.mount_flags = {"--no-passthrough"};
       auto started = ProcessCluster::Start(options);
@@ -113,8 +113,8 @@ class MountTest : public ::testing::TestWithParam<bool> {
 
   ProcessCluster* cluster_ = nullptr;
   std::string directory_;
-  fs::path a_;  // The test's directory on mount 0, and
-  fs::path b_;  // on mount 1.
+  fs::path a_;  // The test's directory on mount 0,
+  fs::path b_;  // and on mount 1.
 
  private:
   static std::map<bool, std::unique_ptr<ProcessCluster>> clusters_;
@@ -290,7 +290,7 @@ TEST_P(MountTest, ProgramsRunAndCannotBeWrittenMeanwhile) {
   }
 }
 
-// Pages that a kernel holds while its write waits must not keep the other mount from going on.
+// Pages that a kernel holds while its write waits must not block the other mount.
 TEST_P(MountTest, BothMountsLetOneFileGrowWithoutWaitingForEachOthersPages) {
   constexpr size_t kStep = 5000;
   const std::string content = RandomBytes(400'000, 7);
@@ -405,7 +405,7 @@ TEST_P(MountTest, AttributesAreCompleteAndGuarded) {
   EXPECT_EQ(ReadFile(b_ / "f"), "byt");
   struct statvfs room {};
   ASSERT_EQ(statvfs(b_.c_str(), &room), 0);
-  // Two nodes of 1 GiB, and what is inline.
+  // Two nodes of 1 GiB, plus inline bytes.
   EXPECT_NEAR(static_cast<double>(room.f_blocks * room.f_frsize), 0x1p31, 0x1p20);
   EXPECT_GT(room.f_bavail, 0U);
 }
@@ -440,7 +440,8 @@ TEST_P(MountTest, DirectReadsAndWritesBypassThePageCache) {
   EXPECT_EQ(memcmp(memory, bytes.data(), size), 0);
 }
 
-// As fsync(): each tells the manager of its time. Without that none of these does before the close.
+// Like fsync(), each write reports its time to the manager. Without that none would before the
+// close.
 TEST_P(MountTest, ADirectWriteThatAsksForItIsStoredWhenItIsDone) {
   constexpr size_t kSize = 64 << 10;
   constexpr uint64_t kWrites = 20;
@@ -462,8 +463,8 @@ TEST_P(MountTest, ADirectWriteThatAsksForItIsStoredWhenItIsDone) {
   EXPECT_TRUE(ReadFile(b_ / "f") == bytes);
 }
 
-// Somebody else cuts the object and fills it again while it is read: what is read is old, new or
-// zero, and never an error.
+// Another program truncates and refills the object while it is read. The read bytes are old, new or
+// zero, and there is never an error.
 TEST_P(MountTest, AnObjectThatIsCutMeanwhileIsReadWithoutErrors) {
   ASSERT_EQ(Answer(setxattr(a_.c_str(), "user.mosa.placement", "local", 5, 0)), "ok");
   const std::string bytes = RandomBytes((4 << 20) + 3 * 4096, 12);

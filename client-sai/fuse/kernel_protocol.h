@@ -1,6 +1,6 @@
-// What the FUSE protocol has gained after minor 38, the newest that every supported distribution's
-// <linux/fuse.h> describes. Layouts and numbers are those of Linux 6.18 (minor 45); each line names
-// the minor that brought it.
+// Additions to the FUSE protocol after minor 38, the newest that the <linux/fuse.h> of all
+// supported distributions describes. Layouts and numbers are those of Linux 6.18 (minor 45). The
+// number on a line is the minor that introduced it.
 #ifndef MOSA_CLIENT_SAI_FUSE_KERNEL_PROTOCOL_H_
 #define MOSA_CLIENT_SAI_FUSE_KERNEL_PROTOCOL_H_
 
@@ -20,7 +20,7 @@ inline constexpr uint64_t kNoExportSupport = uint64_t{1} << 38;    // 40
 
 inline constexpr uint32_t kOpenPassthrough = 1U << 7;  // 40: FOPEN_PASSTHROUGH
 
-// The FUSE_INIT flags named here that a protocol with that minor version has.
+// The FUSE_INIT flags of this file that a protocol with that minor version has.
 inline constexpr uint64_t FlagsOfMinor(uint32_t minor) {
   uint64_t newer = 0;
   if (minor < 39) newer |= kDirectIoAllowMmap;
@@ -28,11 +28,11 @@ inline constexpr uint64_t FlagsOfMinor(uint32_t minor) {
   return ~newer;
 }
 
-// The first minor whose kernels (6.6) drop the pages that a write past them touches, before they
-// send it. Older ones drop none.
+// The first minor whose kernels (6.6) drop the pages touched by a direct write before sending it.
+// Older kernels drop none.
 inline constexpr uint32_t kMinorOfDroppedPages = 39;
 
-// The first minor with FUSE_NOTIFY_INC_EPOCH; nothing is negotiated.
+// The first minor with FUSE_NOTIFY_INC_EPOCH, which is not negotiated.
 inline constexpr uint32_t kMinorOfEpoch = 44;
 inline constexpr int32_t kNotifyIncrementEpoch = 8;  // 44
 
@@ -80,7 +80,7 @@ struct StatxTime {  // 39
   uint32_t nanoseconds;
   int32_t reserved;
 };
-struct Statx {  // 39: as struct statx of statx(2)
+struct Statx {  // 39: struct statx of statx(2)
   uint32_t mask;
   uint32_t block_bytes;
   uint64_t attributes;

@@ -28,15 +28,16 @@ namespace mosa::sai {
 
 namespace {
 
-// Each may wait for manager, nodes or another mount's pages.
+// Each may wait for the manager, nodes or another mount's pages.
 constexpr size_t kWorkersMax = 1024;
-// So many may be at requests about bytes, which wait for nodes: names and attributes have the rest.
+// Limit on workers that serve requests about bytes, which wait for nodes; the rest remains for
+// names and attributes.
 constexpr uint32_t kBytesWorkersMax = 768;
 constexpr uint64_t kParkedBytesMax = uint64_t{256} << 20;
-// A worker that waits with a request of so few bytes gives the memory for large ones back.
+// A worker that waits with a request this small returns its memory for large ones.
 constexpr size_t kSmallRequestBytes = 16 << 10;
-// At the end workers go on while a notice is under way: the page that it waits for may be locked by
-// a request that they have not served yet.
+// At the end, workers continue while a notice is in progress: the page for which it waits may be
+// locked by a request that they have not served yet.
 constexpr std::chrono::seconds kNoticesEndMax{20};  // Longer than a request waits.
 constexpr int kInitWaitMs = 10'000;
 constexpr uint32_t kRequestBytesMax = 1 << 20;
@@ -49,9 +50,9 @@ constexpr int kWakeSignal = SIGUSR1;
 static_assert(LargeBuffer::kBytes >= kRequestBytesMax + kRequestHeaderBytesMax);
 
 thread_local bool request_kills_privileges = false;
-// Where requests are received: the kernel sends none that is larger than was agreed.
+// Where requests are received. The kernel sends none larger than agreed.
 thread_local LargeBuffer request_memory;
-// The request that this worker serves; `request_detached`: its callback answers it later.
+// The request that this worker serves. `request_detached`: its callback answers it later.
 thread_local uint64_t request_unique = 0;
 thread_local bool request_detached = false;
 
@@ -75,7 +76,7 @@ bool KillsPrivileges(const fuse_buf& request, uint32_t opcode) {
   }
 }
 
-// What may wait for a node.
+// True for requests that may wait for a node.
 bool IsAboutBytes(uint32_t opcode) {
   switch (opcode) {
     case FUSE_READ:
@@ -106,7 +107,7 @@ ssize_t WriteReply(int device, uint64_t unique, int error, const void* body, siz
 
 void OnWakeSignal(int) {}
 
-// libfuse's own choice of flags is never sent; only what it decides by them for itself matters.
+// libfuse's own choice of flags is never sent; it only matters for libfuse's own decisions.
 void OnLibraryInit(void*, fuse_conn_info* connection) {
   connection->want &=
       ~static_cast<unsigned>(FUSE_CAP_SPLICE_READ | FUSE_CAP_SPLICE_WRITE | FUSE_CAP_SPLICE_MOVE);
@@ -196,8 +197,8 @@ Status KernelSession::Negotiate() {
   const auto& header = *static_cast<const fuse_in_header*>(request.mem);
   const auto& init = BodyOf<fuse_init_in>(request);
   MOSA_RETURN_IF_ERROR(AnswerInit(header, init));
-  // libfuse learns of the protocol from the same message; its own answer comes too late and is
-  // dropped by the kernel.
+  // libfuse learns the protocol from the same message. Its own reply comes too late, and the kernel
+  // drops it.
   fuse_session_process_buf(session_, &request);
 
   if (agreement_.passthrough) {
@@ -274,18 +275,18 @@ void KernelSession::StartWorker() {
   try {
     std::thread worker([this] { Work(); });
     workers_.insert(worker.native_handle());
-    worker.detach();  // Accounted for in workers_.
+    worker.detach();  // Tracked in workers_.
   } catch (const std::system_error& error) {
-    // The existing workers go on; one that ends its request tries to start another.
+    // The existing workers continue; one that finishes its request tries to start another.
     idle_.fetch_sub(1);
     LogWarning("cannot start more than {} worker threads: {}", workers_.size(), error.what());
     MOSA_CHECK(!workers_.empty());
   }
 }
 
-// A worker that waits for manager or node must not keep requests of others waiting, least of all
-// those that the wait depends on: a page that a recall wants dropped may be under read. So there is
-// always one more worker than there are waits, up to the limit.
+// A worker that waits for the manager or a node must not block other requests, least of all those
+// on which the wait depends: a page that a recall wants dropped may be locked by a read. So there
+// is always one more worker than there are waits, up to the limit.
 void KernelSession::Work() {
   while (!stopping_) {
     if (request_memory.data() == nullptr) request_memory = LargeBuffer::Take();
@@ -350,7 +351,7 @@ void KernelSession::ServeInTurn(const fuse_buf& request) {
   }
 }
 
-// Enough others are waiting for requests; else this worker is counted among them.
+// True if enough others wait for requests; otherwise counts this worker among them.
 bool KernelSession::ShouldRetire() {
   const uint32_t keep = std::max(1U, options_.threads);
   uint32_t idle = idle_.load();
@@ -391,7 +392,7 @@ KernelSession::Detached KernelSession::Detach() {
   return {askers_, request_unique};
 }
 
-// What serves it finds its own answer refused, as if the program had been killed before it asked.
+// The request's own reply is then refused, as if the program had been killed before it asked.
 void KernelSession::AnswerKilled(uint64_t request) {
   if (WriteReply(device_, request, EINTR, nullptr, 0) < 0 && errno != ENOENT && errno != ENODEV)
     LogWarning("cannot answer request {} of a killed program: {}", request, strerror(errno));
@@ -402,7 +403,7 @@ void KernelSession::AnswerStatx(const fuse_in_header& header) {
   const int error = statx_(header.nodeid, out);
   const ssize_t written = error == 0 ? WriteReply(device_, header.unique, 0, &out, sizeof(out))
                                      : WriteReply(device_, header.unique, error, nullptr, 0);
-  // ENOENT: the asking program has been killed.
+  // ENOENT: the calling program was killed.
   if (written < 0 && errno != ENOENT && errno != ENODEV) {
     LogWarning("cannot answer statx of inode {}: {}", header.nodeid, strerror(errno));
   }
@@ -438,7 +439,7 @@ void KernelSession::EndNotice() {
 void KernelSession::EndWorkers() {
   stopping_ = true;
   std::unique_lock lock(mutex_);
-  // The signal may come just before a worker's read, so it is repeated.
+  // The signal may arrive just before a worker's read, so it is repeated.
   while (!workers_.empty()) {
     for (const pthread_t worker : workers_) pthread_kill(worker, kWakeSignal);
     worker_ended_.wait_for(lock, std::chrono::milliseconds(20));

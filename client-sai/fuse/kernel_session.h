@@ -1,10 +1,9 @@
-// The conversation with the kernel over /dev/fuse: mounting, negotiation, the worker threads, and
-// the notices that go the other way.
+// The connection to the kernel over /dev/fuse: mounting, negotiation, worker threads, and notices
+// to the kernel.
 //
-// libfuse does the mounting and decodes requests. Its packaged versions (< 3.17) know nothing of
-// passthrough, statx or the epoch, so FUSE_INIT and FUSE_STATX are answered here, and notices that
-// it lacks are written here. With a libfuse that has them, this file and passthrough.h are what
-// shrinks; the callbacks stay.
+// libfuse mounts and decodes requests. Its packaged versions (< 3.17) lack passthrough, statx and
+// the epoch. So FUSE_INIT and FUSE_STATX are answered here, and missing notices are written here.
+// With a newer libfuse, only this file and passthrough.h would shrink; the callbacks would stay.
 #ifndef MOSA_CLIENT_SAI_FUSE_KERNEL_SESSION_H_
 #define MOSA_CLIENT_SAI_FUSE_KERNEL_SESSION_H_
 
@@ -35,57 +34,55 @@
 
 namespace mosa::sai {
 
-// What a mount of a cluster asks of the kernel, and why, where the name does not say. Left out on
-// purpose: FUSE_WRITEBACK_CACHE (costs CPU for nothing with large writes, and hides sizes),
-// FUSE_AUTO_INVAL_DATA (a file's own commits would drop its pages; recalls invalidate), splice
-// (never paid), FUSE_CACHE_SYMLINKS (nothing would invalidate a target), FUSE_POSIX_ACL,
-// FUSE_EXPORT_SUPPORT.
+// The features that a mount of a cluster requests. Left out on purpose: FUSE_WRITEBACK_CACHE (costs
+// CPU without gain for large writes, and hides sizes), FUSE_AUTO_INVAL_DATA (a file's own commits
+// would drop its pages; recalls invalidate), splice (never paid off), FUSE_CACHE_SYMLINKS (nothing
+// would invalidate a target), FUSE_POSIX_ACL, FUSE_EXPORT_SUPPORT.
 inline constexpr uint64_t kMountFlags =
     FUSE_ASYNC_READ | FUSE_POSIX_LOCKS | FUSE_FLOCK_LOCKS | FUSE_ATOMIC_O_TRUNC | FUSE_BIG_WRITES |
     FUSE_DO_READDIRPLUS | FUSE_READDIRPLUS_AUTO | FUSE_ASYNC_DIO | FUSE_PARALLEL_DIROPS |
     FUSE_MAX_PAGES | FUSE_EXPLICIT_INVAL_DATA |
-    FUSE_HANDLE_KILLPRIV_V2 |  // Without it the kernel asks for security.capability at each write.
+    FUSE_HANDLE_KILLPRIV_V2 |  // Else the kernel asks for security.capability at each write.
     FUSE_INIT_EXT | kernel::kDirectIoAllowMmap | kernel::kNoExportSupport;
 
 struct KernelSessionOptions {
   std::string mount_point;    // Absolute, without symbolic links.
-  std::string type = "mosa";  // In the table of mounts, behind "fuse.".
+  std::string type = "mosa";  // The type in the mount table, after "fuse.".
   uint64_t flags = kMountFlags;
   bool allow_other = false;
   bool passthrough = true;
-  // No newer protocol than 7.`minor_max` is agreed on, and nothing that came with a newer one: for
-  // kernels whose newer features are faulty.
+  // Newest protocol 7.`minor_max` to agree on, with no feature of a newer one. For kernels whose
+  // newer features are faulty.
   uint32_t minor_max = kernel::kMinorNewest;
   uint32_t threads = 8;  // Kept ready; more are started while all are busy.
-  // Where requests are counted by KernelRequestKind; null: nowhere. Outlives the session.
+  // Counts requests by KernelRequestKind. May be null; must outlive the session.
   DurationTable* residence = nullptr;
 };
 
-// What was agreed with the kernel.
+// What was negotiated with the kernel.
 struct KernelAgreement {
   uint32_t protocol_minor = 0;
   uint64_t flags = 0;
   bool epoch = false;
   bool drops_pages = false;
   bool passthrough = false;
-  std::string passthrough_reason;  // Why not; empty if so.
+  std::string passthrough_reason;  // Why not; empty if passthrough is on.
 };
 
-// True while a worker serves a write, truncate or open whose caller may not keep set-user-id and
-// set-group-id bits: the file system clears them (FUSE_HANDLE_KILLPRIV_V2).
+// True while a worker serves a write, truncate or open that must clear set-user-id and set-group-id
+// bits. The file system clears them (FUSE_HANDLE_KILLPRIV_V2).
 bool RequestKillsPrivileges();
 
-// The memory of the request that this worker serves: what callbacks were given as bytes stays for
-// as long as it. Called at most once for a request.
+// Takes the memory of the request that this worker serves. Bytes passed to the callbacks stay valid
+// while it exists. Call at most once per request.
 LargeBuffer TakeRequestMemory();
 
-// One mount. Made before the Filesystem that notifies through it, mounted after; outlives it.
-// Mount, StartWorkers and Stop are called by one thread; agreement() is asked after Mount; the rest
-// is thread-safe. Before Mount there are no capabilities; notices sent while nothing is mounted do
-// nothing.
+// One mount. Created before the Filesystem that notifies through it, mounted after, and outlives
+// it. One thread calls Mount, StartWorkers and Stop; call agreement() only after Mount; the rest is
+// thread-safe. Before Mount there are no capabilities. Notices do nothing while nothing is mounted.
 class KernelSession final : public KernelNotifier {
  public:
-  // Answers for the inode with that number. Returns 0 or an errno.
+  // Answers a statx request for the inode. Returns 0 or an errno.
   using StatxFunction = std::function<int(uint64_t inode, kernel::StatxOut& out)>;
 
   explicit KernelSession(KernelSessionOptions options);
@@ -93,19 +90,19 @@ class KernelSession final : public KernelNotifier {
   KernelSession(const KernelSession&) = delete;
   KernelSession& operator=(const KernelSession&) = delete;
 
-  // Mounts and negotiates. `userdata` is what callbacks get from fuse_req_userdata(). Unavailable
-  // or PermissionDenied say what the kernel or fusermount3 refused.
+  // Mounts and negotiates. Callbacks get `userdata` from fuse_req_userdata(). Unavailable or
+  // PermissionDenied say what the kernel or fusermount3 refused.
   Status Mount(const fuse_lowlevel_ops& operations, void* userdata, StatxFunction statx);
-  // Requests are served from here on.
+  // Starts to serve requests.
   void StartWorkers();
-  // Readable once the kernel has ended the connection: somebody has unmounted.
+  // Readable once the kernel has ended the connection, because the mount was unmounted.
   int ended_descriptor() const { return ended_.get(); }
-  // Takes the mount point away, lazily if programs still use it, and ends the workers. Idempotent.
+  // Unmounts, lazily if programs still use the mount, and ends the workers. Idempotent.
   void Stop();
 
   const KernelAgreement& agreement() const { return agreement_; }
-  // For a callback that returns before its request is answered: the request counts as served until
-  // what this returns has ended. At most once for a request.
+  // For a callback that returns before its request is answered: the request counts as being served
+  // until the returned object is destroyed. Call at most once per request.
   class Detached {
    public:
     Detached(KilledAskers& askers, uint64_t request) : askers_(&askers), request_(request) {}
@@ -125,7 +122,7 @@ class KernelSession final : public KernelNotifier {
   uint32_t workers() const;
   uint64_t parked() const { return parked_.count(); }
   uint64_t requests() const { return requests_.load(std::memory_order_relaxed); }
-  // Preconditions: mounted with passthrough.
+  // Precondition: mounted with passthrough.
   BackingFiles& backing_files() { return *backing_files_; }
 
   Capabilities capabilities() const override;
@@ -139,26 +136,26 @@ class KernelSession final : public KernelNotifier {
   void Work();
   void StartWorker();
   bool ShouldRetire();
-  // Serves what this worker has received; `request_memory` owns it.
+  // Serves the request that this worker received; request_memory owns it.
   void Serve(const fuse_buf& request);
-  // A request about bytes is served here, or left to whoever has a turn next.
+  // Serves a request about bytes here, or leaves it to whoever has a turn next.
   void ServeInTurn(const fuse_buf& request);
   void Dispatch(const fuse_buf& request, std::chrono::steady_clock::time_point arrived);
   void AnswerKilled(uint64_t request);
   void AnswerStatx(const fuse_in_header& header);
   void EndWorkers();
-  // From here on notices are not sent; waits for those that are under way.
+  // Stops the sending of notices, and waits for those in progress.
   void EndNotices();
-  // From byte `begin` on; negative: its attributes alone.
+  // Invalidates from byte `begin` on; a negative `begin` invalidates only the attributes.
   bool Invalidate(FileId file, off_t begin);
-  bool BeginNotice();  // False: it is not to be sent.
+  bool BeginNotice();  // False: do not send the notice.
   void EndNotice();
 
   const KernelSessionOptions options_;
   StatxFunction statx_;
-  KernelAgreement agreement_;  // Constant from Mount on.
-  // What was agreed on. The Filesystem's threads ask before they serve anything, so also during
-  // Mount.
+  KernelAgreement agreement_;  // Constant after Mount.
+  // The negotiated capabilities. The Filesystem's threads read them before they serve anything, so
+  // also during Mount.
   std::atomic<Capabilities> capabilities_{Capabilities{}};
   fuse_session* session_ = nullptr;
   std::atomic<int> device_ = -1;
@@ -171,9 +168,9 @@ class KernelSession final : public KernelNotifier {
   std::atomic<uint32_t> idle_ = 0;
   std::atomic<uint64_t> requests_ = 0;
   mutable std::mutex mutex_;
-  std::set<pthread_t> workers_;  // Guarded by mutex_: every worker that has not ended.
+  std::set<pthread_t> workers_;  // Guarded by mutex_: all workers that have not ended.
   std::condition_variable worker_ended_;
-  uint32_t notices_ = 0;          // Guarded by mutex_: under way.
+  uint32_t notices_ = 0;          // Guarded by mutex_: in progress.
   bool notices_refused_ = false;  // Guarded by mutex_.
   std::condition_variable notice_ended_;
 };

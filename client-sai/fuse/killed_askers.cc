@@ -16,7 +16,7 @@ namespace {
 constexpr std::chrono::milliseconds kLookEvery{100};
 constexpr size_t kInterruptedMax = 65'536;
 
-// A line of /proc/PID/status: a set of signals, in hexadecimal.
+// Parses a line of /proc/PID/status: a set of signals in hexadecimal.
 bool HasKill(const std::string& line) {
   const uint64_t signals = strtoull(line.c_str() + line.find(':') + 1, nullptr, 16);
   return (signals & (uint64_t{1} << (SIGKILL - 1))) != 0;

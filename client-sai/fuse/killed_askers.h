@@ -1,9 +1,10 @@
-// KilledAskers: answers the kernel for programs that were killed while they waited in the mount.
+// KilledAskers: replies to the kernel for programs that were killed while they waited for the
+// mount.
 //
-// A killed process goes only when the request that it waits for is answered, and that may take as
-// long as a node or the manager takes. The kernel says that the asker got a signal, once and not
-// which; so whoever did is looked at until its request is over, and answered when it is being
-// killed. What serves the request goes on, and its own answer is refused by the kernel.
+// A killed process ends only when its request is answered, which may take as long as a node or the
+// manager takes. The kernel reports once that the caller got a signal, but not which one. So each
+// such caller is polled until its request is over, and its request is answered when it is being
+// killed. The request continues, and the kernel refuses its later reply.
 #ifndef MOSA_CLIENT_SAI_FUSE_KILLED_ASKERS_H_
 #define MOSA_CLIENT_SAI_FUSE_KILLED_ASKERS_H_
 
@@ -17,14 +18,14 @@
 
 namespace mosa::sai {
 
-// Whether SIGKILL is pending for the thread, or it is gone. Nothing is known about another PID
-// namespace (0): false.
+// True if SIGKILL is pending for the thread, or it is gone. False for a thread in another PID
+// namespace (0), about which nothing is known.
 bool IsBeingKilled(uint32_t thread);
 
 // Thread-safe.
 class KilledAskers {
  public:
-  // Answers a request with EINTR. Called on a thread of this object's.
+  // Answers a request with EINTR. Called on a thread of this object.
   using Answer = std::function<void(uint64_t request)>;
 
   explicit KilledAskers(Answer answer) : answer_(std::move(answer)) {}
@@ -32,10 +33,10 @@ class KilledAskers {
   KilledAskers(const KilledAskers&) = delete;
   KilledAskers& operator=(const KilledAskers&) = delete;
 
-  // A request of thread `asker` is served from here on, until End.
+  // A request of thread `asker` is being served from now until End.
   void Begin(uint64_t request, uint32_t asker);
   void End(uint64_t request);
-  // Its asker got a signal. Starts the thread that looks after such askers.
+  // The request's caller got a signal. Starts the thread that watches such callers.
   void Interrupted(uint64_t request);
   void Stop();  // Idempotent.
 
@@ -46,10 +47,11 @@ class KilledAskers {
   };
   struct Shard {
     std::mutex mutex;
-    std::vector<Asked> served;  // Guarded by mutex; a few.
+    std::vector<Asked> served;  // Guarded by mutex; a few entries.
   };
-  Shard& ShardOf(uint64_t request) { return shards_[request / 2 % kShards]; }  // They are even.
-  // The asking thread, if the request is still being served; 0: nobody.
+  // Request ids are even.
+  Shard& ShardOf(uint64_t request) { return shards_[request / 2 % kShards]; }
+  // The calling thread if the request is still being served, else 0.
   uint32_t AskerOf(uint64_t request);
   void Watch();
 

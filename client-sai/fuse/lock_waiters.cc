@@ -11,7 +11,7 @@ void LockWaiters::Wait(fuse_req_t request, FileId file, const Lock& lock) {
     ticket = next_ticket_++;
     waiters_[ticket];
   }
-  // Calls back at once if the program has been interrupted already.
+  // Calls back at once if the program has already been interrupted.
   fuse_req_interrupt_func(request, OnInterrupt, reinterpret_cast<void*>(ticket));
   const LockWaitId wait =
       filesystem_.WaitForLock(file, lock, [this, request, ticket, file](Outcome<Done> done) {

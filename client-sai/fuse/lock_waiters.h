@@ -1,7 +1,7 @@
-// Requests that wait for a lock without holding a worker, and can be interrupted.
+// Lock requests that wait without holding a worker, and can be interrupted.
 //
 // The kernel's interrupt, the Filesystem's answer and the start of the wait may come in any order;
-// libfuse may even run the interrupt's callback after the reply. So what it is given is a number,
+// libfuse may even run the interrupt's callback after the reply. So libfuse is given a number,
 // never a pointer.
 #ifndef MOSA_CLIENT_SAI_FUSE_LOCK_WAITERS_H_
 #define MOSA_CLIENT_SAI_FUSE_LOCK_WAITERS_H_
@@ -16,19 +16,20 @@
 
 namespace mosa::sai {
 
-// Thread-safe. Borrows the Filesystem, which has ended all waits before this goes away.
+// Thread-safe. Borrows the Filesystem, which must end all waits before this is destroyed.
 class LockWaiters {
  public:
   explicit LockWaiters(Filesystem& filesystem) : filesystem_(filesystem) {}
   LockWaiters(const LockWaiters&) = delete;
   LockWaiters& operator=(const LockWaiters&) = delete;
 
-  // Replies to `request` when the lock is granted, refused, or the waiting program interrupted.
+  // Replies to `request` when the lock is granted or refused, or the waiting program is
+  // interrupted.
   void Wait(fuse_req_t request, FileId file, const Lock& lock);
 
  private:
   struct Waiter {
-    std::optional<LockWaitId> wait;  // Absent while WaitForLock has not returned.
+    std::optional<LockWaitId> wait;  // Absent until WaitForLock has returned.
     bool interrupted = false;
   };
   static void OnInterrupt(fuse_req_t request, void* ticket);
@@ -36,7 +37,7 @@ class LockWaiters {
   void Finish(uint64_t ticket);
 
   Filesystem& filesystem_;
-  std::mutex mutex_;  // Never held over a call of libfuse or the Filesystem.
+  std::mutex mutex_;  // Never held across a call to libfuse or the Filesystem.
   uint64_t next_ticket_ = 1;
   std::map<uint64_t, Waiter> waiters_;
 };

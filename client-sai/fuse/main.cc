@@ -1,4 +1,5 @@
-// mosa-mount: one mount of a Mosa cluster, in the foreground, until it is unmounted or told to end.
+// mosa-mount: one mount of a Mosa cluster. Runs in the foreground until it is unmounted or told to
+// end.
 #include <unistd.h>
 
 #include <array>
@@ -38,7 +39,7 @@ namespace mosa::sai {
 
 namespace {
 
-// An end waits no longer for the disk of a trace.
+// At the end, the mount waits at most this long for the disk of a trace.
 constexpr Duration kTraceEndMax = Seconds(5);
 constexpr const char* kProgram = "mosa-mount";
 
@@ -92,7 +93,7 @@ void AddFlags(CLI::App& app, MountOptions& options) {
       "--secret /etc/mosa/mount.pem");
 }
 
-// Everything that can be refused without touching anything.
+// Checks everything that can be refused without side effects.
 Status Validate(const MountOptions& options) {
   MOSA_RETURN_IF_ERROR(ParseLogLevel(options.log_level).status());
   const Status address = CheckListenAddress(options.manager, true);

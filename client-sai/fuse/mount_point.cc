@@ -35,7 +35,7 @@ struct MountedAt {
   std::string type;
 };
 
-// The topmost mount on exactly `path`, as /proc/self/mountinfo says it: asking the file system
+// Returns the topmost mount on exactly `path`, from /proc/self/mountinfo. Asking the file system
 // itself could hang.
 std::optional<MountedAt> FindMount(const std::string& path) {
   std::ifstream mounts("/proc/self/mountinfo");
@@ -49,7 +49,7 @@ std::optional<MountedAt> FindMount(const std::string& path) {
     }
     std::string type;
     fields >> type;
-    std::string decoded;  // Space, tab, newline and backslash come as octal escapes.
+    std::string decoded;  // Space, tab, newline and backslash are octal escapes.
     for (size_t i = 0; i < target.size(); ++i) {
       if (target[i] == '\\' && i + 3 < target.size()) {
         decoded.push_back(static_cast<char>(std::stoi(target.substr(i + 1, 3), nullptr, 8)));
@@ -63,7 +63,7 @@ std::optional<MountedAt> FindMount(const std::string& path) {
   return found;
 }
 
-// 0, or the exit code of fusermount3 (-1: it cannot be run).
+// Returns 0, or the exit code of fusermount3 (-1: it cannot be run).
 int RunFusermount(const std::string& mount_point, bool lazy) {
   std::vector<const char*> arguments = {"fusermount3", "-u", "-q"};
   if (lazy) arguments.push_back("-z");
@@ -80,7 +80,7 @@ int RunFusermount(const std::string& mount_point, bool lazy) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-// True if it is unmounted now.
+// Returns true if it is unmounted now.
 bool TryUnmount(const std::string& mount_point, bool lazy) {
   if (geteuid() == 0) {
     return umount2(mount_point.c_str(), UMOUNT_NOFOLLOW | (lazy ? MNT_DETACH : 0)) == 0;
@@ -88,7 +88,7 @@ bool TryUnmount(const std::string& mount_point, bool lazy) {
   return RunFusermount(mount_point, lazy) == 0;
 }
 
-// realpath() of a directory whose file system has died fails; the path of its parent does not.
+// realpath() fails for a directory whose file system has died, but works for its parent.
 Result<std::string> AbsolutePath(const std::string& path) {
   char buffer[PATH_MAX];
   if (realpath(path.c_str(), buffer) != nullptr) return std::string(buffer);
@@ -114,7 +114,8 @@ Result<std::string> AbsolutePath(const std::string& path) {
 Result<std::string> PrepareMountPoint(const std::string& path) {
   MOSA_ASSIGN_OR_RETURN(const std::string absolute, AbsolutePath(path));
   struct statx status {};
-  // Asks the process that serves a mount there, not the kernel's cache: it may have just died.
+  // Asks the process that serves a mount there, not the kernel's cache, because it may have just
+  // died.
   const auto ask = [&] {
     return statx(AT_FDCWD, absolute.c_str(), AT_STATX_FORCE_SYNC, STATX_TYPE, &status);
   };
@@ -144,7 +145,7 @@ Result<std::string> PrepareMountPoint(const std::string& path) {
 void Unmount(const std::string& mount_point) {
   for (int attempt = 0; attempt < kBusyRetries; ++attempt) {
     if (TryUnmount(mount_point, false)) return;
-    if (!FindMount(mount_point)) return;  // Somebody else was faster.
+    if (!FindMount(mount_point)) return;  // Another process was faster.
     std::this_thread::sleep_for(kBusyPause);
   }
   LogWarning("{} is in use: unmounting it lazily, so programs with open files there get errors",

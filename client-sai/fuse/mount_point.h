@@ -1,5 +1,4 @@
-// The directory that is mounted on: what must be true before, how to take the mount away, and the
-// kernel's read-ahead for it.
+// The mount point: preparing it, unmounting it, and the kernel's read-ahead for it.
 #ifndef MOSA_CLIENT_SAI_FUSE_MOUNT_POINT_H_
 #define MOSA_CLIENT_SAI_FUSE_MOUNT_POINT_H_
 
@@ -10,17 +9,17 @@
 
 namespace mosa::sai {
 
-// The absolute path of `path` without symbolic links, ready to be mounted on. What a killed
-// predecessor left there ("Transport endpoint is not connected") is unmounted. NotFound; or
-// FailedPrecondition if it is no directory, or a live Mosa mount.
+// Returns the absolute path of `path` without symbolic links, ready to be mounted on. Unmounts what
+// a killed predecessor left there ("Transport endpoint is not connected"). NotFound if it does not
+// exist; FailedPrecondition if it is not a directory, or is a live Mosa mount.
 Result<std::string> PrepareMountPoint(const std::string& path);
 
-// Unmounts; after 2 s of "busy" lazily, so that open files stay usable as long as somebody serves
-// them. As another user than root through fusermount3. Failures are logged: there is nothing that a
-// caller could do.
+// Unmounts. After 2 s of "busy" it unmounts lazily, so that open files stay usable while they are
+// served. Uses fusermount3 unless the user is root. Failures are logged, because no caller could
+// act on them.
 void Unmount(const std::string& mount_point);
 
-// Lets the kernel read ahead `bytes` at once on this mount. FailedPrecondition names what was not
+// Sets the kernel's read-ahead for this mount to `bytes`. FailedPrecondition names what was not
 // permitted.
 Status RaiseReadAhead(const std::string& mount_point, uint64_t bytes);
 

@@ -18,21 +18,21 @@
 
 namespace mosa::sai {
 
-// Objects' descriptors and connections need more than the usual 1024; buffers of requests come and
-// go, and should not be mapped and zeroed each time.
+// Object descriptors and connections need more than the usual 1024. Request buffers come and go,
+// and should not be mapped and zeroed each time.
 void RaiseProcessLimits() {
   rlimit limit{};
   rlim_t most = 0;
   if (std::ifstream("/proc/sys/fs/nr_open") >> most) limit = {most, most};
-  // Without CAP_SYS_RESOURCE, what this process was given.
+  // Without CAP_SYS_RESOURCE, use what this process was given.
   if (most == 0 || setrlimit(RLIMIT_NOFILE, &limit) != 0) {
     if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
       limit.rlim_cur = limit.rlim_max;
       setrlimit(RLIMIT_NOFILE, &limit);
     }
   }
-  // Blocks of file bytes are handed from thread to thread: arenas grow by large steps, and give
-  // back what is far beyond a mount's caches.
+  // File blocks pass from thread to thread, so arenas grow in large steps and return only what is
+  // far beyond a mount's caches.
   TuneMalloc(64 << 20);
   mallopt(M_TOP_PAD, 1 << 20);
 }

@@ -1,5 +1,4 @@
-// What a process that serves a mount is made of, whatever it mounts: limits, signals, the wait for
-// its end.
+// The process around a mount, whatever it mounts: limits, signals, the wait for its end.
 #ifndef MOSA_CLIENT_SAI_FUSE_MOUNT_PROCESS_H_
 #define MOSA_CLIENT_SAI_FUSE_MOUNT_PROCESS_H_
 
@@ -9,13 +8,15 @@
 
 namespace mosa::sai {
 
-// Descriptors as many as allowed, and memory that is not mapped anew for each request.
+// Raises the descriptor limit as far as allowed, and keeps malloc from mapping memory for each
+// request.
 void RaiseProcessLimits();
 
-// SIGTERM, SIGINT and SIGHUP as a descriptor; no thread that is started later gets them otherwise.
+// Returns a descriptor that delivers SIGTERM, SIGINT and SIGHUP. Threads started later do not get
+// them otherwise.
 Result<UniqueFd> CatchEndSignals();
 
-// Returns when somebody has unmounted, or one of these signals has come. Logs which.
+// Blocks until the mount is unmounted or one of these signals arrives; logs which.
 void WaitForEnd(const KernelSession& session, int signals);
 
 }  // namespace mosa::sai

@@ -12,7 +12,7 @@ namespace mosa::sai {
 
 namespace {
 
-// What has no name here is counted as "fuse.other".
+// Operations without a name here are counted as "fuse.other".
 constexpr size_t kOther = 0;
 constexpr size_t kOpcodes = kernel::kOpcodeStatx + 1;
 

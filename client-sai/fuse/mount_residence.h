@@ -1,7 +1,7 @@
-// What a mount measures of its requests (common/model/residence.h): the kernel's, by operation,
-// from their arrival here until their worker is free (a lock that is waited for frees it at once);
-// its own to the manager; and its own to storage nodes, by node; waits for what is fetched ahead.
-// Thread-safe.
+// The request durations that a mount measures (common/model/residence.h). They cover the kernel's
+// requests by operation, from arrival until the worker is free (a wait for a lock frees it at
+// once); requests to the manager; requests to storage nodes, by node; and waits for prefetched
+// data. Thread-safe.
 #ifndef MOSA_CLIENT_SAI_FUSE_MOUNT_RESIDENCE_H_
 #define MOSA_CLIENT_SAI_FUSE_MOUNT_RESIDENCE_H_
 
@@ -16,12 +16,12 @@
 
 namespace mosa::sai {
 
-// The class of a request of the kernel, and the names of all.
+// The class of a kernel request, and the names of all classes.
 DurationTable::ClassId KernelRequestKind(uint32_t opcode);
 std::vector<std::string> KernelRequestNames();
 
 struct MountResidence {
-  // Nodes that a row of their own is kept of.
+  // Limit on nodes with a row of their own.
   static constexpr size_t kNodesMax = 128;
 
   MountResidence();
@@ -34,7 +34,7 @@ struct MountResidence {
   DurationTable waits;
 };
 
-// `stats_json`: Filesystem::StatsJson, whose numbers become amounts.
+// `stats_json`: from Filesystem::StatsJson; its numbers become amounts.
 ResidenceSnapshot SnapshotOf(const MountResidence& residence, const std::string& stats_json);
 
 }  // namespace mosa::sai

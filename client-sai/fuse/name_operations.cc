@@ -1,4 +1,4 @@
-// Names: lookup and forget, making, removing, renaming, directories.
+// Names: lookup and forget, create, remove, rename, directories.
 #include <memory>
 #include <vector>
 
@@ -30,7 +30,7 @@ void ForgetMulti(fuse_req_t request, size_t count, fuse_forget_data* forgets) {
   fuse_reply_none(request);
 }
 
-// Replies with what was made as `name` in `parent`.
+// Replies with the entry created as `name` in `parent`.
 void ReplyMade(fuse_req_t request, const Outcome<EntryResult>& made, std::string_view what,
                fuse_ino_t parent, const char* name) {
   if (made.ok()) TraceName(MountOf(request), FileId{parent}, name, made->entry.file);
@@ -133,11 +133,11 @@ void OpenDirectory(fuse_req_t request, fuse_ino_t directory, fuse_file_info* inf
   if (fuse_reply_open(request, info) != 0) filesystem.ReleaseDirectory(*handle);
 }
 
-// About as many items as fit, judged by short names: what does not fit is asked for again.
+// Estimates how many items fit, from short names. Items that do not fit are requested again.
 constexpr size_t kShortItemBytes = 32;
 constexpr size_t kShortPlusItemBytes = 160;
 
-// Appends `item` to `buffer` if it fits; returns the bytes that it took, 0 if it did not.
+// Appends `item` to the buffer if it fits; returns the bytes used, 0 if it did not fit.
 size_t PutItem(fuse_req_t request, const DirectoryItem& item, char* place, size_t room) {
   struct stat attributes {};
   attributes.st_ino = item.entry.file.value;
@@ -147,7 +147,7 @@ size_t PutItem(fuse_req_t request, const DirectoryItem& item, char* place, size_
   return bytes <= room ? bytes : 0;
 }
 
-// The same with attributes; what the kernel now remembers is added to `remembered`.
+// As PutItem, with attributes; adds the file whose lookup the kernel now counts to `remembered`.
 size_t PutPlusItem(fuse_req_t request, fuse_ino_t directory, HandleId handle,
                    const DirectoryItem& item, char* place, size_t room,
                    std::vector<FileId>& remembered) {

@@ -41,8 +41,8 @@ Caller CallerOf(fuse_req_t request) {
 
 void ReplyFailure(fuse_req_t request, const Failure& failure, std::string_view what, FileId file) {
   const int error = ToErrno(failure);
-  // What has no errno of its own is a fault of ours or of the cluster; the rest is a program's
-  // everyday answer.
+  // Errors without an errno of their own are faults of Mosa or of the cluster; others are everyday
+  // answers to programs.
   const bool unusual = error == EIO || error == ETIMEDOUT;
   Log(unusual ? LogLevel::kWarning : LogLevel::kDebug, "{} of file {} for pid {}: {} ({})", what,
       file.value, fuse_req_ctx(request)->pid, failure.message, strerrorname_np(error));
@@ -87,7 +87,8 @@ void KillPrivileges(Mount& mount, FileId file) {
   if (*changes.permissions == current->permissions) return;
   const Outcome<AttributesResult> changed =
       mount.filesystem.SetAttributes(file, changes, std::nullopt);
-  // The kernel's answer to the program is not about its permissions: it keeps those that it knows.
+  // The reply to the program does not carry its permissions, so the kernel would keep those that it
+  // knows.
   mount.session.InvalidateAttributes(file);
   if (!changed.ok()) {
     LogWarning("cannot clear the set-user-id bits of file {}: {}", file.value,

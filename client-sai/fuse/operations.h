@@ -1,5 +1,6 @@
-// The callbacks of one mount: kernel types in, one Filesystem call, a reply out. Nothing is decided
-// here but what only the kernel's side knows: backing files, set-user-id bits, interrupted locks.
+// The FUSE callbacks of one mount: convert the arguments, call the Filesystem once, reply. They
+// decide only what belongs to the kernel's side: backing files, set-user-id bits, interrupted
+// locks.
 #ifndef MOSA_CLIENT_SAI_FUSE_OPERATIONS_H_
 #define MOSA_CLIENT_SAI_FUSE_OPERATIONS_H_
 
@@ -14,8 +15,8 @@
 
 namespace mosa::sai {
 
-// What the callbacks work on; the userdata of the session. Borrows all of them, which outlive the
-// session's workers. Thread-safe.
+// The callbacks' context, which is the session's userdata. Borrows its references, which must
+// outlive the session's workers. Thread-safe.
 struct Mount {
   Filesystem& filesystem;
   KernelSession& session;
@@ -24,42 +25,42 @@ struct Mount {
   LockWaiters lock_waiters{filesystem};
 };
 
-// The whole table, for KernelSession::Mount with a Mount* as userdata.
+// The complete table, for KernelSession::Mount with a Mount* as userdata.
 fuse_lowlevel_ops MountOperations();
 
-// This mount's counters: Filesystem::StatsJson with what was agreed with the kernel under "fuse".
+// This mount's counters: Filesystem::StatsJson, plus the agreement with the kernel under "fuse".
 std::string MountStatsJson(const Mount& mount);
 
-// ---- parts of the table, by what they are about
+// ---- parts of the table, by theme
 void AddNameOperations(fuse_lowlevel_ops& table);
 void AddFileOperations(fuse_lowlevel_ops& table);
 void AddAttributeOperations(fuse_lowlevel_ops& table);
 void AddLockOperations(fuse_lowlevel_ops& table);
 
-// ---- what all of them use
+// ---- shared helpers
 inline Mount& MountOf(fuse_req_t request) {
   return *static_cast<Mount*>(fuse_req_userdata(request));
 }
 Caller CallerOf(fuse_req_t request);
-// Replies with the failure's errno. `what` and `file` are for the log.
+// Replies with the failure's errno; logs `what` and `file`.
 void ReplyFailure(fuse_req_t request, const Failure& failure, std::string_view what, FileId file);
-// Replies 0 or the failure.
+// Replies with 0 or the failure.
 void ReplyDone(fuse_req_t request, const Outcome<Done>& done, std::string_view what, FileId file);
-// Replies with an entry; takes its lookup back if the kernel no longer waits.
+// Replies with an entry. Takes its lookup back if the kernel no longer waits.
 void ReplyEntry(fuse_req_t request, const Outcome<EntryResult>& result, std::string_view what,
                 FileId parent);
-// Clears set-user-id, and set-group-id of group-executable files, here and in what the kernel has
-// cached. Failures are logged: what asked for it has happened.
+// Clears set-user-id, and set-group-id of group-executable files, here and in the kernel's cache.
+// Failures are logged, because the change that required it has already happened.
 void KillPrivileges(Mount& mount, FileId file);
 
-// For a trace: the time, or nothing while there is none.
+// For tracing: the current time, or Time{} while there is no trace.
 inline Time TraceBegin(const Mount& mount) {
   return mount.tracer.on() ? mount.tracer.Now() : Time{};
 }
-// For a trace: `file` is now known to be `name` in `parent`.
+// For tracing: records that `file` has the name `name` in `parent`.
 void TraceName(Mount& mount, FileId parent, std::string_view name, FileId file);
 
-// The kernel's file handle: our handle, and whether it holds a backing file.
+// The file handle as the kernel stores it: our handle, and whether it holds a backing file.
 struct KernelHandle {
   HandleId handle;
   bool backing = false;

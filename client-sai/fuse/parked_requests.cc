@@ -5,7 +5,7 @@
 namespace mosa::sai {
 namespace {
 
-// What the memory of a request counts.
+// The memory that a request is charged for.
 uint64_t MemoryOf(const ParkedRequest& request) {
   return request.large.data() != nullptr ? LargeBuffer::kBytes
                                          : request.small.size() + sizeof(ParkedRequest);
@@ -30,8 +30,8 @@ bool ParkedRequests::Park(ParkedRequest& request) {
   return true;
 }
 
-// Parking raises the count before it looks for a turn; ending a turn frees it before it looks at
-// the count. So one of the two always finds the request.
+// Park raises the count before it looks for a turn. EndTurn frees a turn before NextWithTurn looks
+// at the count. So one of the two always finds the request.
 std::optional<ParkedRequest> ParkedRequests::NextWithTurn() {
   if (count_.load() == 0 || !TakeTurn()) return std::nullopt;
   {

@@ -1,8 +1,7 @@
-// ParkedRequests: requests about bytes that wait for a worker, so that others are always served.
+// ParkedRequests: a queue of requests about bytes, so that some workers are always free for others.
 //
-// Reads, writes and closes may wait for nodes. So only a part of the workers may be at those; the
-// rest of the requests about bytes is kept here, and the worker that read them from the kernel
-// reads on.
+// Reads, writes and closes may wait for nodes. So only some of the workers may serve them at a
+// time. Further ones are parked here, and the worker that received one goes on receiving.
 #ifndef MOSA_CLIENT_SAI_FUSE_PARKED_REQUESTS_H_
 #define MOSA_CLIENT_SAI_FUSE_PARKED_REQUESTS_H_
 
@@ -19,10 +18,10 @@
 
 namespace mosa::sai {
 
-// The bytes of a request, and whose they are.
+// The bytes of a request, and the memory that owns them.
 struct ParkedRequest {
   std::vector<std::byte> small;
-  LargeBuffer large;  // Instead of `small`.
+  LargeBuffer large;  // Used instead of `small`.
   size_t size_bytes = 0;
   std::chrono::steady_clock::time_point arrived{};
 
@@ -32,17 +31,17 @@ struct ParkedRequest {
 // Thread-safe.
 class ParkedRequests {
  public:
-  // At most `turns_max` at once have a turn; at most `bytes_max` are parked.
+  // At most `turns_max` turns are taken at a time, and at most `bytes_max` bytes are parked.
   ParkedRequests(uint32_t turns_max, uint64_t bytes_max)
       : turns_max_(turns_max), bytes_max_(bytes_max) {}
 
   bool TakeTurn();
   void EndTurn() { turns_.fetch_sub(1); }
-  // Keeps the request for whoever has a turn next: call NextWithTurn after it. False: there is no
-  // room, and the caller serves it without a turn. `request` is unchanged then.
+  // Parks the request for the next turn; call NextWithTurn afterwards. False if there is no room:
+  // `request` is unchanged, and the caller serves it without a turn.
   bool Park(ParkedRequest& request);
-  // The oldest one, with a turn for it; nothing if there is none, or no turn. To be called after
-  // each EndTurn, too.
+  // Returns the oldest request and takes a turn for it; nothing if there is no request or no turn.
+  // Call it after each EndTurn, too.
   std::optional<ParkedRequest> NextWithTurn();
   uint64_t count() const { return count_.load(); }
 

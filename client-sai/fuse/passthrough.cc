@@ -26,7 +26,7 @@ Result<int32_t> OpenBacking(int device, int descriptor) {
 
 void CloseBacking(int device, int32_t id) {
   auto number = static_cast<uint32_t>(id);
-  // It can only fail for an id that is not registered, which ours is.
+  // It can fail with ENOENT only for an id that is not registered, and ours is.
   MOSA_CHECK(ioctl(device, kernel::kBackingClose, &number) == 0 || errno != ENOENT);
 }
 
@@ -46,7 +46,7 @@ bool SameObject(int one, int other) {
 
 bool MayBeJoined(bool is_linked, bool has_the_bytes, uint32_t flags) {
   const uint32_t mode = flags & O_ACCMODE;
-  if (is_linked || mode == O_WRONLY) return true;  // What is open only for writing is not mapped.
+  if (is_linked || mode == O_WRONLY) return true;  // A write-only open cannot be mapped.
   return mode == O_RDONLY && has_the_bytes;
 }
 

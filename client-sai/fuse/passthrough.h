@@ -1,11 +1,11 @@
-// Backing files: object descriptors that the kernel reads and writes by itself (FUSE passthrough,
+// Backing files: object descriptors that the kernel reads and writes directly (FUSE passthrough,
 // Linux 6.9, CONFIG_FUSE_PASSTHROUGH, CAP_SYS_ADMIN).
 //
-// The kernel wants one backing file for all opens of an inode at a time, so a file's descriptor is
-// registered by its first passthrough open and forgotten with the last. Meanwhile every other open
-// must name it too, or fails with EIO; one that bypasses the page cache reads and writes past it,
-// but what it maps is the backing file. On libfuse >= 3.17 the
-// library's fuse_passthrough_open() could replace the two ioctls here; nothing else would change.
+// The kernel wants one backing file for all concurrent opens of an inode. So the first passthrough
+// open of a file registers its descriptor, and the last one unregisters it. Meanwhile every other
+// open must name it too, or fails with EIO. An open that bypasses the page cache also bypasses the
+// backing file for reads and writes, but maps the backing file. With libfuse >= 3.17 the library's
+// fuse_passthrough_open() could replace the two ioctls here; nothing else would change.
 #ifndef MOSA_CLIENT_SAI_FUSE_PASSTHROUGH_H_
 #define MOSA_CLIENT_SAI_FUSE_PASSTHROUGH_H_
 
@@ -19,12 +19,13 @@
 
 namespace mosa::sai {
 
-// Whether a backing file can be registered on /dev/fuse descriptor `device`: tried with a file in
-// memory. The error says why not.
+// Tests whether a backing file can be registered on the /dev/fuse descriptor `device`, with a file
+// in memory. The error says why not.
 Status ProbePassthrough(int device);
 
-// Whether an open with `flags`, that reads and writes past the backing file but maps it, may be
-// answered: the backing file has a name on its node still, or has the bytes that the file has.
+// True if an open with `flags` that bypasses the backing file for reads and writes, but maps it,
+// may succeed. The backing file must still have a name on its node, or hold the file's current
+// bytes.
 bool MayBeJoined(bool is_linked, bool has_the_bytes, uint32_t flags);
 
 // Thread-safe. Borrows the device, which must outlive every call.
@@ -34,17 +35,17 @@ class BackingFiles {
   BackingFiles(const BackingFiles&) = delete;
   BackingFiles& operator=(const BackingFiles&) = delete;
 
-  // One more open of `file` by passthrough; registers `descriptor`, an object that holds the file
-  // as it was at `data_version`, if it is the first. Returns the id for the open's reply; the
-  // caller owes one Release for each success. FailedPrecondition if the kernel has another object
-  // as the file's: this one was stored anew while programs still read the old one.
+  // Counts a passthrough open of `file`. The first one registers `descriptor`, an object with the
+  // file's bytes at `data_version`. Returns the backing id for the reply; each success must be
+  // followed by one Release. FailedPrecondition if the kernel has another object registered: the
+  // file was stored in a new object while programs still read the old one.
   Result<int32_t> Acquire(FileId file, int descriptor, uint64_t data_version);
-  // The same for an open that bypasses the page cache: the id that the kernel wants it to name. 0,
-  // and nothing owed, if the file has no backing file. `flags` are those of open(2), and the file
-  // is at `data_version`. FailedPrecondition if a mapping would show other bytes than the file's,
-  // or lose what is stored into it: the backing file was dropped by its node.
+  // As Acquire, for an open that bypasses the page cache. `flags` are those of open(2), and the
+  // file is at `data_version`. Returns the backing id that the reply must name, or 0 if the file
+  // has no backing file; then no Release is due. FailedPrecondition if a mapping would show other
+  // bytes than the file's or lose stores, because the node has dropped the backing file.
   Result<int32_t> Join(FileId file, uint32_t flags, uint64_t data_version);
-  // Precondition: an Acquire of `file` is not yet released.
+  // Precondition: an Acquire or Join of `file` has not been released yet.
   void Release(FileId file);
   size_t size() const;
 
@@ -57,7 +58,8 @@ class BackingFiles {
   };
 
   const int device_;
-  mutable std::mutex mutex_;  // Held over the ioctls, which do not wait; no other lock is taken.
+  // Held across the ioctls, which do not block; no other lock is taken meanwhile.
+  mutable std::mutex mutex_;
   std::map<FileId, Backing> backings_;
 };
 

@@ -1,5 +1,6 @@
-// The errno that a program sees for a Failure: by its reason, else by its code. Never 0, and never
-// ENOSYS, which the kernel would take for "this operation does not exist" and remember.
+// The errno that a program sees for a Failure: from its reason, or else from its code. Never 0.
+// Never ENOSYS, because the kernel would conclude that the operation does not exist, and remember
+// it.
 #ifndef MOSA_CLIENT_SAI_FUSE_TO_ERRNO_H_
 #define MOSA_CLIENT_SAI_FUSE_TO_ERRNO_H_
 

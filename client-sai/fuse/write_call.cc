@@ -37,7 +37,7 @@ Call Parse(std::string_view text) {
   return call;
 }
 
-// The vector lies in the program's memory.
+// Sums the lengths of an iovec array in the program's memory.
 uint64_t BytesOfVector(int32_t pid, uint64_t address, uint64_t count) {
   if (count == 0 || count > IOV_MAX) return 0;
   std::vector<iovec> parts(count);

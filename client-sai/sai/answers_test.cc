@@ -1,4 +1,4 @@
-// Answers that a mount handles later than they were given, and waits that must not be for ever.
+// Tests answers that a mount handles late, and waits that must end.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 
@@ -7,6 +7,7 @@
 #include <chrono>
 #include <future>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -20,7 +21,7 @@
 namespace mosa::sai {
 namespace {
 
-// Keeps the first thread of a mount that asks an R from its answer, until it is released.
+// Holds back the answer of a mount's first thread that asks an R, until it is released.
 template <typename R>
 class HeldAnswer {
  public:
@@ -46,7 +47,7 @@ class HeldAnswer {
   const std::shared_ptr<State> state_ = std::make_shared<State>();
 };
 
-// Blocks the kernel's notices of a mount, as a page does that a request has locked.
+// Blocks a mount's kernel notices, as a page that a request has locked does.
 class LockedPage {
  public:
   explicit LockedPage(LocalMount& mount) {
@@ -84,7 +85,7 @@ TEST(Answers, AnOpenFromBeforeTheBindingChangesNothing) {
   ASSERT_TRUE(Ok(cluster.a().WriteFile("/f", "small")));
   auto written = cluster.a().Open("/f", O_RDWR);
   ASSERT_TRUE(Ok(written));
-  // What is known is to be asked for anew.
+  // Makes cached knowledge invalid, so that it is asked for again.
   ASSERT_TRUE(Ok(cluster.a().SetXattr("/f", "user.note", "x")));
   HeldAnswer<OpenRequest> open(cluster.a());
   auto reader = std::async(std::launch::async, [&] { return cluster.a().Open("/f", O_RDONLY); });
@@ -168,7 +169,7 @@ TEST(Answers, WhatWasAppendedBeforeOthersKnewTheFileStays) {
   EXPECT_EQ(*cluster.a().ReadFile("/d/log"), "one two three ");
 }
 
-// Each mount appends to files of its own and of the other's while they become known.
+// Each mount appends to its own and to the other's files while they become known.
 TEST(Answers, AppendersOfNewFilesLoseNoLine) {
   Cluster cluster;
   ASSERT_TRUE(Ok(cluster.a().MakeDirectory("/d")));
@@ -200,7 +201,7 @@ TEST(Pages, WhatAProgramStoredThroughAMappingIsNotAppended) {
   auto cached = cluster.a().Open("/f", O_RDONLY);
   ASSERT_TRUE(Ok(handle));
   ASSERT_TRUE(Ok(cached));
-  // A page that is being written back is locked: nobody may wait for it meanwhile.
+  // A page under writeback is locked: nothing may wait for it meanwhile.
   LockedPage page(cluster.a());
   ASSERT_TRUE(Ok(cluster.a().fs().WritePages(handle->handle, 4096, Bytes("stored"))));
   EXPECT_FALSE(page.has_waited());
@@ -212,7 +213,7 @@ TEST(Pages, WhatAProgramStoredThroughAMappingIsNotAppended) {
   EXPECT_TRUE(*cluster.b().ReadFile("/f") == expected);
 }
 
-// What clears set-user-id bits looks at attributes while its write has the page locked.
+// Clearing set-user-id bits reads attributes while its write has the page locked.
 TEST(Pages, AttributesCanBeHadWhileAPageIsLocked) {
   Cluster cluster;
   ASSERT_TRUE(Ok(cluster.a().WriteFile("/f", "content")));
@@ -231,7 +232,7 @@ TEST(Pages, AttributesCanBeHadWhileAPageIsLocked) {
   ASSERT_TRUE(Ok(cluster.b().Close(cached->handle)));
 }
 
-// A mount whose kernel does not give a page back keeps its session, and others go on.
+// A mount whose kernel keeps a page locked keeps its session, and others continue.
 TEST(Pages, APageThatStaysLockedHoldsNobodyUp) {
   Cluster cluster;
   ASSERT_TRUE(Ok(cluster.a().WriteFile("/f", "content")));
@@ -242,14 +243,14 @@ TEST(Pages, APageThatStaysLockedHoldsNobodyUp) {
   LockedPage page(cluster.b());
   const auto begun = std::chrono::steady_clock::now();
   ASSERT_TRUE(Ok(cluster.a().Close(written->handle)));
-  // Before the manager gives b up, which takes 10 s.
+  // Before the manager gives up b, which takes 10 s.
   EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::milliseconds(9500));
   EXPECT_EQ(*cluster.b().Read(cached->handle, 0, 100), "other content");
   page.Unlock();
   ASSERT_TRUE(Ok(cluster.b().Close(cached->handle)));
 }
 
-// The reply that tells it of a file may have left without its asker having run.
+// The reply that introduces a file to the kernel may be sent before its caller has run.
 TEST(Answers, AKernelThatDoesNotKnowTheFileYetIsToldAgainThatItHasChanged) {
   Cluster cluster;
   ASSERT_TRUE(Ok(cluster.b().WriteFile("/f", "x")));
@@ -260,7 +261,7 @@ TEST(Answers, AKernelThatDoesNotKnowTheFileYetIsToldAgainThatItHasChanged) {
   ASSERT_TRUE(Ok(cluster.b().WriteFile("/f", "other")));
   EXPECT_TRUE(Eventually([&] { return cluster.a().notifier().files - before >= 4; }));
   EXPECT_EQ(cluster.a().notifier().unknown, 0);
-  // It need not be told of a file that it has forgotten.
+  // No notice is needed for a file that the kernel has forgotten.
   cluster.a().fs().Forget(entry->entry.file, 1);
   const uint64_t after = cluster.a().notifier().files;
   cluster.a().notifier().unknown = 1000;
@@ -268,8 +269,8 @@ TEST(Answers, AKernelThatDoesNotKnowTheFileYetIsToldAgainThatItHasChanged) {
   EXPECT_LE(cluster.a().notifier().files - after, 2);
 }
 
-// The kernel drops an answer that a notification overtakes, and reads to the end that it knew: a
-// log without a record that was appended before it was opened.
+// The kernel discards a reply that a notification overtakes, and reads up to the end that it knew:
+// a log without a record that was appended before it was opened.
 TEST(Answers, AFileWhoseSizeTheKernelMayNotKnowIsReadPastItsPages) {
   Cluster cluster;
   cluster.a().notifier().can.maps_direct = true;
@@ -299,8 +300,8 @@ TEST(Answers, AFileWhoseSizeTheKernelMayNotKnowIsReadPastItsPages) {
   EXPECT_EQ(mode(), OpenMode::Kind::kCached) << "programs could not map it otherwise";
 }
 
-// Each has more directories to let go of than threads kept ready, and the make of each unsent file
-// waits until the other mount has let go of that directory, too.
+// Each mount must give up more directories than it has ready threads. The make of each unsent file
+// waits until the other mount has given up that directory, too.
 TEST(Answers, TwoMountsThatLetGoOfManyDirectoriesDoNotWaitForEachOther) {
   Cluster cluster;
   std::vector<std::string> directories;
@@ -330,6 +331,46 @@ TEST(Answers, TwoMountsThatLetGoOfManyDirectoriesDoNotWaitForEachOther) {
   EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(4));
   for (size_t i = 0; i < unsent.size(); ++i)
     EXPECT_TRUE(Ok((directories[i][1] == 'a' ? cluster.a() : cluster.b()).Close(unsent[i])));
+}
+
+// The manager has run the commit of a close that is to wait for copies, and the close does not know
+// it yet, when another mount changes the file. Of what this mount may still write no copy is made.
+TEST(Answers, ACloseThatIsToWaitForCopiesIsNoWriterWhileItsCommitIsUnderWay) {
+  Cluster cluster;
+  ASSERT_TRUE(Ok(cluster.a().MakeDirectory("/d")));
+  for (const auto& [name, value] : {std::pair("placement", "local"), std::pair("replicas", "2"),
+                                    std::pair("ack", "pessimistic")})
+    ASSERT_TRUE(Ok(cluster.a().SetXattr("/d", std::string("user.mosa.") + name, value)));
+  ASSERT_TRUE(Ok(cluster.a().WriteFile("/d/f", Pattern(kMiB, 1))));
+  const auto id = cluster.b().Find("/d/f");
+  ASSERT_TRUE(Ok(id));
+  const auto file = cluster.a().Open("/d/f", O_WRONLY);
+  ASSERT_TRUE(Ok(file));
+  ASSERT_TRUE(Ok(cluster.a().Write(file->handle, 0, Pattern(kMiB, 2))));
+  std::atomic<int> confirmed{0}, as_writer{0};
+  cluster.a().OnSend([&](const std::vector<Request>& requests) {
+    for (const Request& each : requests) {
+      const auto* done = std::get_if<RecallDoneRequest>(&each);
+      if (done == nullptr) continue;
+      ++confirmed;
+      if (done->writes) ++as_writer;
+    }
+  });
+  HeldAnswer<CommitRequest> commit(cluster.a());
+  auto flushed = std::async(std::launch::async, [&] { return cluster.a().Flush(file->handle, 0); });
+  EXPECT_TRUE(commit.AwaitHeld());
+  const int before = confirmed;
+  as_writer = 0;
+  AttributeChanges changes;
+  changes.permissions = 0600;
+  EXPECT_TRUE(Ok(cluster.b().fs().SetAttributes(*id, changes, std::nullopt)));
+  EXPECT_GT(confirmed, before);
+  EXPECT_EQ(as_writer, 0);
+  commit.Release();
+  EXPECT_TRUE(Ok(flushed.get()));
+  EXPECT_EQ(cluster.manager().StatusOf("/d/f")->copies_valid, 2U);
+  cluster.a().OnSend(nullptr);
+  cluster.a().fs().Release(file->handle, std::nullopt);
 }
 
 }  // namespace

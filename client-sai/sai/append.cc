@@ -1,5 +1,5 @@
-// Appending: what one system call appends goes to the file's end in one step, while other mounts
-// append as well. Callers hold the inode's io, but for RenewAppendRight.
+// Appending: the bytes of one appending system call go to the file's end in one step, while other
+// mounts append too. Callers hold the inode's io, except in RenewAppendRight.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,8 +16,8 @@ namespace {
 // Above every range that a program can lock (fcntl ends at 2^63 - 1).
 constexpr uint64_t kAppendLockByte = (uint64_t{1} << 63) + 1;
 constexpr uint64_t kAppendLockOwner = UINT64_MAX;
-// What one call appends is not mixed with what others append if it comes within this time: so long
-// they wait at most for a program that does not go on.
+// The bytes of one call stay together if all of them arrive within this time. Other appenders wait
+// at most this long for a program that does not continue.
 constexpr Duration kAppendHoldMax = Seconds(5);
 
 Lock AppendLock(LockType type) {
@@ -37,9 +37,8 @@ bool Filesystem::Impl::AppendUnsent(Inode& inode, std::span<const std::byte> dat
   return true;
 }
 
-// Other mounts may append at the same time. A lock of our own, of which programs know nothing,
-// makes size, bytes and commit one step: for all that one system call writes, which the kernel may
-// send in pieces.
+// Other mounts may append at the same time. An internal lock, invisible to programs, makes size,
+// bytes and commit one step, for all of one system call, which the kernel may send in pieces.
 Outcome<Done> Filesystem::Impl::Append(OpenFile& handle, std::span<const std::byte> data,
                                        const CallPiece& piece) {
   Inode& inode = *handle.inode;
@@ -53,7 +52,7 @@ Outcome<Done> Filesystem::Impl::Append(OpenFile& handle, std::span<const std::by
   AppendHold& hold = *inode.append_hold;
   const Outcome<Done> stored = WriteAt(inode, hold.end, data, {});
   if (!stored.ok()) {
-    // What was stored of the call before is committed while nobody else may append.
+    // Bytes stored by an earlier piece are committed while nobody else may append.
     if (!EndAppend(inode, true).ok()) stats_.Add(Counter::kErrors);
     return stored;
   }
@@ -69,7 +68,7 @@ Outcome<Done> Filesystem::Impl::Append(OpenFile& handle, std::span<const std::by
   return EndAppend(inode, true);
 }
 
-// A lock that was lost with the session excludes nobody any more.
+// A lock that was lost with its session no longer excludes others.
 bool Filesystem::Impl::GoesOn(const AppendHold& hold, HandleId handle, size_t size_bytes,
                               const CallPiece& piece) const {
   return hold.handle == handle && hold.next_offset == piece.offset &&
@@ -85,7 +84,7 @@ Outcome<Done> Filesystem::Impl::BeginAppend(Inode& inode, HandleId handle) {
            fmt::format("timed out waiting to append to file {}", inode.file.value));
   AppendHold hold;
   for (uint32_t attempt = 0; attempt < 2000 && !WaitBudget::IsSpent(); ++attempt) {
-    // Read before the lock is requested: a session that begins meanwhile may not hold it.
+    // Read before the lock is requested, because a session that begins meanwhile may not hold it.
     hold.era = lease_.ValidEra();
     hold.session = sessions_;
     locked = AskForLock(inode, AppendLock(LockType::kExclusive));
@@ -115,8 +114,8 @@ Outcome<Done> Filesystem::Impl::BeginAppend(Inode& inode, HandleId handle) {
   return fresh.failure();
 }
 
-// The session in which the file was locked is over. A client that was given the lock meanwhile has
-// committed before giving it back.
+// The session that held the lock is over. A client that was granted the lock meanwhile has
+// committed before releasing it.
 Outcome<Done> Filesystem::Impl::RenewAppendRight(Inode& inode) {
   const std::lock_guard renewing(inode.renewing);
   const uint64_t era = lease_.ValidEra();
@@ -159,8 +158,8 @@ Outcome<Done> Filesystem::Impl::EndAppend(Inode& inode, bool stored) {
     inode.append_right.reset();
     const bool counts = stored && appended.ok();
     if (counts && inode.error_count != hold.errors_before) appended = inode.error;
-    // The session may have been over meanwhile, and the lock with it: then others have appended at
-    // the same place.
+    // The session, and the lock with it, may have ended meanwhile; then others have appended at the
+    // same place.
     if (counts && appended.ok() && hold.session != sessions_ &&
         inode.attributes.data_version > hold.data_version + 1)
       appended = Fail(StatusCode::kAborted, ErrorReason::kStale,
@@ -176,7 +175,7 @@ void Filesystem::Impl::EndAppendOf(Inode& inode, HandleId handle) {
   if (inode.append_hold && inode.append_hold->handle == handle) EndAppendOfOthers(inode);
 }
 
-// The call that has appended has returned: its handle is told of a failure with its next call.
+// The appending call has returned, so its handle gets the failure with its next call.
 void Filesystem::Impl::EndAppendOfOthers(Inode& inode) {
   const Outcome<Done> ended = EndAppend(inode, true);
   if (!ended.ok()) NoteError(inode, ended.failure());
@@ -190,7 +189,7 @@ void Filesystem::Impl::EndOverdueAppends() {
       if (InodePtr inode = weak.lock()) appending.push_back(std::move(inode));
   }
   for (const InodePtr& inode : appending) {
-    const std::unique_lock io(inode->io, std::try_to_lock);  // Else it goes on at this moment.
+    const std::unique_lock io(inode->io, std::try_to_lock);  // Busy: it is being continued now.
     if (!io.owns_lock() || !inode->append_hold || clock_.Monotonic() < inode->append_hold->until)
       continue;
     EndAppendOfOthers(*inode);

@@ -55,7 +55,7 @@ TEST(BlockCache, FilesShareItsRoom) {
   EXPECT_EQ(cache.ShareBytes(), 8 * kMiB);
 }
 
-// What a file system does with them.
+// How a file system uses the cache.
 TEST(Reading, WhatWasAskedForAheadOfAReaderThatHasClosedIsNotFetched) {
   constexpr uint64_t kFileBytes = 64 * kMiB;
   std::atomic<uint64_t> begun = 0;
@@ -84,7 +84,8 @@ TEST(Reading, WhatWasAskedForAheadOfAReaderThatHasClosedIsNotFetched) {
   read(0, 40 * kMiB);
   ASSERT_TRUE(Eventually([&] { return begun == asked_end / kMiB; }));
   const uint64_t free = begun;
-  // These are there already, and have as many more asked for, of which four are under way at once.
+  // These have been fetched; the read prefetches as many more, of which four are in progress at
+  // once.
   held = true;
   read(40 * kMiB, 47 * kMiB);
   ASSERT_GE(asked_end / kMiB, free + 6);

@@ -1,5 +1,5 @@
-// Two mounts on the real manager's core, with real object directories: what the file system's tests
-// begin with.
+// Two mounts on the real manager core with real object directories, for the tests of the file
+// system.
 #ifndef MOSA_CLIENT_SAI_SAI_CLUSTER_FIXTURE_H_
 #define MOSA_CLIENT_SAI_SAI_CLUSTER_FIXTURE_H_
 
@@ -44,7 +44,7 @@ inline std::string Pattern(size_t size, uint64_t seed) {
   return text;
 }
 
-// True once `condition` is, at most five seconds later.
+// Waits up to five seconds for `condition`; returns whether it became true.
 inline bool Eventually(const std::function<bool()>& condition) {
   for (int i = 0; i < 500; ++i) {
     if (condition()) return true;
@@ -73,7 +73,7 @@ class Cluster {
   }
   LocalMount& a() { return *a_; }
   LocalMount& b() { return *b_; }
-  // What b has queued is run before this returns.
+  // Runs b's queued work before it returns.
   void UnmountB() { b_.reset(); }
   LocalManager& manager() { return *manager_; }
   LocalNodes& nodes() { return *nodes_; }

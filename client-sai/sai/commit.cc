@@ -1,4 +1,4 @@
-// Making written bytes what others see: commit, truncate, allocate. Callers hold the inode's io.
+// Making written bytes visible to others: commit, truncate, allocate. Callers hold the inode's io.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -17,12 +17,12 @@ namespace mosa::sai {
 namespace {
 
 constexpr int kCommitsMax = 20;
-// What does not fit on a node is looked for elsewhere in pieces of this size.
+// Bytes without room on a node are relocated in pieces of this size.
 constexpr uint64_t kAllocatedBytesMax = uint64_t{64} << 20;
 
 }  // namespace
 
-// What the file's objects occupy, and what of the grants went into them.
+// The space that the file's objects occupy, and the part of the grants that went into them.
 std::vector<CommitRequest::NodeBytes> Filesystem::Impl::NodeBytesOf(Inode& inode) {
   AccessPtr access;
   bool known = false;
@@ -47,7 +47,7 @@ std::vector<CommitRequest::NodeBytes> Filesystem::Impl::NodeBytesOf(Inode& inode
       bytes.allocated_bytes = static_cast<uint64_t>(status.st_blocks) * 512;
     } else if (!known) {
       auto asked = nodes_.Stat({node, inode.file, access->capability});
-      if (asked.status().code() == StatusCode::kPermissionDenied) {  // Too old by now.
+      if (asked.status().code() == StatusCode::kPermissionDenied) {  // The capability has expired.
         const auto fresh = EnsureAccess(inode, access->may_write);
         if (fresh.ok()) asked = nodes_.Stat({node, inode.file, (*fresh)->capability});
       }
@@ -55,9 +55,9 @@ std::vector<CommitRequest::NodeBytes> Filesystem::Impl::NodeBytesOf(Inode& inode
       if (asked.ok()) {
         bytes.allocated_bytes = asked->allocated_bytes;
       } else if (absent && IsKnownEmpty(*access, node)) {
-        bytes.allocated_bytes = 0;  // What room was taken for there has gone on elsewhere.
+        bytes.allocated_bytes = 0;  // The room taken there was moved to another node.
       } else if (absent || allocated[node] == 0 || !stored_on.contains(node)) {
-        continue;  // What the manager knows stands: room was taken there, and nothing stored.
+        continue;  // Room was taken but nothing stored: the manager's number stays valid.
       }
     }
     bytes.consumed_bytes = grants_.TakeUnreported(node);
@@ -74,8 +74,8 @@ CommitRequest Filesystem::Impl::BuildCommit(Inode& inode, bool last_close) {
   {
     const std::lock_guard lock(inode.mutex);
     inode.committing = std::exchange(static_cast<Unsaved&>(inode), {});
-    // Before it is sent: a session that repeats it must not make this mount a writer again, and an
-    // open that comes meanwhile counts.
+    // Cleared before the commit is sent: a session that repeats it must not make this mount a
+    // writer again, and an open that comes meanwhile counts.
     if (last_close && inode.make_state == MakeState::kSent) inode.manager_counts_open = false;
     changed = inode.committing.needs_commit || inode.committing.data_dirty;
   }
@@ -98,7 +98,7 @@ CommitRequest Filesystem::Impl::BuildCommit(Inode& inode, bool last_close) {
   return request;
 }
 
-// A commit has failed: what it was to tell is still unsaved. Caller holds the inode's mutex.
+// A commit has failed, so its changes are unsaved again. The caller must hold the inode's mutex.
 void Filesystem::Impl::TakeBack(Inode& inode) {
   const Unsaved old = std::exchange(inode.committing, {});
   inode.needs_commit = inode.needs_commit || old.needs_commit;
@@ -127,8 +127,8 @@ void Filesystem::Impl::DropUnsaved(Inode& inode) {
   DropFailedPages(inode);
 }
 
-// The caller is told that its close or append has failed: what was written must not appear later,
-// maybe behind what the program has written instead.
+// The caller's close or append fails. Its bytes must not appear later, perhaps after other bytes
+// that the program has written instead.
 void Filesystem::Impl::GiveUpUnsaved(Inode& inode, const Failure& failure) {
   if (!MayBeTriedAgain(failure)) return;
   bool concerns_others = false;
@@ -143,10 +143,10 @@ void Filesystem::Impl::GiveUpUnsaved(Inode& inode, const Failure& failure) {
   if (concerns_others) NoteError(inode, failure);
 }
 
-// Another mount was faster. Caller holds the inode's mutex.
+// Another mount was faster. The caller must hold the inode's mutex.
 void Filesystem::Impl::NoteOutdated(Inode& inode) { inode.access_era = inode.attributes_era = 0; }
 
-// What the kernel wrote by itself was written without asking here who may keep set-user-id.
+// The kernel's direct writes did not ask this mount who may keep set-user-id.
 Outcome<Done> Filesystem::Impl::TakePrivileges(Inode& inode) {
   SetAttributesRequest request;
   {
@@ -215,7 +215,7 @@ Outcome<Done> Filesystem::Impl::CommitOnce(Inode& inode, CommitKind kind, bool* 
     made = FinishMake(inode, replies.empty() ? UnexpectedReply() : replies[0], mark);
     recalls_.NoteOwn(inode.make.parent);
   }
-  // What has run stands, even if what came after it failed.
+  // Requests that ran remain in effect, even if a later one failed.
   const Failure* failure = nullptr;
   const Attributes* attributes = nullptr;
   bool committed = false;
@@ -228,7 +228,7 @@ Outcome<Done> Filesystem::Impl::CommitOnce(Inode& inode, CommitKind kind, bool* 
   }
   if (committed) FinishCommit(inode, is_inline, *attributes, mark);
   if (tells && !committed && kind.last_close) NoteUnheardOpen(inode);
-  // Where the bytes were stored they do not count any more: to tell of them again is of no use.
+  // The stored bytes no longer count where they are, so reporting them again is useless.
   const bool lost = tells && !committed && failure != nullptr && !is_inline &&
                     ((failure->code == StatusCode::kFailedPrecondition &&
                       failure->reason == ErrorReason::kStale) ||
@@ -259,11 +259,11 @@ void Filesystem::Impl::FinishCommit(Inode& inode, bool is_inline, const Attribut
     if (inode.pages_version == version_before && attributes.data_version <= version_before + 1)
       inode.pages_version = attributes.data_version;
     if (inode.committing.data_dirty) inode.awaits_copies = true;
-    // By the lock nobody else has appended.
+    // The appenders' lock ensures that nobody else has appended.
     if (inode.append_right && inode.append_right->era == lease_.ValidEra())
       inode.append_right->data_version = attributes.data_version;
     if (inode.committing.stored_by != 0 && !inode.access->empty_nodes.empty()) {
-      // Which nodes have bytes now is for the manager to say, if anybody needs to know.
+      // The manager knows which nodes have bytes now.
       auto access = std::make_shared<DataAccess>(*inode.access);
       access->empty_nodes.clear();
       inode.access = std::move(access);
@@ -280,8 +280,8 @@ void Filesystem::Impl::FinishCommit(Inode& inode, bool is_inline, const Attribut
   inode.committing = {};
 }
 
-// What was committed becomes the access' content: whoever opens the file here next finds the bytes
-// without a call. Caller holds the inode's mutex.
+// Makes the committed content the access' inline data, so that the next open here needs no call.
+// The caller must hold the inode's mutex.
 void Filesystem::Impl::KeepInline(Inode& inode) {
   auto access = std::make_shared<DataAccess>();
   access->layout = inode.access->layout;
@@ -302,7 +302,7 @@ void Filesystem::Impl::KeepInline(Inode& inode) {
   inode.inline_ranges.Clear();
 }
 
-// Everything that a new size needs before the manager records it.
+// Does everything that a new size requires before the manager records it.
 Outcome<Done> Filesystem::Impl::Resize(Inode& inode, uint64_t size_bytes) {
   if (size_bytes > kFileBytesMax)
     return Fail(StatusCode::kInvalidArgument, ErrorReason::kTooBig,
@@ -318,7 +318,8 @@ Outcome<Done> Filesystem::Impl::Resize(Inode& inode, uint64_t size_bytes) {
   auto thawed = EnsureThawed(inode);
   if (!thawed.ok()) return thawed.failure();
   if ((*thawed)->layout.bound() && (*thawed)->is_inline) {
-    // The client that was to put the content into the objects did not: they may hold a part of it.
+    // The client that was moving the content into the objects failed, so they may hold a part of
+    // it.
     auto settled = EnsureBound(inode, size_bytes);
     if (!settled.ok()) return settled.failure();
   }
@@ -330,7 +331,7 @@ Outcome<Done> Filesystem::Impl::Resize(Inode& inode, uint64_t size_bytes) {
   {
     const std::lock_guard lock(inode.mutex);
     size = ViewOn(inode, fresh->attributes).size_bytes;
-    // truncate(2) opens nothing: the right was only for this call.
+    // truncate(2) opens nothing, so the right was needed only for this call.
     unused = inode.handles == 0 && inode.manager_counts_open;
     if (unused) inode.manager_counts_open = false;
   }
@@ -338,7 +339,8 @@ Outcome<Done> Filesystem::Impl::Resize(Inode& inode, uint64_t size_bytes) {
   const bool objects = access->layout.bound() && !access->is_inline;
   if (objects && size_bytes < size) {
     result = CutObjects(inode, size_bytes);
-    if (result.ok() && unused) result = Commit(inode, false);  // What is left, for statfs and du.
+    // Reports the remaining space, for statfs and du.
+    if (result.ok() && unused) result = Commit(inode, false);
     if (!result.ok() && inode.partly_changed) {
       EndPartialChange(inode);
       if (!Commit(inode, false).ok()) stats_.Add(Counter::kErrors);
@@ -369,12 +371,12 @@ Outcome<Done> Filesystem::Impl::CutObjects(Inode& inode, uint64_t size_bytes) {
   if (!cut.ok()) return cut;
   const std::lock_guard lock(inode.mutex);
   inode.pages.Remove(WidenToPages({size_bytes, kFileBytesMax}));
-  inode.allocated_known = false;  // The next commit asks the nodes what is left.
+  inode.allocated_known = false;  // The next commit asks the nodes for the remaining space.
   inode.needs_commit = true;
   return Done{};
 }
 
-// Bytes that are cut or zeroed are so on all nodes or on none, as far as can be known beforehand.
+// Truncate or zero on all nodes or on none, as far as this can be known beforehand.
 Outcome<Done> Filesystem::Impl::CheckNodesAlive(const Inode& inode, const DataAccess& access) {
   for (const NodeId node : access.layout.Nodes())
     if (!NodeAlive(node))
@@ -394,7 +396,7 @@ Outcome<Done> Filesystem::Impl::CutObjectsOf(Inode& inode, const DataAccess& acc
       return nodes_.Truncate(target, size_bytes);
     });
   };
-  // Not among what is written: that may wait for a store of this file's.
+  // Not on the write threads, which may be waiting for a store of this file.
   Countdown others(nodes.size() - 1);
   for (size_t i = 1; i < nodes.size(); ++i) {
     reads_.Run([&, i, limit = WaitBudget::OfThisThread()] {
@@ -406,7 +408,7 @@ Outcome<Done> Filesystem::Impl::CutObjectsOf(Inode& inode, const DataAccess& acc
   cut(0);
   if (nodes.size() > 1) others.Wait();
   for (size_t i = 0; i < nodes.size(); ++i) {
-    // A file that is cut to nothing needs none of what a lost node had.
+    // Truncating to zero needs nothing from a lost node.
     const bool gone = size_bytes == 0 && (access.lost || !NodeAlive(nodes[i]));
     if (!results[i].ok() && !gone) return FromStatus(results[i]);
   }
@@ -462,7 +464,7 @@ Outcome<Done> Filesystem::Impl::Allocate(HandleId id, int mode, uint64_t offset,
   return Done{};
 }
 
-// Zeroes `range` of inline content; an empty range at `end` only makes the file reach so far.
+// Zeroes `range` of inline content. An empty range at `end` only extends the file.
 Outcome<Done> Filesystem::Impl::PunchInline(Inode& inode, ByteRange range) {
   std::unique_lock<std::mutex> lock;
   auto fresh = LockFresh(inode, &lock);
@@ -496,7 +498,8 @@ Outcome<Done> Filesystem::Impl::AllocateRange(Inode& inode, int mode, ByteRange 
       });
 }
 
-// False: it was not allocated, for `refused` have no room, or the layout is another one by now.
+// False if it was not allocated, because the `refused` nodes have no room or the layout has
+// changed.
 Outcome<bool> Filesystem::Impl::AllocatePiece(Inode& inode, const DataAccess& access,
                                               const Piece& piece, bool zeroes,
                                               std::vector<NodeId>* refused) {
@@ -522,7 +525,7 @@ Outcome<bool> Filesystem::Impl::AllocatePiece(Inode& inode, const DataAccess& ac
   return true;
 }
 
-// On each node everything within the range belongs to the file: one request for each.
+// On each node everything within the range belongs to the file, so one request per node suffices.
 Outcome<Done> Filesystem::Impl::PunchObjects(Inode& inode, ByteRange range) {
   return WithStore(inode, [&](const DataAccess& access) -> Outcome<Done> {
     MOSA_RETURN_IF_FAILED(CheckNodesAlive(inode, access));

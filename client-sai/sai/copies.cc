@@ -1,5 +1,5 @@
-// What a mount does for files with copies: tells its node what it writes by itself, and waits at
-// close until there are as many copies as the file's `ack` asks for.
+// The mount's part in copying files: it reports local writes to its node, and at close waits for as
+// many copies as the file's `ack` requires.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,13 +11,12 @@
 namespace mosa::sai {
 namespace {
 
-// A node hears of what was written when it is so much, or not one stretch.
+// A report is sent for this many bytes, or when the writes are not contiguous.
 constexpr uint64_t kAnnouncedBytes = 1 << 20;
-// A close waits so long at least: the manager answers a question that is not settled after
-// kAwaitCopiesMax.
+// Minimum wait of a close: the manager answers an unsettled question after kAwaitCopiesMax.
 constexpr Duration kCopiesPatienceMin = kAwaitCopiesMax + Milliseconds(200);
 
-// What a close answers that has waited for copies in vain. The bytes are committed all the same.
+// The failure of a close that waited for copies in vain. Its bytes are committed nevertheless.
 Failure TooFewCopies(FileId file, const AwaitCopiesReply& last) {
   const std::string message =
       fmt::format("file {} has {} of {} copies, so its close fails; its bytes are kept: {}",
@@ -42,7 +41,7 @@ void Filesystem::Impl::NoteWrittenLocally(Inode& inode, const DataAccess& access
       announced = std::exchange(waiting, {});
   }
   if (announced.empty()) return;
-  // A node that misses it finds the difference when the file is closed.
+  // A node that misses the report finds the difference when the file is closed.
   const Status told =
       nodes_.NoteWritten({node, inode.file, access.capability}, announced.begin, announced.size());
   if (!told.ok()) stats_.Add(Counter::kErrors);
@@ -78,7 +77,8 @@ std::optional<AwaitCopiesRequest> Filesystem::Impl::AwaitedCopies(Inode& inode) 
                             .copies = access->close_copies};
 }
 
-// Until then each close waits: that of a program which ends tells nobody that it has failed.
+// Every close waits until then: the implicit close of a terminating program reports its failure to
+// nobody.
 void Filesystem::Impl::NoteCopied(const AwaitCopiesRequest& request) {
   const InodePtr inode = Find(request.file);
   if (!inode) return;

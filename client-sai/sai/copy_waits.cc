@@ -8,7 +8,7 @@ namespace mosa::sai {
 namespace {
 
 constexpr Duration kAskAgainAfter = Milliseconds(200);
-// Enough to find a node silent, and to order a copy from or on another one.
+// Enough to find a node silent, and to order a copy from or to another one.
 constexpr Duration kProgressPatience = Seconds(8);
 
 }  // namespace

@@ -1,4 +1,4 @@
-// CopyWaits: closes that wait until their files have their copies. A wait holds no thread.
+// CopyWaits: closes that wait for the copies of their files, without holding a thread.
 #ifndef MOSA_CLIENT_SAI_SAI_COPY_WAITS_H_
 #define MOSA_CLIENT_SAI_SAI_COPY_WAITS_H_
 
@@ -15,23 +15,23 @@
 
 namespace mosa::sai {
 
-// Thread-safe. Borrows both; the manager must be stopped before this ends.
+// Thread-safe. Borrows both arguments; stop the manager before destroying this.
 class CopyWaits {
  public:
-  // What the manager said last: copies_valid < copies_wanted if the wait ended without them.
-  // Runs on the manager's delivery thread or on the one that calls EndOverdue or EndAll; it must
-  // not wait.
+  // `last` is the manager's last reply; copies_valid < copies_wanted if the wait ended without
+  // enough copies. Runs on the manager's delivery thread, or on the thread that calls EndOverdue or
+  // EndAll. Must not block.
   using Done = std::function<void(const AwaitCopiesReply& last)>;
 
   CopyWaits(ManagerApi& manager, const Clock& clock) : manager_(manager), clock_(clock) {}
   CopyWaits(const CopyWaits&) = delete;
   CopyWaits& operator=(const CopyWaits&) = delete;
 
-  // Calls `done` once: when the copies are there or the file is gone, when the manager says that no
-  // more will come, or when `patience` is over and copying has made no progress for a while. The
-  // manager is asked again after a failure.
+  // Calls `done` once: when the copies exist or the file is gone, when the manager says that no
+  // more will come, or when `patience` has passed and copying has made no progress for a while. A
+  // failed question is repeated.
   void Wait(const AwaitCopiesRequest& request, Duration patience, Done done);
-  // To be called several times a second: ends what is overdue, repeats what has failed.
+  // Call several times a second. Ends overdue waits and repeats failed questions.
   void EndOverdue();
   void EndAll();
 
@@ -40,7 +40,7 @@ class CopyWaits {
     AwaitCopiesRequest request;
     Time until;
     AwaitCopiesReply last;
-    std::optional<Time> ask_again;  // The last question has failed.
+    std::optional<Time> ask_again;  // Set after a failed question.
     Done done;
   };
   void Ask(uint64_t ticket, const AwaitCopiesRequest& request);
@@ -49,7 +49,7 @@ class CopyWaits {
 
   ManagerApi& manager_;
   const Clock& clock_;
-  std::mutex mutex_;  // Not held over a call.
+  std::mutex mutex_;  // Not held across calls.
   // Guarded by mutex_.
   uint64_t next_ticket_ = 1;
   std::map<uint64_t, Waiter> waiters_;

@@ -1,4 +1,5 @@
-// Listings: a listing is a list of items that stands still, and grows page by page as it is read.
+// Directory listings. A listing is a list of items that does not change and grows page by page as
+// it is read.
 #include <algorithm>
 
 #include "client-sai/sai/impl.h"
@@ -19,7 +20,7 @@ void Filesystem::Impl::ReleaseDirectory(HandleId handle) {
   directories_.erase(handle.value);
 }
 
-// The names are all known: no call. Caller holds the listing's mutex.
+// Succeeds without a call if all names are known. The caller must hold the listing's mutex.
 bool Filesystem::Impl::ListFromCache(Listing& listing) {
   Inode& directory = *listing.inode;
   std::vector<std::pair<std::string, FileId>> names;
@@ -48,7 +49,7 @@ Outcome<Done> Filesystem::Impl::BeginListing(Listing& listing) {
   listing.complete = false;
   Entry self{listing.inode->file, {}};
   self.attributes.type = FileType::kDirectory;
-  // What ".." is, nobody reads from a listing: its own number stands for it.
+  // Nobody reads the inode of ".." from a listing, so the directory's own number stands for it.
   listing.items.push_back({".", self, 1});
   listing.items.push_back({"..", self, 2});
   if (ListFromCache(listing)) return Done{};
@@ -80,7 +81,7 @@ Outcome<Done> Filesystem::Impl::ContinueListing(Listing& listing) {
     if (!recalls_.Happened(listing.begun_log, directory.file)) {
       if (directory.names.era != mark.era) ClearNames(directory);
       directory.names.era = mark.era;
-      // Nothing was dropped for want of room.
+      // Complete only if no name was evicted for lack of room.
       size_t present = 0;
       for (const auto& [name, file] : directory.names.entries) present += file.value != 0 ? 1 : 0;
       directory.names.complete = present + 2 == listing.items.size();
@@ -118,7 +119,7 @@ EntryResult Filesystem::Impl::RememberEntry(HandleId handle, const DirectoryItem
     if (it == directories_.end()) return {};
     listing = it->second;
   }
-  // The listing may be old: only what is known to be so now gets a lookup.
+  // The listing may be old. Only an entry that is known to be current gets a lookup.
   if (KnownName(*listing->inode, item.name) != item.entry.file) return {};
   const InodePtr inode = Find(item.entry.file);
   if (!inode) return {};
@@ -128,8 +129,8 @@ EntryResult Filesystem::Impl::RememberEntry(HandleId handle, const DirectoryItem
         (inode->make_state == MakeState::kSent && !AttributesValid(*inode)))
       return {};
   }
-  // The kernel takes the epoch of a listing's names when it has the answer, not when it asks: one
-  // that has begun meanwhile would not reach them.
+  // The kernel assigns the epoch to a listing's names when it receives the reply, not when it asks.
+  // An epoch that began in between would not invalidate them, so the names may not be cached.
   return EntryOf(*inode, false);
 }
 

@@ -31,7 +31,7 @@ void Executor::Stop() {
     stopping_ = true;
     wake_.notify_all();
   }
-  // From here on none is started.
+  // No thread is started from here on.
   for (std::thread& thread : threads_)
     if (thread.joinable()) thread.join();
 }

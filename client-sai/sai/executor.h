@@ -1,4 +1,4 @@
-// Executor: a few threads that run what they are given, in the order in which it came.
+// Executor: a small pool of threads that runs tasks in FIFO order.
 #ifndef MOSA_CLIENT_SAI_SAI_EXECUTOR_H_
 #define MOSA_CLIENT_SAI_SAI_EXECUTOR_H_
 
@@ -15,9 +15,9 @@
 
 namespace mosa::sai {
 
-// Thread-safe. A task is on behalf of what the thread works for that gives it (InThisSpan). While
-// all threads are busy more are started, up to `threads_max`; they stay. Stop runs what is queued,
-// then joins; tasks that come later run at once, on the caller's thread.
+// Thread-safe. A task runs in the span of the thread that submits it (InThisSpan). While all
+// threads are busy, more are started, up to `threads_max`; they stay. Stop runs the queued tasks,
+// then joins. Later tasks run at once on the caller's thread.
 class Executor {
  public:
   explicit Executor(uint32_t threads, uint32_t threads_max = 0);
@@ -38,16 +38,16 @@ class Executor {
   std::vector<std::thread> threads_;
 };
 
-// Tasks in lanes: only some of each lane run at once, in the order in which they came; the others
-// hold no thread meanwhile. Thread-safe; the executor must be stopped before this ends.
+// Runs tasks in lanes: at most a given number of each lane at once, in FIFO order. Waiting tasks
+// hold no thread. Thread-safe; stop the executor before destroying this.
 class Lanes {
  public:
   using Task = std::function<void()>;
-  // A file, and one of the lanes that it has.
+  // A file, and the number of one of its lanes.
   using Key = std::pair<FileId, uint64_t>;
 
   explicit Lanes(Executor& executor) : executor_(executor) {}
-  // Runs `task` when less than `at_once` of the lane run.
+  // Runs `task` once fewer than `at_once` tasks of the lane are running.
   void Run(Key lane, uint32_t at_once, Task task);
 
  private:
@@ -60,10 +60,10 @@ class Lanes {
 
   Executor& executor_;
   std::mutex mutex_;
-  std::map<Key, Lane> lanes_;  // Guarded by mutex_; those in which something runs.
+  std::map<Key, Lane> lanes_;  // Guarded by mutex_; lanes with running tasks.
 };
 
-// Counts tasks down; the last one wakes who waits. Thread-safe.
+// Waits for a number of tasks to arrive. Thread-safe.
 class Countdown {
  public:
   explicit Countdown(size_t count) : left_(count) {}

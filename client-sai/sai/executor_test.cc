@@ -8,7 +8,7 @@
 namespace mosa::sai {
 namespace {
 
-// Tasks that wait to be let go, one by one, and say what they saw.
+// Tasks that wait to be released one by one, and record when they start.
 class Gate {
  public:
   void Pass(uint64_t lane, int number) {
@@ -27,7 +27,7 @@ class Gate {
     open_ = true;
     changed_.notify_all();
   }
-  // The tasks of `lane` that have started, in order, once `count` tasks of all lanes have.
+  // Returns the started tasks of `lane`, in order, once `count` tasks of all lanes have started.
   std::vector<int> StartedOf(uint64_t lane, size_t count) {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return started_.size() >= count; });
@@ -52,7 +52,7 @@ TEST(Lanes, KeepsAFullLaneWaitingInOrderWhileOthersGoOn) {
   const FileId file{7};
   for (int i = 0; i < 4; ++i) lanes.Run({file, 0}, 1, [&gate, i] { gate.Pass(0, i); });
   for (int i = 0; i < 3; ++i) lanes.Run({file, 1}, 2, [&gate, i] { gate.Pass(1, i); });
-  // One of lane 0 and two of lane 1 run, on three of four threads.
+  // One task of lane 0 and two of lane 1 run, on three of four threads.
   EXPECT_EQ(gate.StartedOf(0, 3), (std::vector{0}));
   gate.Allow(0, 0);
   EXPECT_EQ(gate.StartedOf(0, 4), (std::vector{0, 1}));

@@ -1,5 +1,5 @@
-// Nodes that fail or are silent: an error that somebody hears, and nothing left half done where
-// that can be prevented.
+// Tests failing and silent nodes: somebody gets the error, and nothing is left half done where this
+// can be prevented.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <linux/falloc.h>
@@ -28,7 +28,7 @@ TEST(Faults, ASilentNodeIsAnErrorAndNotZeroes) {
   EXPECT_LT(std::chrono::steady_clock::now() - again, std::chrono::seconds(1)) << "at once";
 }
 
-// Otherwise the nodes that are there cut their parts, and the rest of the file is zeroes.
+// Otherwise the other nodes truncate their parts, and the rest of the file is zeroes.
 TEST(Faults, ACutThatASilentNodeCannotTakePartInChangesNothing) {
   Cluster cluster;
   const std::string content = Pattern(4 * kMiB, 6);
@@ -59,8 +59,8 @@ TEST(Faults, ACutThatASilentNodeCannotTakePartInChangesNothing) {
   EXPECT_GE(read_bytes, kMiB) << "what node a has";
 }
 
-// The kernel keeps a page although writing it has failed: this mount would read what nobody else
-// does.
+// The kernel keeps a page although its writeback has failed, so this mount would read bytes that no
+// other mount reads.
 TEST(Faults, PagesThatCouldNotBeStoredAreDropped) {
   Cluster cluster;
   ASSERT_TRUE(Ok(cluster.a().WriteFile("/f", Pattern(4 * kMiB, 6))));
@@ -76,9 +76,9 @@ TEST(Faults, PagesThatCouldNotBeStoredAreDropped) {
   cluster.nodes().FailOperation(0, 0);
 }
 
-// Writes, overwrites, cuts and closes a file while node operations fail: either somebody is told,
-// or another mount reads the right bytes once nothing fails. Returns how many operations there
-// were.
+// Writes, overwrites, truncates and closes a file while node operations fail. Either an error is
+// reported, or another mount reads the right bytes once nothing fails. Returns the number of
+// operations.
 uint64_t CheckNothingFailsSilently(const std::function<void(LocalNodes&)>& fail,
                                    const std::string& what) {
   Cluster cluster(64 * kMiB, 64 * kMiB);

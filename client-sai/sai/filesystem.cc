@@ -63,10 +63,11 @@ Filesystem::Impl::~Impl() {
 }
 
 Status Filesystem::Impl::Start() {
-  CountLookup(*Get(kRootFile), 1);  // The kernel has it without looking it up, and for good.
+  CountLookup(*Get(kRootFile), 1);  // The kernel knows the root without a lookup, permanently.
   MOSA_RETURN_IF_ERROR(manager_.Start(*this));
   timer_ = std::thread([this] { RunTimers(); });
-  // Apart: it may wait for the manager, and what is queued must not wait with it.
+  // A thread of its own, because it may wait for the manager, and queued requests must not wait
+  // with it.
   follower_ = std::thread([this] {
     Repeat([this](uint64_t) {
       FollowKernelWrites();

@@ -1,5 +1,5 @@
-// The file system of one mount in our own terms: what client-sai/fuse translates kernel requests
-// into.
+// The file system of one mount in Mosa's own terms. client-sai/fuse translates kernel requests into
+// calls of it.
 //
 // Inode numbers are FileIds (the root is 1). Names and paths are bytes. `flags` are those of
 // open(2). Times are in the manager's time base.
@@ -32,36 +32,35 @@
 
 namespace mosa::sai {
 
-// An open file or directory; never used twice in the life of a mount, never 0.
+// An open file or directory. Never 0, never reused in the life of a mount.
 using HandleId = StrongId<struct HandleIdTag, uint64_t>;
-// A lock that somebody waits for.
+// A pending request for a lock.
 using LockWaitId = StrongId<struct LockWaitIdTag, uint64_t>;
 
-// How the Filesystem reaches the kernel's caches. Implemented by client-sai/fuse; called from
-// threads of the Filesystem's own, never from inside one of its public methods. The calls may block
-// until the kernel has dropped what was cached; a file or name that the kernel does not know is not
-// an error.
+// The Filesystem's access to the kernel's caches. Implemented by client-sai/fuse. Called from the
+// Filesystem's own threads, never from inside one of its public methods. Calls may block until the
+// kernel has dropped what it cached. A file or name unknown to the kernel is not an error.
 class KernelNotifier {
  public:
   struct Capabilities {
     bool passthrough = false;  // A descriptor in OpenMode may be registered as a backing file.
     bool epoch = false;        // InvalidateEntries() works; otherwise names get no kernel timeout.
-    // A write that goes past the page cache drops the pages that it touches, before it is sent.
+    // A write that bypasses the page cache drops the pages that it touches before it is sent.
     bool drops_pages = false;
-    // A file that is opened for reading past the page cache can be mapped for sharing.
+    // A file opened for reading with FOPEN_DIRECT_IO can be mapped shared.
     bool maps_direct = false;
   };
   virtual ~KernelNotifier() = default;
   // Constant from the first request on.
   virtual Capabilities capabilities() const = 0;
-  // Every cached name of the whole mount, present or absent, is to be looked up again
-  // (FUSE_NOTIFY_INC_EPOCH). Only called with the capability `epoch`.
+  // Makes the kernel look up every cached name of the mount again, present or absent
+  // (FUSE_NOTIFY_INC_EPOCH). Requires the capability `epoch`.
   virtual void InvalidateEntries() = 0;
-  // The attributes and pages of `file` (which may be a directory) are out of date. May wait for
-  // pages that a request has locked. False if the kernel does not know the file.
+  // Invalidates the attributes and pages of `file` (which may be a directory). May block on pages
+  // that a request has locked. False if the kernel does not know the file.
   virtual bool InvalidateFile(FileId file) = 0;
-  // Only its attributes are. Never blocks, so it may be called while a request for the file is
-  // served.
+  // Invalidates only the attributes. Never blocks, so it may be called while a request for the file
+  // is served.
   virtual void InvalidateAttributes(FileId file) = 0;
 };
 
@@ -70,33 +69,32 @@ struct FilesystemOptions {
   uint64_t write_behind_file_bytes_max = uint64_t{16} << 20;  // Per file.
   uint64_t read_cache_bytes_max = uint64_t{48} << 20;         // Blocks fetched from other nodes.
   uint64_t read_ahead_bytes_max = uint64_t{24} << 20;         // Per open file.
-  uint32_t io_threads = 8;       // Kept ready; and so many stores go to one node at once.
+  uint32_t io_threads = 8;       // Kept ready; also the limit on concurrent stores to one node.
   uint32_t io_threads_max = 96;  // A node that hangs holds io_threads of them, never all.
   uint32_t fetch_threads = 16;
   uint32_t recall_threads = 3;        // Kept ready.
-  uint32_t recall_threads_max = 256;  // One may have to wait until another mount has let go.
+  uint32_t recall_threads_max = 256;  // A recall may have to wait until another mount has finished.
   uint32_t drop_threads_max = 256;    // Each waits for the kernel's pages of one file at a time.
-  size_t idle_inodes_max = 65'536;    // Cached though the kernel has forgotten them.
+  size_t idle_inodes_max = 65'536;    // Cached although the kernel has forgotten them.
   size_t names_max = 1'000'000;       // Cached names over all directories.
-  bool passthrough = true;            // False: every operation comes through here (tracing).
+  bool passthrough = true;            // False: every operation comes through the mount (tracing).
   std::string node_name;              // As in SessionStart.
   std::string host_identity;
   std::string mount_point;
-  // Whose one class is waits for what is being fetched ahead; null: they are not counted. Outlives
-  // the filesystem.
+  // Its only class counts waits for prefetched data. May be null; must outlive the filesystem.
   DurationTable* waits = nullptr;
 };
 
-// The caller, as the kernel reports it.
+// The calling process, as the kernel reports it.
 struct Caller {
   uint32_t uid = 0;
   uint32_t gid = 0;
   uint32_t pid = 0;
-  uint32_t umask = 0;  // Applied by the Filesystem to the mode of what is made.
+  uint32_t umask = 0;  // The Filesystem applies it to the mode of new files.
 };
 
-// A name's answer. How long the kernel may cache name and attributes: never longer than the
-// session's remaining lease, and 0 when it must not.
+// The answer to a lookup, and how long the kernel may cache name and attributes: never longer than
+// the session's remaining lease, and 0 if it must not cache them.
 struct EntryResult {
   Entry entry;  // file.value == 0: the name is known to be absent (cacheable for entry_valid).
   Duration entry_valid;
@@ -107,18 +105,18 @@ struct AttributesResult {
   Duration attributes_valid;
 };
 
-// What open(2) must tell the kernel. All opens of an inode at a time are compatible: passthrough
-// and cached are never mixed, direct goes with either.
+// How the kernel must open the file. All concurrent opens of an inode are compatible: passthrough
+// and cached never mix; direct goes with either.
 struct OpenMode {
   enum class Kind : uint8_t {
-    kCached,       // Pages are cached; keep_cache says whether those that are cached stay.
+    kCached,       // Pages are cached; keep_cache tells whether cached pages stay.
     kDirect,       // FOPEN_DIRECT_IO.
     kPassthrough,  // The kernel reads and writes `descriptor`, the object itself.
   };
   Kind kind = Kind::kCached;
   bool keep_cache = false;
-  // Borrowed: open until the handle is released. One inode may hand out different descriptors of
-  // the same object to several opens; the kernel wants one backing file per inode, so register the
+  // Borrowed; open until the handle is released. Several opens of one inode may get different
+  // descriptors of the same object. The kernel wants one backing file per inode, so register the
   // first.
   int descriptor = -1;
 };
@@ -136,20 +134,21 @@ struct CreateResult {
   uint64_t data_version = 0;
 };
 
-// What read(2) returns: either `bytes` (kept alive by `keep`) or the range [offset,
-// offset + size_bytes) of `descriptor`, wholly inside that object, and open while `keep` lives.
+// The result of read(2): either `bytes` (kept alive by `keep`), or the range [offset, offset +
+// size_bytes) of `descriptor`. The range lies inside that object, and the descriptor stays open
+// while `keep` lives.
 struct ReadResult {
   std::shared_ptr<const void> keep;
   int descriptor = -1;
   uint64_t offset = 0;
   size_t size_bytes = 0;
   std::span<const std::byte> bytes;  // Empty when `descriptor` is set.
-  // The same as `descriptor` says, mapped into memory, or empty. For the kernel's page cache alone:
-  // what somebody cuts off meanwhile faults, and has then to be asked for again.
+  // The same range mapped into memory, or empty. Only the kernel may copy from it: if the object is
+  // truncated meanwhile, the copy faults and the bytes must be requested again.
   std::span<const std::byte> mapped;
 };
 
-// What setattr asks to change. `size_bytes` truncates or grows.
+// The changes of a setattr. `size_bytes` truncates or extends.
 struct AttributeChanges {
   std::optional<uint32_t> permissions;
   std::optional<uint32_t> uid;
@@ -161,11 +160,11 @@ struct AttributeChanges {
   bool modify_time_now = false;
 };
 
-// A name that mknod, mkdir, symlink or create makes.
+// A name to be created by mknod, mkdir, symlink or create.
 struct NewEntry {
   FileId parent;
   std::string_view name;
-  uint32_t mode = 0;  // Type bits of st_mode (ignored by Create and MakeDirectory) and permissions.
+  uint32_t mode = 0;  // st_mode; Create and MakeDirectory ignore the type bits.
   uint32_t device = 0;
   Caller caller;
 };
@@ -180,8 +179,7 @@ struct DirectoryPage {
 };
 
 enum class XattrMode : uint8_t { kAny = 1, kCreate, kReplace };
-// Where a piece of what one system call writes goes, and how much that call writes with all its
-// pieces: 0 if that is not known.
+// The offset of one request of a write call, and the bytes of the whole call; 0 if unknown.
 struct CallPiece {
   uint64_t offset = 0;
   uint64_t call_bytes = 0;
@@ -189,15 +187,15 @@ struct CallPiece {
 
 enum class SeekKind : uint8_t { kData = 1, kHole };
 
-// Serves one mount, from Start to Stop. Owned by the program; borrows what it is made with.
+// Serves one mount, from Start to Stop. Owned by the program; borrows its constructor's arguments.
 //
-// Threads: every method may be called from any thread and may block, for manager or nodes at most
-// about kWaitMax; none calls the KernelNotifier on the caller's thread, but InvalidateAttributes.
-// Failures: a Failure whose reason names the errno; kNone only for what has no better errno than
-// EIO. State is as before a failed call, except that a failed write may have written a part.
-// Invariants: (1) nothing is answered from a cache after the session's lease has run out; (2) a
-// byte that write accepted is either stored or reported as an error at a later write, fsync or
-// flush of every handle open for writing then.
+// Threads: every method may be called from any thread and may block for manager or nodes, at most
+// about kWaitMax. None calls the KernelNotifier on the caller's thread, except
+// InvalidateAttributes. Failures: a Failure whose reason names the errno; kNone only where EIO is
+// the best errno. A failed call leaves the state unchanged, except that a failed write may have
+// written a part. Invariants: (1) no answer comes from a cache after the session's lease has
+// expired; (2) a byte that Write accepted is either stored or reported as an error at a later
+// write, fsync or flush of every handle open for writing at that time.
 class Filesystem {
  public:
   Filesystem(FilesystemOptions options, ManagerApi& manager, NodeApi& nodes,
@@ -208,11 +206,12 @@ class Filesystem {
 
   // Opens the session. Errors as ManagerApi::Start.
   Status Start();
-  // Sends what is buffered and deferred, gives back grants, ends the session. Handles are gone. No
-  // other call may be under way. Idempotent. An error names what could not be stored.
+  // Sends buffered and deferred changes, returns grants, and ends the session. Handles become
+  // invalid. Idempotent. An error names what could not be stored. Precondition: no other call is in
+  // progress.
   Status Stop();
 
-  // ---- names. Entries that are answered count one kernel lookup each (also RememberEntry), which
+  // ---- names. Every entry in an answer (also of RememberEntry) counts one kernel lookup, which
   // Forget takes back.
   Outcome<EntryResult> Lookup(FileId parent, std::string_view name);
   void Forget(FileId file, uint64_t lookups);
@@ -222,68 +221,69 @@ class Filesystem {
   Outcome<EntryResult> Link(FileId file, FileId new_parent, std::string_view new_name);
   Outcome<Done> Unlink(FileId parent, std::string_view name);
   Outcome<Done> RemoveDirectory(FileId parent, std::string_view name);
-  // `flags` of renameat2(2): RENAME_NOREPLACE, RENAME_EXCHANGE; others are kInvalid.
+  // `flags` are those of renameat2(2): RENAME_NOREPLACE or RENAME_EXCHANGE; others are kInvalid.
   Outcome<Done> Rename(FileId old_parent, std::string_view old_name, FileId new_parent,
                        std::string_view new_name, uint32_t flags);
   Outcome<std::string> ReadSymlink(FileId file);
 
   // ---- attributes
-  // Waits until the kernel has dropped the pages that a change under way makes wrong.
+  // Blocks until the kernel has dropped the pages that a change in progress makes stale.
   Outcome<AttributesResult> GetAttributes(FileId file);
-  // The same without that wait: while a write is served, which has pages locked. Not for the
-  // kernel.
+  // Like GetAttributes without that wait, for use while a write with locked pages is served. Not
+  // for replies to the kernel.
   Outcome<Attributes> GetUnsettledAttributes(FileId file);
   Outcome<AttributesResult> SetAttributes(FileId file, const AttributeChanges& changes,
                                           std::optional<HandleId> handle);
   Outcome<StatFilesystemReply> StatFilesystem();
 
   // ---- open files
-  // O_EXCL is decided here: a name that exists is kExists with it, and opened without it.
+  // Decides O_EXCL: with it an existing name is kExists, without it the file is opened.
   Outcome<CreateResult> Create(const NewEntry& entry, uint32_t flags);
-  // O_TRUNC is honoured if present (the kernel sends a truncate of its own otherwise).
+  // Honours O_TRUNC if present; otherwise the kernel sends a truncate of its own.
   Outcome<OpenResult> Open(FileId file, uint32_t flags, const Caller& caller);
-  // The kernel refused the descriptor of a kPassthrough answer: how to open instead. Call before
-  // the reply of the open is sent.
+  // Returns how to open instead if the kernel refused the descriptor of a kPassthrough answer. Call
+  // before replying to the open.
   OpenMode PassthroughRefused(HandleId handle);
-  // At most size_bytes; fewer only at the file's end.
+  // Returns size_bytes bytes, or fewer at the file's end.
   Outcome<ReadResult> Read(HandleId handle, uint64_t offset, size_t size_bytes);
-  // The kernel could not copy `mapped` of a ReadResult, and will ask again for what it needs: that
-  // and what follows comes without.
+  // The kernel could not copy `mapped` of a ReadResult and will ask again. Reads of this handle no
+  // longer use mappings.
   void OnUnreadableMapping(HandleId handle);
-  // Writes all of `data`. With O_APPEND it goes to the file's end, whatever the offset says, and
-  // what one system call writes is atomic over all mounts if it comes within 5 s; when a call goes
-  // on is seen by the offsets of its pieces. `memory` owns the data, if they may be kept instead of
-  // copied.
+  // Writes all of `data`. With O_APPEND the data go to the file's end, whatever the offset. One
+  // appending system call is atomic over all mounts if all of it arrives within 5 s; the offsets of
+  // its pieces show that they belong together. `memory` owns the data if they may be kept instead
+  // of copied.
   Outcome<size_t> Write(HandleId handle, const CallPiece& piece, std::span<const std::byte> data,
                         const Memory& memory = {});
-  // Pages that programs have stored into through a mapping: they go where they lie, by whatever
-  // handle the kernel writes them, and stay locked in its cache until this returns.
+  // Writes back pages that programs changed through a mapping. They go to their own offset,
+  // whichever handle the kernel uses, and stay locked in its cache until this returns.
   Outcome<size_t> WritePages(HandleId handle, uint64_t offset, std::span<const std::byte> data,
                              const Memory& memory = {});
-  // close(2) of one descriptor: makes the file what others see, reports errors of earlier writes,
-  // and drops the POSIX locks of `lock_owner` on the file if it has any. `done` is called once: on
-  // this thread, or, where the close waits for copies of the file, later on another one, which it
-  // must not keep. That wait ends with an error when copying has made no progress for nearly
-  // kWaitMax; each byte or copy more begins it anew, so it has no limit as a whole.
+  // close(2) of one descriptor: makes the file visible to others, reports errors of earlier writes,
+  // and drops the POSIX locks of `lock_owner` on the file. Calls `done` once: on this thread, or
+  // later on another one if the close waits for copies; `done` must not block it. That wait fails
+  // when copying has made no progress for nearly kWaitMax. Every further byte or copy restarts the
+  // period, so the total is unlimited.
   void Flush(HandleId handle, uint64_t lock_owner, std::function<void(Outcome<Done>)> done);
-  // The last reference is gone. With `flock_owner` its flock lock goes too. Never fails.
+  // The last reference is gone. `flock_owner` also drops its flock lock. Never fails.
   void Release(HandleId handle, std::optional<uint64_t> flock_owner);
   Outcome<Done> Fsync(HandleId handle);
-  // fallocate(2): 0, KEEP_SIZE, PUNCH_HOLE|KEEP_SIZE, ZERO_RANGE[|KEEP_SIZE]; others kUnsupported.
+  // Supports fallocate(2) modes 0, KEEP_SIZE, PUNCH_HOLE|KEEP_SIZE, ZERO_RANGE[|KEEP_SIZE]; others
+  // are kUnsupported.
   Outcome<Done> Allocate(HandleId handle, int mode, uint64_t offset, uint64_t length);
-  // kNoEntry stands for ENXIO: `offset` is at or beyond the end.
+  // Fails with kNoEntry, which stands for ENXIO, if `offset` is at or beyond the end.
   Outcome<uint64_t> Seek(HandleId handle, uint64_t offset, SeekKind kind);
 
-  // ---- directories: a listing stands still while it is read; offset 0 begins a fresh one.
+  // ---- directories: a listing does not change while it is read; offset 0 starts a new one.
   Outcome<HandleId> OpenDirectory(FileId directory);
   Outcome<DirectoryPage> ReadDirectory(HandleId handle, uint64_t offset, size_t items_max);
-  // readdirplus: call for each item that is put into the reply, except "." and ".."; counts a
-  // lookup. file.value == 0: the entry has gone since; put the item without attributes.
+  // Call for each readdirplus item in the reply, except "." and "..". Counts a lookup. file.value
+  // == 0: the entry is gone; return the item without attributes.
   EntryResult RememberEntry(HandleId handle, const DirectoryItem& item);
   void ReleaseDirectory(HandleId handle);
   Outcome<Done> FsyncDirectory(FileId directory);
 
-  // ---- extended attributes. "user.mosa.mount" of the root is this mount's counters as JSON.
+  // ---- extended attributes. "user.mosa.mount" of the root holds this mount's counters as JSON.
   Outcome<std::string> GetXattr(FileId file, std::string_view name);
   Outcome<std::vector<std::string>> ListXattrs(FileId file);
   Outcome<Done> SetXattr(FileId file, std::string_view name, std::string_view value,
@@ -292,25 +292,25 @@ class Filesystem {
 
   // ---- locks: POSIX record locks and, with Lock::whole_file, flock(2)
   Outcome<std::optional<Lock>> GetLock(FileId file, const Lock& lock);
-  // kWouldBlock if another holds it.
+  // Fails with kWouldBlock if another owner holds a conflicting lock.
   Outcome<Done> SetLock(FileId file, const Lock& lock);
-  // A POSIX lock is asked for through `handle`: what Flush of the owner leaves (locks of the open
-  // file description, which no process owns) is dropped when the handle is released.
+  // Records that a POSIX lock was requested through `handle`. Releasing the handle drops those of
+  // its locks that Flush leaves (locks of the open file description, which no process owns).
   void NoteLockOwner(HandleId handle, uint64_t owner);
-  // Waits as long as it takes. `done` runs once, on a thread of the Filesystem's, with
-  // kInterrupted if cancelled; it may reply to the kernel but not call the Filesystem.
+  // Waits for the lock without a limit. `done` runs once on a thread of the Filesystem, with
+  // kInterrupted if cancelled. It may reply to the kernel but must not call the Filesystem.
   LockWaitId WaitForLock(FileId file, const Lock& lock, std::function<void(Outcome<Done>)> done);
-  // May come too late; `done` runs in any case, exactly once.
+  // May come too late; `done` runs exactly once in any case.
   void CancelLockWait(LockWaitId wait);
 
-  // ---- for a trace of the mount
+  // ---- for tracing
   Time ManagerNow();
-  // False: no file that is opened from here on is the kernel's to read and write by itself. True:
-  // as the options say.
+  // False: the kernel may not read and write files opened from now on directly. True: as the
+  // options say.
   void SetPassthrough(bool allowed);
-  // What this mount knows of names.
+  // The names that this mount knows.
   std::vector<TracedMount::NamedFile> KnownNames();
-  // As far as this mount knows; asks nobody.
+  // The size as far as this mount knows; asks nobody.
   uint64_t KnownSize(FileId file);
 
   // Counters as JSON with stable names.

@@ -1,4 +1,4 @@
-// Two mounts on the real manager's core, with real object directories.
+// Tests two mounts on the real manager core, with real object directories.
 #include "client-sai/sai/filesystem.h"
 
 #include <fcntl.h>
@@ -189,7 +189,7 @@ TEST(Attributes, BlocksThatATruncationGaveBackAreSeenAfterTheNextSync) {
   ASSERT_TRUE(Ok(cluster.a().Close(handle->handle)));
 }
 
-// The page at a log's old end is zero where the new line is: the kernel must not hear of the new
+// The page at a log's old end is zero where the new line is, so the kernel must not learn the new
 // size before it has dropped that page.
 TEST(Attributes, ALogsNewSizeIsToldOnceOldPagesAreGone) {
   Cluster cluster;
@@ -242,7 +242,7 @@ TEST(Space, AFullStoreAnswersNoSpaceAtWriteAndKeepsWhatWasThere) {
   ASSERT_TRUE(Ok(cluster.a().Unlink("/large")));
   EXPECT_TRUE(Eventually([&] { return cluster.b().WriteFile("/next", kept).ok(); }));
   EXPECT_TRUE(*cluster.a().ReadFile("/next") == kept);
-  // Writing over what is there needs no room.
+  // Overwriting existing bytes needs no room.
   auto handle = cluster.a().Open("/kept", O_RDWR);
   ASSERT_TRUE(Ok(cluster.a().Write(handle->handle, 100, "over")));
   ASSERT_TRUE(Ok(cluster.a().Close(handle->handle)));
@@ -435,7 +435,7 @@ TEST(Writing, MemoryThatIsLentIsReturnedOnceItsBytesAreStored) {
   EXPECT_TRUE(content.substr(8 * kMiB + 4096) == Pattern(9 * kMiB, 1).substr(8 * kMiB + 4096));
 }
 
-// A file of node a, open for writing; its kind says whether the kernel writes it.
+// Opens a file on node a for writing; the mode tells whether the kernel writes it.
 Outcome<OpenResult> OpenLocalFile(Cluster& cluster, const std::string& name) {
   if (!cluster.a().Find("/d").ok()) {
     EXPECT_TRUE(Ok(cluster.a().MakeDirectory("/d")));
@@ -446,7 +446,7 @@ Outcome<OpenResult> OpenLocalFile(Cluster& cluster, const std::string& name) {
 
 uint64_t FreeBytes(Cluster& cluster) { return cluster.b().fs().StatFilesystem()->free_bytes; }
 
-// What the kernel may copy straight out of the object, as "mapped", and what it may not.
+// Checks which reads the kernel may copy directly out of the object, as "mapped".
 TEST(Reading, AnObjectOfThisHostIsMappedUnlessItHasHoles) {
   Cluster cluster;
   auto written = OpenLocalFile(cluster, "f");
@@ -479,7 +479,7 @@ TEST(Reading, AnObjectOfThisHostIsMappedUnlessItHasHoles) {
   EXPECT_EQ(read(opened->handle, 0, kMiB), "descriptor") << "it was cut while it was read";
   ASSERT_TRUE(Ok(cluster.a().Close(opened->handle)));
 
-  // A mapped hole would be filled by reading it.
+  // Reading would fill a mapped hole.
   ASSERT_TRUE(Ok(cluster.a().Truncate("/d/f", 36 * kMiB)));
   written = cluster.a().Open("/d/f", O_RDWR);
   ASSERT_TRUE(Ok(written));
@@ -511,7 +511,7 @@ TEST(Passthrough, TheKernelReadsAndWritesTheObjectItself) {
   std::string bytes(kMiB, '\0');
   ASSERT_EQ(pread(read->mode.descriptor, bytes.data(), kMiB, 0), static_cast<ssize_t>(kMiB));
   EXPECT_TRUE(bytes == content);
-  // A second open of another kind follows: never cached while the kernel has the object.
+  // A second open gets another mode, and is never cached while the kernel has the object.
   auto second = cluster.a().Open("/d/f", O_RDWR | O_APPEND);
   EXPECT_EQ(second->mode.kind, OpenMode::Kind::kDirect);
   EXPECT_TRUE(Ok(cluster.a().Close(second->handle)));
@@ -577,7 +577,7 @@ TEST(Leases, AFrozenMountServesNothingOldOnceTheChangeElsewhereIsDone) {
   EXPECT_EQ(*result, "new");
   absent.wait();
   ASSERT_TRUE(Ok(cluster.a().Find("/d/g")));
-  // What it alone knew is either made now, or refused aloud.
+  // What only this mount knew is either created now, or refused with an error.
   const auto closed = cluster.a().Close(deferred->handle);
   const auto there = cluster.b().ReadFile("/d/deferred");
   EXPECT_EQ(closed.ok(), there.ok() && *there == "kept");
@@ -604,7 +604,7 @@ TEST(Forgotten, FilesBeyondTheLimitAreLookedUpAgain) {
     ASSERT_TRUE(Ok(file));
     mount.fs().Forget(*file, 1000);
   }
-  // The oldest are asked for, each once, since a file that was asked for is kept.
+  // The oldest inodes are looked up again, each once, because a file that was looked up is kept.
   const int before = lookups;
   int asked = 0;
   EXPECT_TRUE(Eventually([&] {

@@ -1,4 +1,4 @@
-// A mount that was not heard for a while does not go on by what is no longer true.
+// Tests that a mount which was unheard for a while does not act on outdated knowledge.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -21,7 +21,7 @@ bool EventuallyWithin(std::chrono::seconds limit, const std::function<bool()>& c
   return false;
 }
 
-// /d/f with this content: the first copy on a's node, another one on b's.
+// Makes /d/f with this content: the first copy on a's node, another on b's.
 void MakeCopied(Cluster& cluster, const std::string& content) {
   ASSERT_TRUE(Ok(cluster.a().MakeDirectory("/d")));
   ASSERT_TRUE(Ok(cluster.a().SetXattr("/d", "user.mosa.placement", "local")));
@@ -50,7 +50,7 @@ TEST(Generations, WhatWasStoredWhereTheFileIsNoLongerIsAnErrorOfFsyncAndOfClose)
   })) << "the copy becomes the first one";
   cluster.a().Freeze(false);
   Outcome<Done> synced = Done{};
-  // Until the manager has heard the mount again it answers nothing.
+  // The manager does not answer before it has heard the mount again.
   for (int i = 0; i < 10; ++i) {
     synced = cluster.a().fs().Fsync(file->handle);
     if (ReasonOf(synced) != ErrorReason::kTimedOut) break;
@@ -65,7 +65,7 @@ TEST(Generations, WhatWasStoredWhereTheFileIsNoLongerIsAnErrorOfFsyncAndOfClose)
   EXPECT_EQ(cluster.b().ReadFile("/d/f")->substr(0, 3), "new") << "what is written after it counts";
 }
 
-// It was written before the other mount opened the file, and reaches the node only afterwards.
+// Written before the other mount opened the file, and sent to the node only afterwards.
 TEST(Generations, BytesThatASilentMountStillBuffersDoNotOverwriteNewerOnes) {
   Cluster cluster;
   ASSERT_TRUE(Ok(cluster.a().MakeDirectory("/d")));
@@ -83,7 +83,7 @@ TEST(Generations, BytesThatASilentMountStillBuffersDoNotOverwriteNewerOnes) {
   ASSERT_TRUE(Ok(cluster.a().fs().Fsync(other->handle)));
   cluster.b().Freeze(false);
   Outcome<Done> synced = Done{};
-  // Until the manager has heard the mount again it answers nothing.
+  // The manager does not answer before it has heard the mount again.
   for (int i = 0; i < 10; ++i) {
     synced = cluster.b().fs().Fsync(file->handle);
     if (ReasonOf(synced) != ErrorReason::kTimedOut) break;

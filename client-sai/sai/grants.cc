@@ -12,7 +12,7 @@
 namespace mosa::sai {
 namespace {
 
-// What is asked ahead is repeated until it is answered.
+// A request ahead of need is repeated until it is answered.
 std::chrono::steady_clock::time_point AnswerIsDue() {
   return std::chrono::steady_clock::now() + std::chrono::nanoseconds(WaitBudget::ForQuestion().ns);
 }
@@ -110,7 +110,7 @@ uint64_t Grants::TakeUnreported(NodeId node) {
 bool Grants::Reserve(NodeId node, uint64_t bytes) {
   const auto give_up = AnswerIsDue();
   std::unique_lock lock(mutex_);
-  // The manager gives at most so much at once: ask until it is enough, or nothing comes.
+  // The manager limits one grant, so ask until there is enough or nothing comes.
   for (;;) {
     Room& room = rooms_[node];
     if (room.asking) {

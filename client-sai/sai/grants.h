@@ -1,6 +1,6 @@
 // Grants: the room on storage nodes that this mount holds ahead of need.
 //
-// Thread-safe. Take and Reserve may call the manager; the rest does not wait.
+// Thread-safe. Take and Reserve may call the manager; the other methods do not block.
 #ifndef MOSA_CLIENT_SAI_SAI_GRANTS_H_
 #define MOSA_CLIENT_SAI_SAI_GRANTS_H_
 
@@ -21,31 +21,31 @@ class Grants {
  public:
   Grants(ManagerApi& manager, const Clock& clock) : manager_(manager), clock_(clock) {}
 
-  // Uses up `bytes` of the room on `node`, and asks for more ahead of need. False: the node has no
-  // more. The failure is the manager's.
+  // Uses `bytes` of the room on `node`, and requests more ahead of need. False if the node has no
+  // more. A failure comes from the manager.
   Outcome<bool> Take(NodeId node, uint64_t bytes);
-  // Room that was taken and then not used.
+  // Returns room that was taken and not used.
   void PutBack(NodeId node, uint64_t bytes);
-  // What was used and not reported since the last call; the caller reports it.
+  // Returns what was used and not yet reported. The caller reports it.
   uint64_t TakeUnreported(NodeId node);
 
-  // Sets `bytes` aside for what the kernel is going to write by itself; nobody else uses them, and
-  // they are not given back. False, and nothing is set aside, if the node has not so much, or no
-  // ample room besides (PassthroughWriteAllowed) by what the manager said a second ago at most.
+  // Reserves `bytes` for the kernel's direct writes. Reserved room is neither used by others nor
+  // given back. False, without a reservation, if the node lacks the room or does not have ample
+  // room besides (PassthroughWriteAllowed). What the manager said up to a second ago counts.
   bool Reserve(NodeId node, uint64_t bytes);
-  // The kernel has used `used_bytes`, of which `reserved_bytes` had been set aside.
+  // The kernel has used `used_bytes`, of which `reserved_bytes` were reserved.
   void Charge(NodeId node, uint64_t used_bytes, uint64_t reserved_bytes);
-  // Set aside and no longer needed.
+  // Releases a reservation that is no longer needed.
   void Unreserve(NodeId node, uint64_t bytes);
 
-  // The manager wants unused room back.
+  // Returns unused room at the manager's request.
   void GiveBack(NodeId node);
-  // Gives back what nobody has used for kIdleAfter.
+  // Returns room that nobody has used for kIdleAfter.
   void GiveBackIdle();
   void GiveBackAll();
 
   std::vector<HeldGrant> Held() const;
-  // A new session knows only what is held: earlier use was settled, or went with the old one.
+  // A new session knows only what is held. Earlier use was settled, or ended with the old session.
   void ForgetUnreported();
 
  private:
@@ -55,16 +55,16 @@ class Grants {
     uint64_t held = 0;
     uint64_t unreported = 0;
     uint64_t last_wish = 0;
-    uint64_t reserved = 0;  // Not in `held`.
+    uint64_t reserved = 0;  // Not part of `held`.
     bool asking = false;
     Time last_used;
-    // What the manager last said of the node; never, if `heard` is absent.
+    // When the manager last reported the node's room; absent: never.
     std::optional<Time> heard;
     uint64_t free_bytes = 0;
     uint64_t limit_bytes = 0;
   };
-  GrantRequest Ask(NodeId node, Room& room, uint64_t bytes);  // Caller holds mutex_.
-  void AskAhead(NodeId node, Room& room);                     // Caller holds mutex_.
+  GrantRequest Ask(NodeId node, Room& room, uint64_t bytes);  // The caller must hold mutex_.
+  void AskAhead(NodeId node, Room& room);                     // The caller must hold mutex_.
   void Settle(NodeId node, const std::vector<Reply>& replies);
 
   ManagerApi& manager_;

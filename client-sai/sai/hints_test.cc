@@ -1,4 +1,4 @@
-// What hints and rules do to what a mount writes.
+// Tests the effect of hints and rules on a mount's writes.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 
@@ -37,7 +37,7 @@ TEST(Hints, ComeToAnOpenFileUntilItHasBytes) {
   ASSERT_EQ(NodesOf(cluster, "/d/f"), std::vector<NodeId>{cluster.node_a});
   ASSERT_TRUE(Ok(cluster.a().SetXattr("/d/f", "user.mosa.placement", "node:b")));
   ASSERT_TRUE(Ok(cluster.a().Write(handle->handle, 0, Pattern(kMiB, 3))));
-  // Its bytes are not committed yet, and count nevertheless.
+  // Its bytes are not committed yet, but count.
   EXPECT_EQ(ReasonOf(cluster.a().SetXattr("/d/f", "user.mosa.placement", "local")),
             ErrorReason::kNotEmpty);
   EXPECT_EQ(ReasonOf(cluster.a().SetXattr("/d/f", "user.DP", "local")), ErrorReason::kNotEmpty);
@@ -96,7 +96,7 @@ TEST(Hints, OfAnotherMountReachBytesThatAreNotCommittedYet) {
 TEST(Hints, OfAFileThatNobodyKnowsYetCostNoCall) {
   Cluster cluster;
   ASSERT_TRUE(Ok(cluster.a().MakeDirectory("/d")));
-  // The mount's own messages may fall between.
+  // The mount's own messages may come in between.
   uint64_t calls = UINT64_MAX;
   for (int i = 0; i < 10 && calls > 1; ++i) {
     const std::string path = "/d/f" + std::to_string(i);
@@ -142,7 +142,7 @@ TEST(Rules, PlaceAFileInTheCallThatMakesIt) {
                   .Change(manager::AddHintRule{"/*.dat", {{"placement", "node:b"}}})
                   .status.ok());
   ASSERT_TRUE(Ok(cluster.a().WriteFile("/first.dat", "x")));
-  // The mount's own messages, such as that a file is closed, may fall between.
+  // The mount's own messages, such as the report of a close, may come in between.
   uint64_t calls = UINT64_MAX;
   for (int i = 0; i < 10 && calls > 1; ++i) {
     const std::string path = "/made" + std::to_string(i) + ".dat";

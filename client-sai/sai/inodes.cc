@@ -1,4 +1,4 @@
-// Inodes, and their attributes as this mount sees them: the manager's, and its own changes on top.
+// Inodes, and their attributes as this mount sees them: the manager's, with its own changes on top.
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -49,10 +49,11 @@ void Filesystem::Impl::Forget(FileId file, uint64_t lookups) {
   if (!EraseRemoved(inode)) idle_.push_back(file);
 }
 
-// Nobody asks for a file again that has no name and is open nowhere here; the manager has forgotten
-// it with its last name. Caller holds table_mutex_.
+// Drops an inode that has no name and is not open here, because no one will ask for it again. The
+// manager forgot it with its last name. The caller must hold table_mutex_.
 bool Filesystem::Impl::EraseRemoved(const InodePtr& inode) {
-  // The table's, the caller's: who else is about to use it would have taken one under the lock.
+  // Two references: the table's and the caller's. Any other user would have taken one under the
+  // lock.
   if (inode.use_count() > 2) return false;
   const std::lock_guard lock(inode->mutex);
   if (inode->kernel_lookups > 0 || !inode->attributes_known ||
@@ -81,14 +82,14 @@ void Filesystem::Impl::EvictIdle() {
       idle_.pop_front();
       const auto it = inodes_.find(file.value);
       if (it == inodes_.end()) continue;
-      // Anyone about to use it has taken a reference under table_mutex_.
+      // Any user has taken a reference under table_mutex_.
       if (it->second.use_count() > 1) {
         idle_.push_back(file);
         continue;
       }
-      const InodePtr inode = it->second;  // So that its mutex outlives its lock.
+      const InodePtr inode = it->second;  // Keeps the mutex alive while it is locked.
       const std::lock_guard inode_lock(inode->mutex);
-      if (inode->kernel_lookups > 0) continue;  // Comes back here with Forget.
+      if (inode->kernel_lookups > 0) continue;  // Forget queues it again.
       if (!IsIdle(*inode)) {
         idle_.push_back(file);
         continue;
@@ -107,7 +108,8 @@ void Filesystem::Impl::EvictIdle() {
         evicted.begin() + static_cast<int64_t>(std::min(i + kForgetsMax, evicted.size()));
     manager_.Send({ForgetRequest{{begin, end}}}, [](const std::vector<Reply>&) {});
   }
-  // What was asked of a file before this mount's interest in it ended may be recalled by nobody.
+  // A question from before this mount's interest ended may yet be answered, and nobody would recall
+  // that answer.
   bool is_back = false;
   for (const FileId file : evicted) {
     blocks_.DropFile(file);
@@ -130,7 +132,7 @@ void Filesystem::Impl::StoreAttributes(Inode& inode, const Attributes& attribute
   const std::lock_guard lock(inode.mutex);
   const bool certain = !recalls_.Happened(mark.log, inode.file);
   if (own) recalls_.NoteOwn(inode.file);
-  // An uncertain answer may be older than what is known already; it is better than nothing.
+  // An uncertain answer may be older than what is known, but is better than nothing.
   const bool not_older = attributes.data_version >= inode.attributes.data_version;
   if (certain || !inode.attributes_known || (inode.attributes_era == 0 && not_older)) {
     inode.attributes = attributes;
@@ -146,7 +148,7 @@ bool Filesystem::Impl::AttributesValid(const Inode& inode) const {
 }
 
 Duration Filesystem::Impl::AttributesCachedFor(const Inode& inode) const {
-  // What a cut has left of the objects is known with the next commit.
+  // After a truncation, the next commit learns what is left of the objects.
   const bool blocks_unknown =
       (inode.needs_commit || inode.committing.needs_commit) && !inode.allocated_known;
   const bool may_keep =
@@ -195,7 +197,7 @@ Outcome<Done> Filesystem::Impl::EnsureAttributes(Inode& inode) {
     if (inode.make_state == MakeState::kRefused) return inode.make_failure;
     if (inode.make_state != MakeState::kSent) return Done{};
     if (AttributesValid(inode)) return Done{};
-    // A directory removed here stays as it was, for those who have it open or work in it.
+    // A directory removed here keeps its attributes for programs that have it open or work in it.
     if (inode.attributes.type == FileType::kDirectory && inode.attributes_known &&
         inode.attributes.link_count == 0)
       return Done{};
@@ -208,7 +210,7 @@ Outcome<Done> Filesystem::Impl::EnsureAttributes(Inode& inode) {
     const std::lock_guard lock(inode.mutex);
     const bool directory = inode.attributes_known && inode.attributes.type == FileType::kDirectory;
     if (reply.failure().reason != ErrorReason::kStale || !directory) return reply.failure();
-    // Removed while somebody here has it open: fstat still answers, with no links left.
+    // Removed while open here: fstat still answers, with no links left.
     inode.attributes.link_count = 0;
     return Done{};
   }
@@ -238,7 +240,7 @@ void Filesystem::Impl::RefreshFromKernelWrites(Inode& inode) {
     const Time modified{status.st_mtim.tv_sec * 1'000'000'000 + status.st_mtim.tv_nsec};
     const auto size = static_cast<uint64_t>(status.st_size);
     const auto allocated = static_cast<uint64_t>(status.st_blocks) * 512;
-    // Two writes within one tick of the kernel's clock have the same time.
+    // Two writes within one tick of the kernel's clock have equal times.
     if (modified == inode.kernel_modify_time && allocated == inode.kernel_allocated &&
         size <= View(inode).size_bytes)
       continue;
@@ -257,7 +259,7 @@ void Filesystem::Impl::RefreshFromKernelWrites(Inode& inode) {
     inode.modify_time = std::max(inode.attributes.birth_time, lease_.FromLocalWallTime(modified));
     inode.data_dirty = inode.needs_commit = inode.wrote_locally = true;
     inode.stored_by = OlderGeneration(inode.stored_by, inode.kernel_stored_by);
-    // It is not known which user wrote, nor whether he may keep them.
+    // It is unknown which user wrote, and whether that user may keep the bits.
     if (WithoutPrivileges(inode.attributes.permissions) != inode.attributes.permissions)
       inode.must_lose_privileges = true;
     inode.allocated[node] = allocated;
@@ -286,7 +288,8 @@ Outcome<Attributes> Filesystem::Impl::GetUnsettledAttributes(FileId file) {
   return View(*inode);
 }
 
-// What can be set on a file that only this mount knows is part of its make; false: send it first.
+// Applies changes to a file that only this mount knows, as part of its make. False: send the make
+// first.
 bool Filesystem::Impl::SetUnsentAttributes(Inode& inode, const AttributeChanges& changes) {
   const Time now = lease_.ManagerNow();
   const std::lock_guard lock(inode.mutex);
@@ -320,7 +323,7 @@ bool Filesystem::Impl::SetUnsentAttributes(Inode& inode, const AttributeChanges&
   return true;
 }
 
-// The manager has the new size, and the objects are cut.
+// The manager has the new size, and the objects are truncated.
 void Filesystem::Impl::NoteCut(Inode& inode, uint64_t size_bytes) {
   {
     const std::lock_guard lock(inode.mutex);
@@ -361,7 +364,7 @@ Outcome<AttributesResult> Filesystem::Impl::SetAttributes(FileId file,
                     (inode->unsent_times && (changes.modify_time || changes.modify_time_now ||
                                              changes.access_time || changes.access_time_now));
     }
-    // Earlier writes are settled first, so that their commit cannot override the time set now.
+    // Settles earlier writes first, so that their commit cannot override the time being set.
     if (must_commit) {
       Drain(*inode);
       MOSA_RETURN_IF_FAILED(Commit(*inode, false));
@@ -387,8 +390,8 @@ Outcome<AttributesResult> Filesystem::Impl::SetAttributes(FileId file,
     Mark mark = MarkNow();
     auto reply = Ask<AttributesReply>(request);
     while (!reply.ok() && changes.size_bytes && reply.failure().code == StatusCode::kAborted) {
-      // Another mount has begun to give the file its objects, or they are elsewhere by now: those
-      // are cut.
+      // Another mount has begun to move the file into objects, or its bytes have moved: truncate
+      // the new objects.
       {
         const std::lock_guard lock(inode->mutex);
         inode->access_era = 0;

@@ -7,7 +7,7 @@
 namespace mosa::sai {
 namespace {
 
-// How far two clocks may drift apart; an old measurement loses this much per second.
+// Bound on the drift of two clocks: an old measurement loses this much per second.
 constexpr int64_t kDriftPerMillion = 100;
 
 }  // namespace
@@ -18,8 +18,8 @@ bool Lease::Renew(Time sent, Time manager_now) {
   const bool expired = now >= valid_until_ && valid_until_.ns != 0;
   if (expired) ++era_;
   valid_until_ = std::max(valid_until_, sent + kSessionLease);
-  // A reply that was long under way says too early a time: the best measurement stands until drift
-  // may have spoilt it.
+  // A delayed reply yields too early a time, so the best measurement is kept until drift may have
+  // made it worse.
   const Duration sample = manager_now - now;
   const Duration aged =
       offset_ - Nanoseconds((now - offset_learned_at_).ns / 1'000'000 * kDriftPerMillion);

@@ -1,4 +1,5 @@
-// Files that go by themselves, over whole mounts: who counts as a reader, and what stays readable.
+// Tests files that are removed automatically, over whole mounts: who counts as a reader, and what
+// stays readable.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 
@@ -29,7 +30,7 @@ TEST(Lifetimes, AFileGoesWithItsBytesBehindItsReader) {
   ASSERT_TRUE(Ok(cluster.a().WriteFile("/d/f", Pattern(8 * kMiB, 1))));
   EXPECT_TRUE(*cluster.b().ReadFile("/d/f") == Pattern(8 * kMiB, 1));
   EXPECT_FALSE(IsGone(cluster.b(), "/d/f"));
-  // A mount needs no call to open what it has written, and counts nevertheless.
+  // A mount needs no call to open what it has written, but counts as a reader.
   EXPECT_TRUE(*cluster.a().ReadFile("/d/f") == Pattern(8 * kMiB, 1));
   EXPECT_TRUE(Eventually([&] { return IsGone(cluster.a(), "/d/f"); }));
   EXPECT_TRUE(IsGone(cluster.b(), "/d/f"));
@@ -58,7 +59,7 @@ TEST(Lifetimes, WhoHasTheFileOpenReadsItToItsEnd) {
     auto late = cluster.a().Open("/d/f", O_RDONLY);
     ASSERT_TRUE(Ok(late));
     EXPECT_TRUE(*cluster.b().ReadFile("/d/f") == Pattern(4 * kMiB, 1));
-    // Whatever is due has had the time to go.
+    // Everything due has had time to be removed.
     std::this_thread::sleep_for(std::chrono::milliseconds(500));
     EXPECT_FALSE(IsGone(cluster.b(), "/d/f"));
     EXPECT_EQ(*cluster.a().Read(late->handle, 3 * kMiB, 8),
@@ -90,7 +91,7 @@ TEST(Lifetimes, AReadOfAnyOtherFileIsToldToNobody) {
   Cluster cluster;
   ASSERT_TRUE(Ok(cluster.a().WriteFile("/f", Pattern(kMiB, 1))));
   ASSERT_TRUE(Ok(cluster.b().ReadFile("/f")));
-  // The mount's own messages may fall between.
+  // The mount's own messages may come in between.
   uint64_t calls = UINT64_MAX;
   for (int i = 0; i < 10 && calls > 0; ++i) {
     const uint64_t before = cluster.manager().envelopes();

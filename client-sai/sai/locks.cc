@@ -1,5 +1,5 @@
-// Locks across mounts. The manager decides; a granted lock revalidates what is cached of the file,
-// and what was written is stored and committed before one is given up.
+// Locks across mounts. The manager decides. A granted lock revalidates what is cached of the file.
+// Before a lock is released, written bytes are stored and committed.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace {
 // How long after close(2) the kernel's release may come.
 constexpr Duration kReleaseWaitMax = Milliseconds(250);
 
-// fcntl(2) ends its ranges at 2^63 - 1; what lies above is ours.
+// fcntl(2) ends its ranges at 2^63 - 1; higher values are internal.
 Lock Normalised(Lock lock) {
   constexpr uint64_t kLast = (uint64_t{1} << 63) - 1;
   lock.last = std::min(lock.last, kLast);
@@ -21,8 +21,8 @@ Lock Normalised(Lock lock) {
   return lock;
 }
 
-// How long the release of some other owner's descriptor may still take; 0: none is awaited. Caller
-// holds the inode's mutex.
+// How long the release of another owner's closed descriptor may still take; 0 if none is awaited.
+// The caller must hold the inode's mutex.
 Duration ClosingFor(const Inode& inode, uint64_t owner, Time now) {
   Duration left{0};
   for (const auto& [other, since] : inode.owners_closing)
@@ -39,7 +39,7 @@ Failure PagesStay(FileId file) {
 
 }  // namespace
 
-// What is kept serves two ends: to know whether an owner has any lock, and to claim them again.
+// Records the lock, to know whether an owner has any and to claim it again in a new session.
 void Filesystem::Impl::RecordLock(Inode& inode, const Lock& lock) {
   const std::lock_guard guard(inode.mutex);
   std::vector<Lock>& held = inode.locks[lock.owner];
@@ -93,7 +93,8 @@ Outcome<Done> Filesystem::Impl::Unlock(Inode& inode, const Lock& lock) {
     Drain(inode);
     stored = Commit(inode, false);
   }
-  // The lock goes even if the bytes could not be stored: whoever waits must not wait for ever.
+  // The lock is released even if the bytes could not be stored, because others must not wait for
+  // ever.
   RecordLock(inode, lock);
   MOSA_RETURN_IF_FAILED(AskAll({SetLockRequest{inode.file, lock, false}}));
   return stored;
@@ -122,18 +123,18 @@ Outcome<Done> Filesystem::Impl::AskForLock(Inode& inode, const Lock& lock) {
     const uint64_t session = sessions_;
     const auto granted = AskAll({SetLockRequest{inode.file, lock, false}});
     if (!granted.ok()) {
-      // It may be granted yet.
+      // It may still be granted.
       if (granted.failure().reason == ErrorReason::kTimedOut) GiveUpLock(inode, lock);
       return granted.failure();
     }
     RecordLock(inode, lock);
-    // A session that was opened anew has claimed what was recorded then.
+    // A session that was opened meanwhile has claimed the locks recorded before it.
     if (session == sessions_) return Done{};
   }
 }
 
-// Nobody would give up a lock that was asked for in vain and is granted all the same; requests run
-// in their order.
+// Releases a lock whose request failed but may be granted later, because nobody else would.
+// Requests run in order.
 void Filesystem::Impl::GiveUpLock(Inode& inode, Lock lock) {
   lock.type = LockType::kUnlock;
   RecordLock(inode, lock);
@@ -147,19 +148,19 @@ void Filesystem::Impl::NoteLockOwner(HandleId id, uint64_t owner) {
   handle->lock_owners.insert(owner);
 }
 
-// An owner that still has locks when a descriptor of it was closed has another descriptor, or is
-// about to be released.
+// An owner that still has locks when one of its descriptors is closed either has another descriptor
+// or is about to be released.
 void Filesystem::Impl::NoteLockOwnersClosing(OpenFile& handle, uint64_t flushed_owner) {
   const Time now = clock_.Monotonic();
   const std::lock_guard lock(handle.inode->mutex);
-  // A process's own locks are gone; those that it takes through another descriptor, before this one
-  // is released, are not this one's.
+  // A process's own locks are gone. Locks that it takes through another descriptor before this one
+  // is released do not belong to this one.
   handle.lock_owners.erase(flushed_owner);
   for (const uint64_t owner : handle.lock_owners)
     if (handle.inode->locks.contains(owner)) handle.inode->owners_closing[owner] = now;
 }
 
-// Waits a moment for locks of other owners to go whose descriptor has just been closed.
+// Waits briefly for the locks of other owners whose descriptor was just closed.
 void Filesystem::Impl::AwaitClosing(Inode& inode, uint64_t owner) {
   std::unique_lock lock(inode.mutex);
   const Time now = clock_.Monotonic();
@@ -167,7 +168,8 @@ void Filesystem::Impl::AwaitClosing(Inode& inode, uint64_t owner) {
                          [&] { return ClosingFor(inode, owner, now) <= Duration{0}; });
 }
 
-// Asked before the manager is: a release that comes while it answers must count too.
+// Called before the manager is asked, because a release that arrives during its answer must count
+// too.
 bool Filesystem::Impl::IsClosing(Inode& inode, uint64_t owner) {
   const std::lock_guard lock(inode.mutex);
   return ClosingFor(inode, owner, clock_.Monotonic()) > Duration{0};
@@ -194,7 +196,7 @@ LockWaitId Filesystem::Impl::WaitForLock(FileId file, Lock lock,
       outcome = UnexpectedReply();
     else if (const auto* failure = std::get_if<Failure>(&replies.back()))
       outcome = *failure;
-    // At once: a session that is opened anew claims what is recorded.
+    // Recorded at once, because a session that is reopened claims what is recorded.
     if (outcome.ok()) RecordLock(*inode, lock);
     service_.Run([this, inode, lock, wait, done, outcome] {
       {
@@ -214,7 +216,7 @@ LockWaitId Filesystem::Impl::WaitForLock(FileId file, Lock lock,
   };
   const RequestId request = manager_.Send({SetLockRequest{file, lock, true}}, granted);
   const std::lock_guard guard(session_mutex_);
-  // The answer may have come before its request's id.
+  // The answer may have arrived before its request's id was known.
   if (lock_waits_ended_.erase(wait) == 0) lock_waits_[wait] = request;
   return LockWaitId{wait};
 }

@@ -1,4 +1,4 @@
-// Stores through mappings of an object that the kernel serves by itself: no call tells of them.
+// Tests stores through mappings of an object that the kernel serves directly: no call reports them.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -13,7 +13,7 @@ namespace {
 
 constexpr size_t kSize = 256 << 10;
 
-// A file of mount a's node, which mount b has read.
+// A file on mount a's node that mount b has read.
 class Mapped : public ::testing::Test {
  protected:
   Mapped() : cluster_(uint64_t{8} << 30, uint64_t{8} << 30, true) {
@@ -21,7 +21,7 @@ class Mapped : public ::testing::Test {
     EXPECT_TRUE(Ok(cluster_.a().SetXattr("/d", "user.mosa.placement", "local")));
     EXPECT_TRUE(Ok(cluster_.a().WriteFile("/d/f", std::string(kSize, 'A'))));
     EXPECT_TRUE(Seen('A'));
-    // The node hears of the end of what was written; until then it cannot tell stores from that.
+    // The node must first hear the end of the writes; until then it cannot tell stores from them.
     std::this_thread::sleep_for(std::chrono::milliseconds(200));
   }
   ~Mapped() override { Unmap(); }
@@ -38,7 +38,7 @@ class Mapped : public ::testing::Test {
     bytes_ = static_cast<char*>(
         mmap(nullptr, kSize, PROT_READ | PROT_WRITE, MAP_SHARED, opened->mode.descriptor, 0));
     EXPECT_NE(static_cast<void*>(bytes_), MAP_FAILED);
-    // Read faults: stores leave no trace in the object's times.
+    // Read faults: later stores leave no trace in the object's times.
     EXPECT_EQ(std::count(bytes_, bytes_ + kSize, 'A'), static_cast<int64_t>(kSize));
     return *opened;
   }
@@ -58,7 +58,7 @@ TEST_F(Mapped, StoresBehindTheCloseAreSeenByOtherMounts) {
   Store('B');
   Unmap();
   EXPECT_TRUE(Eventually([&] { return Seen('B'); }));
-  // Bytes may be read before the commit that tells of them.
+  // The bytes may be readable before the commit that reports them.
   EXPECT_TRUE(Eventually([&] { return cluster_.b().Stat("/d/f")->modify_time > before; }));
   EXPECT_TRUE(Eventually([&] { return Count("kept") == 0; }));
 }
@@ -159,7 +159,7 @@ TEST_F(Mapped, SetUserIdGoesWithWhatTheKernelWritesByItself) {
   EXPECT_GT(cluster_.a().notifier().attributes, told);
 }
 
-// A reader that opens and closes while a write past the pages is under way may leave an old one.
+// A reader that opens and closes during a direct write may leave an old page.
 TEST(Pages, AreNotKeptOverAWriteThatAReaderMetOrThatTheKernelDoesNotDropThemFor) {
   for (const bool drops : {true, false}) {
     for (const bool meets : {true, false}) {

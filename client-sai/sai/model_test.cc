@@ -1,5 +1,5 @@
-// Random operations of two mounts against files in memory. Every open and close is one step, so
-// close-to-open promises that each step sees all earlier ones.
+// Random operations of two mounts, compared with files in memory. Every open and close is one step,
+// so close-to-open consistency promises that each step sees all earlier ones.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 
@@ -71,7 +71,7 @@ class ModelRun {
   using Files = std::map<std::string, std::string>;
 
   uint64_t Offset() {
-    // Small files, sizes around the inline limit, and anything.
+    // Small files, sizes around the inline limit, and any size.
     const uint64_t limit = rng_.Chance(400) ? 20'000 : rng_.Chance(500) ? 200'000 : kSizeMax;
     return rng_.Below(limit);
   }
@@ -146,7 +146,7 @@ class ModelRun {
     ASSERT_TRUE(closed.ok()) << path << ": " << closed.failure().message;
   }
 
-  // Where Seek says there is a hole, the file is zero.
+  // Where Seek reports a hole, the file is zero.
   void SeekAgrees(LocalMount& mount, HandleId handle, const std::string& model) {
     const uint64_t offset = model.empty() ? 0 : rng_.Below(model.size() + 10);
     const auto data = mount.fs().Seek(handle, offset, SeekKind::kData);

@@ -1,5 +1,4 @@
-// Names: looking them up, making, linking, removing and moving them, and what is remembered of
-// them under interest.
+// Names: lookup, create, link, remove, rename, and the cache of names under interest.
 #include <fmt/format.h>
 #include <linux/fs.h>
 #include <sys/stat.h>
@@ -13,8 +12,8 @@
 namespace mosa::sai {
 namespace {
 
-// How long the kernel keeps no names of a directory that others have changed, and twice as long
-// each time that they do it again: a look at a name costs some tens of microseconds then.
+// How long the kernel may not cache the names of a directory that others have changed; doubles at
+// each further change. Meanwhile a lookup costs some tens of microseconds.
 constexpr Duration kPatienceMin = Seconds(30);
 constexpr Duration kPatienceMax = Seconds(300);
 
@@ -28,7 +27,7 @@ Outcome<Done> CheckName(std::string_view name) {
   return Done{};
 }
 
-// So often a name may be given to yet another file while it is removed or replaced.
+// How often a name may pass to another file while it is removed or replaced.
 constexpr int kNameAttemptsMax = 8;
 
 bool IsAnotherFile(const Failure& failure) {
@@ -47,7 +46,8 @@ bool Filesystem::Impl::KernelMayKeep(Inode& directory) {
 
 void Filesystem::Impl::ForgetKernelNames(Inode& directory) {
   if (!notifier_.capabilities().epoch) return;
-  // With the lock: whoever finds that the kernel forgets them already relies on that it was told.
+  // The lock is held across the notification: whoever sees the new epoch relies on the kernel
+  // having been notified.
   const std::lock_guard epoch_lock(epoch_mutex_);
   {
     const std::lock_guard lock(directory.mutex);
@@ -94,7 +94,7 @@ bool Filesystem::Impl::StoreName(Inode& directory, const std::string& name, File
   const bool uncertain = own ? recalls_.HappenedForeign(mark.log, directory.file)
                              : recalls_.Happened(mark.log, directory.file);
   if (uncertain) {
-    // A lookup's answer is simply not kept; after a change what was known may be wrong.
+    // The answer to a lookup is simply not cached. After an own change, cached names may be wrong.
     if (own && names.entries.erase(name) > 0) --names_count_;
     if (own) names.complete = false;
     return false;
@@ -116,7 +116,8 @@ bool Filesystem::Impl::StoreName(Inode& directory, const std::string& name, File
 void Filesystem::Impl::ChangeNames(Inode& directory, Mark mark,
                                    const std::vector<std::pair<std::string, FileId>>& changes,
                                    const Attributes* attributes) {
-  // First of all the change is noted: an answer from before it is not kept over what is stored now.
+  // The change is noted first, so that an answer from before it cannot overwrite what is stored
+  // now.
   if (attributes != nullptr) {
     StoreAttributes(directory, *attributes, mark, true);
   } else {
@@ -155,7 +156,7 @@ Outcome<EntryResult> Filesystem::Impl::Lookup(FileId parent, std::string_view na
       }
     }
     if (!is_unsent || lease_.ValidEra() != 0) return EntryOf(*child, may_keep, asked);
-    MOSA_RETURN_IF_FAILED(EnsureMade(*child));  // Then ask for it, as for any other.
+    MOSA_RETURN_IF_FAILED(EnsureMade(*child));  // Then look it up like any other file.
   }
   const Mark mark = MarkNow();
   auto reply = Ask<EntryReply>(LookupRequest{parent, name});
@@ -223,7 +224,8 @@ Outcome<EntryResult> Filesystem::Impl::Link(FileId file, FileId new_parent,
   return EntryOf(*inode, may_keep && KnownName(*parent, name) == file);
 }
 
-// Whether `file` is open here. If not, opens wait until EndRemoval: they would find it gone.
+// True if `file` is open here. Otherwise opens wait until EndRemoval, because they would find it
+// gone.
 bool Filesystem::Impl::BeginRemoval(FileId file) {
   const InodePtr inode = Get(file);
   const std::lock_guard lock(inode->mutex);
@@ -239,7 +241,7 @@ void Filesystem::Impl::EndRemoval(FileId file) {
   inode->changed.notify_all();
 }
 
-// One of this mount's changes took a name from `file`.
+// Accounts for a name of `file` that this mount's own change has removed.
 void Filesystem::Impl::LostName(FileId file, uint32_t links_left, bool said_held) {
   const InodePtr inode = Find(file);
   bool release = said_held;
@@ -295,7 +297,7 @@ Outcome<Done> Filesystem::Impl::RemoveOnce(FileId parent, const std::string& nam
   const std::optional<FileId> known = unsent ? unsent->file : KnownName(*inode, name);
   if (directory && known && known->value != 0)
     if (const InodePtr victim = Find(*known)) MOSA_RETURN_IF_FAILED(EnsureAllMade(*victim));
-  // Nothing is known about an unknown file; keeping its bytes a moment longer is safe.
+  // An unknown file may be open here; keeping its bytes a moment longer is safe.
   const bool is_known = !directory && known && known->value != 0;
   const bool held = !directory && (!is_known || BeginRemoval(*known));
   const Mark mark = MarkNow();
@@ -322,8 +324,8 @@ Outcome<Done> Filesystem::Impl::RemoveOnce(FileId parent, const std::string& nam
   return failure != nullptr ? *failure : UnexpectedReply();
 }
 
-// If `name` is a file that the manager does not know, its make becomes the first of `requests`, and
-// the caller ends it with FinishMake.
+// If `name` is a file that the manager does not know, makes its make the first of `requests`. The
+// caller ends it with FinishMake.
 InodePtr Filesystem::Impl::BeginMake(Inode& directory, const std::string& name,
                                      std::vector<Request>* requests) {
   FileId file;
@@ -369,7 +371,7 @@ Outcome<Done> Filesystem::Impl::RenameOnce(const RenameRequest& wanted) {
   request.replaced = replaced;
   if (const FileId seen = LastSeen(*target, wanted.new_name); !replaced && seen != FileId{})
     request.replaced = seen;
-  // The kernel keeps the name that it moves for as long as it was told of it in the old place.
+  // The kernel moves a cached name to the new place, for as long as it was allowed in the old one.
   const auto gets_kept_name = [this](Inode& directory) {
     const std::lock_guard lock(directory.mutex);
     directory.names.kernel_epoch = kernel_epoch_;
@@ -385,7 +387,7 @@ Outcome<Done> Filesystem::Impl::RenameOnce(const RenameRequest& wanted) {
 
 void Filesystem::Impl::NoteRenamed(const RenameRequest& request, const RenameReply& reply,
                                    Inode& source, Inode& target, Mark mark) {
-  // Two names of one file: rename does nothing, and the old name stays.
+  // For two names of one file rename does nothing, and the old name stays.
   const bool nothing_done = reply.replaced == reply.moved;
   if (!nothing_done) {
     const FileId left = request.exchange && reply.replaced ? *reply.replaced : FileId{};
@@ -414,14 +416,15 @@ Outcome<Done> Filesystem::Impl::EnsureMade(Inode& inode, bool bare) {
   const Outcome<Done> sent = CommitOnce(inode, {.make_only = true, .bare = bare}, &outdated);
   const std::lock_guard lock(inode.mutex);
   const bool unheard = !sent.ok() && sent.failure().reason == ErrorReason::kTimedOut;
-  // What could not be told with it is told, or said to have failed, by the next commit.
+  // The next commit reports, or fails with, what could not be sent with the make.
   return inode.make_state == MakeState::kSent && !unheard ? Outcome<Done>(Done{}) : sent;
 }
 
 MakeState Filesystem::Impl::FinishMake(Inode& inode, const Reply& reply, Mark mark) {
   const auto* made = std::get_if<MakeReply>(&reply);
   const auto* failure = std::get_if<Failure>(&reply);
-  // It may have run or not, but runs no more: only the manager can say whether the file is there.
+  // A timed-out make may have run, and will not run later. Only the manager knows whether the file
+  // exists.
   const bool unheard = failure != nullptr && failure->reason == ErrorReason::kTimedOut;
   FileId parent;
   std::string name;
@@ -459,7 +462,7 @@ MakeState Filesystem::Impl::FinishMake(Inode& inode, const Reply& reply, Mark ma
     directory->names.complete = false;
     directory->attributes_era = 0;
   } else if (directory->names.unsent.empty()) {
-    // The last of several answers holds, and nobody knows which that is.
+    // The last of several answers is valid, and their order is unknown.
     const bool certain = !recalls_.Happened(mark.log, parent);
     if (certain && directory->attributes_era != 0) directory->attributes = made->parent_attributes;
     if (!certain) directory->attributes_era = 0;

@@ -1,9 +1,9 @@
-// ObjectView: what is being read of an object on this host, mapped into memory, so that the kernel
-// copies a reply straight out of the object.
+// ObjectView: parts of a local object mapped into memory, so that the kernel copies a reply
+// directly out of the object.
 //
-// Only the kernel may touch such bytes: when somebody cuts the object, a program that did would be
-// ended by SIGBUS, while write(2) answers EFAULT. Mapped holes are given pages when they are read,
-// so only ranges without holes may be asked for.
+// Only the kernel may read these bytes. If the object is truncated, a program that read them would
+// get SIGBUS, while write(2) returns EFAULT. Reading a mapped hole allocates pages, so map only
+// ranges without holes.
 #ifndef MOSA_CLIENT_SAI_SAI_OBJECT_VIEW_H_
 #define MOSA_CLIENT_SAI_SAI_OBJECT_VIEW_H_
 
@@ -16,27 +16,28 @@
 
 namespace mosa::sai {
 
-// Views one open file. Thread-safe. Keeps two windows of 32 MiB, since reads ahead may come in any
-// order; replaced windows stay mapped while somebody uses their bytes. All views of a
-// process have at most 256 windows.
+// Views one open file. Thread-safe. Keeps two windows of 32 MiB, because prefetching reads may come
+// in any order. A replaced window stays mapped while its bytes are in use. All views of a process
+// together have at most 256 windows.
 class ObjectView {
  public:
   static constexpr uint64_t kWindowBytes = 32 << 20;
   static constexpr int kWindowsMax = 256;
 
-  // The bytes of `range` of `object`, which owns `descriptor`. Null if they lie in two windows, or
-  // cannot be mapped: to be read in another way.
+  // Maps `range` of `object`, which owns `descriptor`. Null if the range spans two windows or
+  // cannot be mapped: read it in another way.
   std::shared_ptr<const std::byte> Map(const std::shared_ptr<const void>& object, int descriptor,
                                        ByteRange range);
-  // From now on everything is to be read in another way: the object is cut while it is read.
+  // Makes Map return null from now on: the object is being truncated while it is read.
   void GiveUp();
 
  private:
   struct Window;
 
   std::mutex mutex_;
-  std::array<std::shared_ptr<const Window>, 2> windows_;  // Guarded by mutex_; last used first.
-  bool given_up_ = false;                                 // Guarded by mutex_.
+  // Guarded by mutex_; most recently used first.
+  std::array<std::shared_ptr<const Window>, 2> windows_;
+  bool given_up_ = false;  // Guarded by mutex_.
 };
 
 }  // namespace mosa::sai

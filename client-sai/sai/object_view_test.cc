@@ -20,7 +20,7 @@ struct Object {
   UniqueFd fd{memfd_create("object", MFD_CLOEXEC)};
 };
 
-// Three windows long, with a page of `mark` at the beginning of each.
+// Makes an object three windows long, with a page of `mark` at the beginning of each.
 std::shared_ptr<Object> MakeObject(char mark) {
   auto object = std::make_shared<Object>();
   EXPECT_EQ(ftruncate(object->fd.get(), 3 * kWindow), 0);

@@ -1,4 +1,4 @@
-// Opening and closing: which handles are open, by which right, and in which mode of the kernel's.
+// Opening and closing: the open handles, the rights that they use, and how the kernel opens them.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -12,14 +12,14 @@
 namespace mosa::sai {
 namespace {
 
-// False if its node has dropped the object, as one does that comes back empty.
+// False if the node has dropped the object, as it does when it returns empty.
 bool IsThere(const LocalObject& object) {
   struct stat status {};
   return fstat(object.fd.get(), &status) == 0 && status.st_nlink > 0;
 }
 
-// Not while others must hear of what is written, or wait until nobody can write, nor while a write
-// takes privileges away.
+// False while others must learn of writes, or wait until nobody can write, or while a write clears
+// set-user-id bits.
 bool MayBeWrittenByKernel(const DataAccess& access, const Attributes& attributes) {
   return access.may_write && access.layout.OnOneNode() && !access.copied_eagerly &&
          access.close_copies <= 1 &&
@@ -55,7 +55,7 @@ void Filesystem::Impl::KeepAccess(Inode& inode, AccessPtr access, Mark mark, uin
   inode.access_version = version;
 }
 
-// Absent: the manager must be asked.
+// Absent: ask the manager.
 std::optional<Outcome<Filesystem::Impl::Fresh>> Filesystem::Impl::FreshFromCache(
     Inode& inode, bool write, bool with_attributes) {
   const Time now = lease_.ManagerNow();
@@ -115,10 +115,10 @@ Outcome<Filesystem::Impl::Fresh> Filesystem::Impl::AskFresh(Inode& inode, bool w
   const std::lock_guard lock(inode.mutex);
   inode.counts_readers = reply->counts_readers;
   if (write) inode.manager_counts_open = true;
-  // The content is in the objects already, and the manager is being told.
+  // The content is already in the objects, and the manager is being told.
   if (inode.moves_inline && inode.access && !inode.access->is_inline) fresh.access = inode.access;
-  // The answer may be older than what this mount has changed, or heard of, meanwhile: then what is
-  // known stays, for those who work by it, and is asked for anew.
+  // The answer may be older than a change that this mount has made or heard of. Then the cached
+  // access stays for its current users, and the next use asks again.
   const bool outdated =
       inode.own_changes != own_changes || recalls_.HappenedForeign(mark.log, inode.file);
   if (!outdated || !inode.access) KeepAccess(inode, fresh.access, mark, version);
@@ -126,7 +126,8 @@ Outcome<Filesystem::Impl::Fresh> Filesystem::Impl::AskFresh(Inode& inode, bool w
   return fresh;
 }
 
-// A request to open the file for writing may run yet: the manager is told of the end of it.
+// A timed-out request to open the file for writing may still run, so the manager must be told of
+// the end.
 void Filesystem::Impl::NoteUnheardOpen(Inode& inode) {
   {
     const std::lock_guard lock(inode.mutex);
@@ -150,13 +151,13 @@ Outcome<std::shared_ptr<LocalObject>> Filesystem::Impl::LocalObjectOf(Inode& ino
   auto object = std::make_shared<LocalObject>(LocalObject{node, *std::move(opened), write});
   const std::lock_guard lock(inode.mutex);
   std::shared_ptr<LocalObject>& known = inode.objects[node];
-  // Another opener may have been faster; what the kernel writes is looked for in writable ones.
+  // Another open may have been faster. The kernel's writes are looked for in writable objects.
   if (known == nullptr || write || !known->writable || !IsThere(*known)) known = object;
   return object;
 }
 
-// A new file in a delegated directory, known to nobody else until it is closed. Null if it cannot
-// wait.
+// Creates a file in a delegated directory that nobody else knows until it is closed. Null if the
+// create cannot be deferred.
 InodePtr Filesystem::Impl::DeferCreate(Inode& parent, const MakeRequest& request) {
   {
     const std::lock_guard lock(parent.mutex);
@@ -177,7 +178,7 @@ InodePtr Filesystem::Impl::DeferCreate(Inode& parent, const MakeRequest& request
       names.unsent.contains(request.name))
     return nullptr;
   {
-    // The one place where a parent's mutex is held with its child's: nobody else knows the child.
+    // The only place that holds a parent's mutex with its child's: nobody else knows the child.
     const std::lock_guard child_lock(inode->mutex);
     inode->make = request;
     inode->make.file = *id;
@@ -310,11 +311,11 @@ Outcome<OpenResult> Filesystem::Impl::Open(FileId file, uint32_t flags, const Ca
   const InodePtr inode = Get(file);
   const bool write = Writes(flags);
   const std::string task = write ? tasks_.Of(caller.pid) : std::string();
-  // Counted from here on, so that whoever takes the file's last name says that it is open.
+  // Counted from here on, so that whoever removes the file's last name reports it as open.
   ReserveHandle(*inode, flags);
   {
     const std::lock_guard lock(inode->mutex);
-    // The manager counts who writes; a first write open is always said.
+    // The manager counts writers, so it is told of the first write open.
     const bool must_ask =
         inode->make_state == MakeState::kSent && write && !inode->manager_counts_open;
     if (must_ask) inode->access_era = 0;
@@ -339,7 +340,7 @@ void Filesystem::Impl::NoteReader(Inode& inode, HandleId handle, uint32_t pid) {
     it->second->reader = std::move(task);
 }
 
-// A task that still has another handle may read on by that.
+// A task that still has another handle may continue to read.
 void Filesystem::Impl::ReaderCloses(const OpenFile& handle) {
   {
     const std::lock_guard lock(handles_mutex_);
@@ -414,7 +415,7 @@ OpenResult Filesystem::Impl::AddHandle(const InodePtr& inode, uint32_t flags, st
   return {handle->id, handle->mode, size_bytes, data_version};
 }
 
-// The node of this host, if it has a copy of every byte.
+// Returns the node of this host, if it has a copy of every byte.
 std::optional<NodeId> Filesystem::Impl::LocalHolder(const DataAccess& access) const {
   for (const NodeId node : access.layout.Nodes()) {
     if (access.layout.HoldsAll(node) && nodes_.IsLocal(node)) return node;
@@ -422,7 +423,7 @@ std::optional<NodeId> Filesystem::Impl::LocalHolder(const DataAccess& access) co
   return std::nullopt;
 }
 
-// The object, if the kernel may read (or write) it by itself; room for writing is then held.
+// Returns the object if the kernel may read (or write) it directly, with room for writing reserved.
 std::shared_ptr<LocalObject> Filesystem::Impl::PassthroughObject(Inode& inode, bool write) {
   AccessPtr access;
   uint64_t size = 0;
@@ -452,7 +453,7 @@ void Filesystem::Impl::ChooseMode(OpenFile& handle) {
                         (handle.flags & O_DIRECT) == 0;
   std::shared_ptr<LocalObject> object = may_pass ? PassthroughObject(inode, handle.write) : nullptr;
   const std::lock_guard lock(inode.mutex);
-  // Not what was recalled or relocated since: the file may go on elsewhere.
+  // Not if it was recalled or relocated since: the file may continue elsewhere.
   const bool current = inode.access_era != 0 && inode.access_era == lease_.ValidEra() &&
                        !inode.fenced && !inode.access->frozen && !inode.access->is_inline &&
                        object && inode.access->layout.HoldsAll(object->node) &&
@@ -473,7 +474,8 @@ void Filesystem::Impl::ChooseMode(OpenFile& handle) {
       ++inode.passthrough_writers;
       inode.kernel_room += kPassthroughRoomBytes;
       inode.pages_version.reset();
-      // A recall may have dropped it since it was opened, and its changes are looked for there.
+      // A recall may have dropped it since it was opened, and the kernel's changes are looked for
+      // there.
       inode.objects[object->node] = object;
     }
     handle.object = object;
@@ -488,7 +490,7 @@ void Filesystem::Impl::ChooseMode(OpenFile& handle) {
     handle.mode = {OpenMode::Kind::kDirect, false, -1};
     return;
   }
-  // Programs may still map what is read past the pages then.
+  // Programs may still map a file that they read past the pages.
   handle.uses_pages = true;
   ++inode.cached_handles;
   ++inode.cached_opens;
@@ -516,8 +518,8 @@ void Filesystem::Impl::LeavePassthrough(OpenFile& handle) {
   handle.object.reset();
 }
 
-// What the kernel writes by itself is accounted for while it grows, and room is held ahead of it,
-// so that nobody else is promised the same.
+// Accounts for the kernel's direct writes while the file grows, and holds room ahead of them, so
+// that others are not promised the same room.
 void Filesystem::Impl::FollowKernelWrites() {
   std::vector<InodePtr> written;
   {
@@ -536,7 +538,7 @@ void Filesystem::Impl::FollowKernelWrites() {
           inode->access->layout.bound())
         node = inode->access->layout.segments.front().nodes.front();
     }
-    // If there is no more, the RAM disk is what ends the growth.
+    // If there is no more, the RAM disk itself ends the growth.
     if (!node || !grants_.Reserve(*node, kPassthroughRoomBytes)) continue;
     const std::lock_guard lock(inode->mutex);
     if (inode->passthrough_writers > 0)
@@ -599,8 +601,8 @@ Outcome<Done> Filesystem::Impl::FlushData(OpenFile& handle, uint64_t lock_owner,
     bool tells_close = false;
     {
       const std::lock_guard lock(inode.mutex);
-      // The kernel's release of a handle comes later than the close of its last descriptor. What is
-      // written by passthrough after the close of one of several is not seen here.
+      // The kernel releases a handle later than its last descriptor is closed. Writes by
+      // passthrough after one of several descriptors was closed are not seen here.
       const bool by_kernel = handle.mode.kind == OpenMode::Kind::kPassthrough;
       if (handle.write && !by_kernel && !std::exchange(handle.closed, true))
         --inode.unclosed_writers;
@@ -611,8 +613,8 @@ Outcome<Done> Filesystem::Impl::FlushData(OpenFile& handle, uint64_t lock_owner,
       if (awaits_copies) ++inode.closes_waiting;
     }
     if (awaits_copies) FinishBeforeCopies(inode);
-    // Copies are made of what nobody has open for writing: the manager must hear of this close
-    // even if an fsync, or the close of another descriptor, has told it of the bytes.
+    // Only files that nobody has open for writing are copied. So the manager must hear of this
+    // close, even if an fsync, or the close of another descriptor, has already reported the bytes.
     result = Commit(inode, last, tells_close);
     if (!result.ok() && last && handle.write && !MayBeMapped(handle))
       GiveUpUnsaved(inode, result.failure());

@@ -1,4 +1,4 @@
-// Reading: inline content, objects of this host by descriptor, others by fetches ahead of need.
+// Reading: inline content, local objects by descriptor, and other objects by prefetching.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -18,38 +18,39 @@
 namespace mosa::sai {
 namespace {
 
-// A buffer that is not zeroed first, kept by the result.
+// A buffer that is not zeroed; the result keeps it alive.
 struct Buffer {
   explicit Buffer(size_t size) : bytes(new std::byte[size]) {}
   std::unique_ptr<std::byte[]> bytes;
 };
 
-// A layout is recalled a few times in a file's life, not in a read's.
+// A layout is recalled a few times in a file's life, not during one read.
 constexpr int kReadsMax = 8;
-// Each time the manager has said anew where the bytes are.
+// Each attempt follows a new answer of the manager.
 constexpr int kRefusedReadsMax = 4;
 
-// Mapping costs more than it saves when less is read.
+// For shorter reads, mapping costs more than it saves.
 constexpr size_t kMappedBytesMin = 64 << 10;
 
-// A stream waits for the slowest of the nodes that it comes from: meanwhile enough is on its way
-// from each of the others.
+// A stream waits for the slowest of its nodes. This much is in flight from each of the others
+// meanwhile.
 constexpr uint64_t kWindowBytesPerNode = 8 << 20;
-// Fetches of one file at once, if it lies on one node. With more nodes, fewer each: connections
-// between the same hosts take bandwidth from each other and wait for each other's losses.
+// Concurrent fetches of a file on one node. With more nodes there are fewer for each, because
+// connections between the same hosts take bandwidth from each other and wait for each other's
+// losses.
 constexpr uint64_t kFetchesAtOnce = 4;
 
-// From how many nodes a file comes, beside each other.
+// The number of nodes from which a file is read in parallel.
 uint64_t FetchLanes(const DataAccess& access) { return access.layout.segments.front().width; }
 
 uint64_t LaneOf(const DataAccess& access, uint64_t offset) {
-  // Blocks that are larger than chunks come from several nodes each.
+  // A block larger than a chunk comes from several nodes.
   if (access.layout.chunk_bytes >= BlockCache::kBlockBytesMax)
     return access.layout.PositionAt(offset);
   return offset / BlockCache::kBlockBytesMax % FetchLanes(access);
 }
 
-// The kernel keeps what it reads in pages; a page that did not come is asked for once more.
+// The kernel caches what it reads in pages, and asks again for a missing page.
 bool IsCached(OpenFile& handle) {
   const std::lock_guard lock(handle.inode->mutex);
   return handle.mode.kind == OpenMode::Kind::kCached && (handle.flags & O_DIRECT) == 0;
@@ -75,10 +76,10 @@ Outcome<Value> Filesystem::Impl::ByOneLayout(Inode& inode,
   for (int attempt = 1;; ++attempt) {
     const LayoutMark mark = mark_now();
     Outcome<Value> result = read();
-    // A node refused the right, or has no object where there should be one.
+    // A node refused the right, or lacks an object that it should have.
     const bool refused = !result.ok() && result.failure().code == StatusCode::kAborted;
     if (refused && attempt < kRefusedReadsMax) continue;
-    // Without a lease it began with a question to the manager, which starts another era.
+    // Without a lease, the read began with a question to the manager, which starts another era.
     if (refused || mark == mark_now()) return result;
     if (attempt == kReadsMax)
       return Fail(StatusCode::kUnavailable, ErrorReason::kTimedOut,
@@ -148,7 +149,7 @@ Outcome<ReadResult> Filesystem::Impl::ReadOnce(OpenFile& handle, uint64_t offset
     }
     break;
   }
-  // Own writes of these bytes are stored first, so that they are what is read.
+  // Own writes of these bytes are stored first, so that the read returns them.
   for (;;) {
     {
       const std::lock_guard lock(inode.mutex);
@@ -162,7 +163,7 @@ Outcome<ReadResult> Filesystem::Impl::ReadOnce(OpenFile& handle, uint64_t offset
   return ReadBound(handle, access, range, file_bytes);
 }
 
-// Holds until the file is truncated to 0 bytes: bytes written into it could not be read either.
+// Holds until the file is truncated to 0 bytes. Bytes written into it could not be read either.
 Failure Filesystem::Impl::LostBytes(const Inode& inode) {
   return Fail(StatusCode::kDataLoss, ErrorReason::kNodeLost,
               fmt::format("bytes of file {} are lost: the node that held them no longer has them",
@@ -183,7 +184,7 @@ Outcome<ReadResult> Filesystem::Impl::ReadBound(OpenFile& handle, const AccessPt
                                         options_.read_ahead_bytes_max, blocks_.ShareBytes()});
   {
     const std::lock_guard lock(inode.mutex);
-    // Fetches ahead of a writer would go stale at once.
+    // Prefetched bytes would become stale at once while this mount writes.
     if (inode.write_handles == 0) ahead = handle.read_ahead.OnRead(range, file_bytes, window_max);
   }
   if (!ahead.empty()) FetchAhead(handle.inode, access, ahead);
@@ -205,7 +206,7 @@ Outcome<ReadResult> Filesystem::Impl::ReadBound(OpenFile& handle, const AccessPt
     }
     uint64_t end = range.end;
     if (!block) {
-      // Up to the next block that is there or on its way.
+      // Up to the next block that is cached or being fetched.
       for (uint64_t probe = at + kPageBytes; probe < range.end; probe += kExtentBytesMax)
         if (blocks_.Find(inode.file, probe)) end = std::min(end, probe);
     }
@@ -215,7 +216,7 @@ Outcome<ReadResult> Filesystem::Impl::ReadBound(OpenFile& handle, const AccessPt
   return InBuffer(buffer, range.begin, size);
 }
 
-// The range as a part of one object on this host.
+// The range as a part of one local object.
 std::optional<ReadResult> Filesystem::Impl::ReadByDescriptor(OpenFile& handle,
                                                              const DataAccess& access,
                                                              ByteRange range) {
@@ -232,7 +233,7 @@ std::optional<ReadResult> Filesystem::Impl::ReadByDescriptor(OpenFile& handle,
     auto object = LocalObjectOf(inode, access, node, false);
     struct stat status {};
     if (!object.ok() || fstat((*object)->fd.get(), &status) != 0 || status.st_nlink == 0) continue;
-    // Beyond the object's end the file is zero, which no descriptor says.
+    // Beyond the object's end the file is zero, which a descriptor cannot express.
     const auto size_bytes = static_cast<uint64_t>(status.st_size);
     if (size_bytes < range.end) continue;
     const int descriptor = (*object)->fd.get();
@@ -277,7 +278,7 @@ void Filesystem::Impl::FetchAhead(const InodePtr& inode, const AccessPtr& access
   std::vector<std::shared_ptr<Block>> blocks;
   LayoutMark mark;
   {
-    // What was recalled meanwhile would be kept by an older layout.
+    // After a recall, the blocks would be cached under an older layout.
     const std::lock_guard lock(inode->mutex);
     if (inode->access != access || inode->access_era != lease_.ValidEra()) return;
     blocks = blocks_.Add(inode->file, range);
@@ -288,7 +289,7 @@ void Filesystem::Impl::FetchAhead(const InodePtr& inode, const AccessPtr& access
   for (const std::shared_ptr<Block>& block : blocks) {
     fetches_.Run({inode->file, LaneOf(*access, block->range().begin)}, at_once,
                  [this, inode, access, block, mark] {
-                   // The cache has dropped it, as when the file is closed, and nobody waits for it.
+                   // The cache has dropped it, for example at a close, and nobody waits for it.
                    if (block.use_count() == 1) return;
                    Outcome<Done> fetched =
                        FetchRange(*inode, *access, block->range(), block->bytes(), false);
@@ -335,7 +336,7 @@ Outcome<Done> Filesystem::Impl::FetchPiece(Inode& inode, const DataAccess& acces
   std::vector<CopyChoice> copies;
   for (const NodeId node : piece.nodes)
     copies.push_back({node, nodes_.IsLocal(node), NodeAlive(node)});
-  // Other clients begin with other copies, and a stream goes through all of them.
+  // Clients start with different copies, and a stream rotates through all of them.
   const uint64_t stretch = piece.range.begin / std::max(access.layout.chunk_bytes, kSpreadBytesMin);
   const std::vector<NodeId> order =
       OrderCopies(copies, Mix64(client_.value ^ Mix64(inode.file.value ^ Mix64(stretch))));
@@ -354,7 +355,7 @@ Outcome<Done> Filesystem::Impl::FetchPiece(Inode& inode, const DataAccess& acces
     const auto read = [&](const ObjectTarget& target) {
       return nodes_.Read(target, piece.range.begin, {out, size});
     };
-    // While there is another copy nobody waits for a node to come back.
+    // While another copy exists, do not wait for a node to return.
     status = is_last ? WithRetries(inode, order[i], false, read)
                      : read({order[i], inode.file, access.capability});
     if (status.code() == StatusCode::kNotFound && IsKnownEmpty(access, order[i])) {
@@ -420,7 +421,7 @@ Outcome<uint64_t> Filesystem::Impl::SeekOnce(Inode& inode, uint64_t offset, Seek
                                  : SeekHole(inode, *access, range);
 }
 
-// Where the object has the next data or hole; absent if nowhere, or if there is no object.
+// Returns the object's next data or hole; absent if there is none, or no object.
 Outcome<std::optional<uint64_t>> Filesystem::Impl::SeekObject(Inode& inode, NodeId node,
                                                               uint64_t offset, SeekKind kind) {
   std::optional<uint64_t> found;
@@ -442,7 +443,7 @@ Outcome<std::optional<uint64_t>> Filesystem::Impl::SeekObject(Inode& inode, Node
   return found;
 }
 
-// Node by node: a sparse file costs as much as it has data, not as it is long.
+// Node by node, so that the cost depends on the amount of data in a sparse file, not on its length.
 Outcome<uint64_t> Filesystem::Impl::SeekData(Inode& inode, const DataAccess& access,
                                              ByteRange range) {
   uint64_t first = range.end;
@@ -459,7 +460,7 @@ Outcome<uint64_t> Filesystem::Impl::SeekData(Inode& inode, const DataAccess& acc
         first = **found;
         break;
       }
-      at = piece.range.end;  // What an earlier layout has left there.
+      at = piece.range.end;  // Data left there by an earlier layout.
     }
   }
   if (first < range.end) return first;

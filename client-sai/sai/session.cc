@@ -1,4 +1,4 @@
-// The session: what arrives unasked, what is dropped, what is sent by the clock.
+// The session: pushes from the manager, invalidation, and timers.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,10 +15,10 @@ namespace {
 
 constexpr Duration kTimerEvery = Milliseconds(100);
 constexpr uint64_t kFileIdsLow = 256;
-// Less than the manager's patience with a recall that is not answered; a node that does not answer
-// is dead by then, and the requests that wait for it are over.
+// Shorter than the manager's patience with an unanswered recall. By then a silent node counts as
+// dead, and the requests that wait for it are over.
 constexpr Duration kPagesWaitMax = Seconds(6);
-// How soon a file is named again that the kernel did not know; doubles.
+// How soon a file that the kernel did not know is invalidated again; doubles.
 constexpr Duration kUnknownPauseMin = Milliseconds(1);
 constexpr Duration kUnknownPauseMax = Milliseconds(64);
 
@@ -94,9 +94,9 @@ void Filesystem::Impl::OnSessionReady(const SessionReady& ready) {
 SessionStart Filesystem::Impl::SessionHeld() {
   lease_.BeginEra(lease_.ManagerNow());
   recalls_.NoteAll();
-  // The manager may answer others as soon as it has the start, so the kernel must have forgotten by
-  // then what it would answer by itself. Names first: one notice ends them all, however many
-  // inodes there are to walk over.
+  // The manager may answer others as soon as it has the start, so the kernel must have dropped its
+  // caches by then. Names come first, because one notice invalidates them all, however many inodes
+  // there are to walk over.
   ForgetAllKernelNames();
   grants_.ForgetUnreported();
   SessionStart start;
@@ -124,7 +124,8 @@ SessionStart Filesystem::Impl::SessionHeld() {
       for (const Lock& held : locks) start.locks.push_back({inode->file, held});
     if (!inode->names.unsent.empty()) start.delegations.push_back(inode->file);
   }
-  // By an open descriptor or a working directory. This waits for no page, unlike DropPages.
+  // Reachable through an open descriptor or a working directory. Unlike DropPages, this waits for
+  // no page.
   for (const FileId file : reached_without_name) {
     NoteInKernel(file, &SizeInKernel::NoteTelling);
     notifier_.InvalidateAttributes(file);
@@ -134,13 +135,13 @@ SessionStart Filesystem::Impl::SessionHeld() {
 
 void Filesystem::Impl::OnLeaseRenewed(Time sent_monotonic, Time manager_now) {
   if (!lease_.Renew(sent_monotonic, manager_now)) return;
-  // The manager may have stopped to count on this mount in between.
+  // The manager may have given up this mount in between.
   recalls_.NoteAll();
   service_.Run([this] { DropEverything(); });
 }
 
 void Filesystem::Impl::DropEverything() {
-  ForgetAllKernelNames();  // Before the walk, which takes long where there are many inodes.
+  ForgetAllKernelNames();  // Before the walk, which is slow with many inodes.
   blocks_.DropAll();
   std::vector<InodePtr> all;
   {
@@ -165,7 +166,7 @@ void Filesystem::Impl::DropEverything() {
 void Filesystem::Impl::SendUnsent(const std::vector<FileId>& files) {
   for (const FileId file : files) {
     const InodePtr inode = Find(file);
-    // A refusal is kept in the inode, for open handles.
+    // The inode keeps a refusal for its open handles.
     if (inode && !EnsureMade(*inode).ok()) stats_.Add(Counter::kErrors);
   }
 }
@@ -174,7 +175,7 @@ void Filesystem::Impl::OnPush(const Push& push) {
   if (const auto* recall = std::get_if<RecallPush>(&push)) {
     recalls_.NoteForeign(recall->file);
     if (recall->kind == RecallKind::kAccess) return RecallAccess(*recall);
-    // At once, so that nothing is answered from here that a later reply contradicts.
+    // At once, so that no later answer from the cache contradicts a reply.
     const InodePtr inode = Find(recall->file);
     if (inode) DropCached(*inode, recall->kind);
     service_.Run([this, recall = *recall, inode, session = sessions_.load()] {
@@ -200,9 +201,8 @@ void Filesystem::Impl::DropCached(Inode& inode, RecallKind kind) {
   ++inode.unsettled;
 }
 
-// A reply that makes the file known to the kernel may be on its way: until its asker runs, the
-// kernel does not know the file, and then keeps the attributes of the reply although they are
-// outdated.
+// A reply that introduces the file to the kernel may be in flight. Until its caller runs, the
+// kernel does not know the file, and then it caches the outdated attributes of the reply.
 void Filesystem::Impl::InvalidateInKernel(FileId file) {
   NoteInKernel(file, &SizeInKernel::NoteTelling);
   for (Duration pause = kUnknownPauseMin; !notifier_.InvalidateFile(file); pause = pause * 2) {
@@ -226,9 +226,9 @@ void Filesystem::Impl::NoteInKernel(FileId file, void (SizeInKernel::*note)(Time
     (inode->size_in_kernel.*note)(clock_.Monotonic());
 }
 
-// Nodes were to cut or zero the file together. If only some have done so, what is kept of it here
-// is on no node any more, and other mounts are to hear of it with the next commit. The pages go
-// without being waited for: the kernel may hold back their writes until this call is answered.
+// Nodes were to truncate or zero the file together. If only some have done so, no node has the
+// state that is cached here, and other mounts must hear of it with the next commit. Does not wait
+// for the pages, because the kernel may hold back their writes until this call is answered.
 void Filesystem::Impl::EndPartialChange(Inode& inode) {
   if (!std::exchange(inode.partly_changed, false)) return;
   {
@@ -308,7 +308,7 @@ void Filesystem::Impl::Recall(const RecallPush& push, const InodePtr& inode, uin
   };
   DropPages(push.file, dropped, [this, known, recall](bool in_time) {
     if (!in_time) {
-      // The next opener of the file must not keep what is left of the pages.
+      // The next open of the file must not keep the remaining pages.
       const std::lock_guard lock(known->mutex);
       known->pages_version.reset();
     }
@@ -316,7 +316,7 @@ void Filesystem::Impl::Recall(const RecallPush& push, const InodePtr& inode, uin
   });
 }
 
-// Waits for no page of the kernel's and for no thread: what holds those may wait for this.
+// Waits for no page of the kernel and for no thread, because their holders may wait for this.
 void Filesystem::Impl::RecallAccess(const RecallPush& push) {
   stats_.Add(Counter::kRecalls);
   const UnconfirmedRecall recall{push.recall, sessions_};
@@ -335,28 +335,26 @@ void Filesystem::Impl::RecallAccess(const RecallPush& push) {
 void Filesystem::Impl::ConfirmRecall(FileId file, UnconfirmedRecall recall) {
   RecallDoneRequest done{recall.recall};
   const InodePtr inode = Find(file);
-  // Held until it is sent, so that the end of writing, told by a later commit, comes after it. Send
-  // never runs its callback on this thread.
+  // Held until the message is sent, so that a later commit cannot report the end of writing before
+  // it. Send never runs its callback on this thread.
   std::unique_lock<std::mutex> lock;
   if (inode) {
     lock = std::unique_lock(inode->mutex);
     done.holds_open = inode->handles > 0;
     done.pinned = inode->passthrough_handles > 0;
-    // After a told close, another descriptor of the same open may still be there: its mount knows
-    // only at the kernel's release, which comes after the answer to a close that waits for copies.
+    // After a reported close, another descriptor of the same open may still exist. The mount learns
+    // this only at the kernel's release, which follows the reply to a close that waits for copies.
     done.writes =
         inode->MayWriteUnasked() || (inode->write_handles > 0 && inode->closes_waiting == 0);
     inode->told_held = inode->told_held || done.holds_open;
   }
-  // Another session counts its recalls anew.
+  // Another session has its own recall numbers.
   if (recall.session != sessions_) return;
   if (inode && done.writes) inode->manager_counts_open = true;
   manager_.Send({done}, [](const std::vector<Reply>&) {});
-  // The end of it may have been told before this answer was.
-  if (done.writes && inode->handles == 0) QueueRelease(file);
 }
 
-// What is being read from a node that has come back empty is read again.
+// Repeats reads from a node that has returned empty.
 void Filesystem::Impl::NoteNodes(const std::vector<NodeAddress>& nodes) {
   const std::lock_guard lock(session_mutex_);
   node_states_.clear();
@@ -412,8 +410,8 @@ void Filesystem::Impl::QueueRelease(FileId file, std::optional<std::string> read
 }
 
 void Filesystem::Impl::SendQueued() {
-  // Under the lock, so that an open that takes its file out of the queue cannot be overtaken. What
-  // the manager sends is handled without this lock.
+  // Under the lock, so that an open that takes its file out of the queue cannot be overtaken. The
+  // handlers of the manager's messages do not take this lock.
   const std::lock_guard lock(releases_mutex_);
   for (ReleaseRequest& release : std::exchange(releases_, {}))
     manager_.Send({std::move(release)}, [](const std::vector<Reply>&) {});

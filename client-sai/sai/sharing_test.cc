@@ -1,4 +1,4 @@
-// What one mount has not yet told the manager, while others change the same file.
+// Tests changes that one mount has not reported yet, while others change the same file.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -29,7 +29,7 @@ TEST(Commits, WhatTheKernelWritesDuringACommitIsTheNextOnes) {
   const std::string text(100, 'x');
   ASSERT_EQ(pwrite(written->mode.descriptor, text.data(), 100, 0), 100);
   ASSERT_TRUE(Ok(cluster.b().Stat("/d/f")));
-  // The commit is answered once b has confirmed that it dropped what it knew.
+  // The commit is answered once b has confirmed that it dropped its caches.
   cluster.b().Freeze(true);
   auto synced =
       std::async(std::launch::async, [&] { return cluster.a().fs().Fsync(written->handle); });
@@ -61,8 +61,8 @@ TEST(Commits, AFileThatIsRemovedBeforeItWasSentCostsOneCall) {
   ASSERT_TRUE(Ok(cluster.a().Close(handle->handle)));
 }
 
-// The manager hears nothing for longer than a close waits. What the close was to save never
-// appears, least of all over what somebody wrote instead.
+// The manager hears nothing for longer than a close waits. The unsaved bytes must never appear,
+// least of all over later writes of others.
 TEST(Commits, WhatACloseHasFailedToSaveNeverAppears) {
   Cluster cluster;
   ASSERT_TRUE(Ok(cluster.a().MakeDirectory("/d")));
@@ -87,7 +87,7 @@ TEST(Commits, WhatACloseHasFailedToSaveNeverAppears) {
   EXPECT_EQ(*cluster.a().ReadFile("/d/f"), "instead");
 }
 
-// A system call of two MiB, which the kernel sends in pieces of half a MiB.
+// A system call of 2 MiB, which the kernel sends in pieces of 512 KiB.
 TEST(Append, WhatOneCallAppendsInPiecesIsOneRecordOverAllMounts) {
   Cluster cluster;
   ASSERT_TRUE(Ok(cluster.a().WriteFile("/log", "")));
@@ -126,7 +126,7 @@ TEST(Append, WhoDoesNotGoOnKeepsOthersForSomeSecondsOnly) {
   EXPECT_TRUE(Ok(cluster.b().Write(other->handle, 0, "b")));
   EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(8));
   EXPECT_EQ(*cluster.b().ReadFile("/log"), text + "b");
-  // Another call of the same handle does not wait for the rest of the last one.
+  // Another call through the same handle does not wait for the rest of the last one.
   ASSERT_TRUE(Ok(cluster.a().fs().Write(stuck->handle, {.offset = 0, .call_bytes = 1000},
                                         std::as_bytes(std::span(text)))));
   ASSERT_TRUE(Ok(cluster.a().fs().Write(stuck->handle, {.offset = 0, .call_bytes = 100},
@@ -177,7 +177,7 @@ TEST(Sparse, AFileOfAPebibyteIsSearchedAndPunchedInNoTime) {
   ASSERT_TRUE(Ok(cluster.a().Close(id)));
 }
 
-// Two mounts write different parts of one small file, each into what it had opened.
+// Two mounts write different parts of one small file that both have open.
 TEST(InlineContent, WritersOfDifferentPartsBothSurvive) {
   Cluster cluster;
   const std::string first(4096, 'a');
@@ -263,11 +263,11 @@ TEST(InlineContent, AFollowerOfALogReadsNoZeroes) {
   ASSERT_TRUE(Ok(cluster.b().Close(handle->handle)));
 }
 
-// ---- nodes that run full
+// ---- full nodes
 
 constexpr uint64_t kPiece = 64 << 10;
 
-// Writes `content` in pieces until one is refused: how many bytes were accepted.
+// Writes `content` in pieces until one is refused; returns the number of bytes accepted.
 uint64_t WritePieces(LocalMount& mount, HandleId handle, uint64_t begin, const std::string& content,
                      const std::function<bool()>& go_on) {
   uint64_t at = begin;
@@ -326,7 +326,7 @@ TEST(Spill, AMoveThatFailsAtAnyStepLosesNothing) {
     failed += on_one_node() ? 1 : 0;
     ASSERT_TRUE(Ok(cluster.a().fs().Fsync(handle->handle)));
     EXPECT_TRUE(*cluster.b().ReadFile("/d/f") == content.substr(0, accepted));
-    // It was not the last attempt.
+    // That was not the last attempt.
     accepted = WritePieces(cluster.a(), handle->handle, accepted, content, [] { return true; });
     EXPECT_EQ(accepted, content.size());
     ASSERT_TRUE(Ok(cluster.a().Close(handle->handle)));
@@ -368,7 +368,7 @@ TEST(Spill, AReaderOnAnotherMountReadsWhatWasCommittedWhileItMoves) {
   }
 }
 
-// A slow node still stores extents of a chunk when it turns out that there is no room for the rest.
+// A slow node still stores extents of a chunk when the rest of the chunk turns out to have no room.
 TEST(Spill, ExtentsThatAreUnderWayAreStoredBeforeTheirChunkMoves) {
   Cluster cluster(64 * kMiB, 6 * kMiB);
   ASSERT_TRUE(Ok(cluster.b().MakeDirectory("/d")));
@@ -397,8 +397,8 @@ TEST(Spill, ExtentsThatAreUnderWayAreStoredBeforeTheirChunkMoves) {
   EXPECT_TRUE(*cluster.a().ReadFile("/d/f") == content);
 }
 
-// Every mount writes its own stripes of one file while nodes run full: what was accepted is there,
-// whoever moved the rest elsewhere.
+// Both mounts write their own stripes of one file while nodes become full. Accepted bytes are
+// there, whichever mount relocated the rest.
 TEST(Spill, TwoMountsThatWriteOneFileOnAFullNodeLoseNothing) {
   for (uint64_t round = 0; round < 6; ++round) {
     SCOPED_TRACE(round);
@@ -514,7 +514,7 @@ TEST(InlineContent, AGrowthThatFailsKeepsWhatWasCommitted) {
   const std::string content = Pattern(10'000, 1);
   ASSERT_TRUE(Ok(cluster.a().MakeDirectory("/d")));
   ASSERT_TRUE(Ok(cluster.a().SetXattr("/d", "user.mosa.stripe_width", "1")));
-  // On several nodes, so that some go to the one that fails.
+  // On several nodes, so that some lie on the failing one.
   for (int i = 0; i < 4; ++i) {
     const std::string path = "/d/f" + std::to_string(i);
     ASSERT_TRUE(Ok(cluster.a().WriteFile(path, content)));
@@ -528,7 +528,7 @@ TEST(InlineContent, AGrowthThatFailsKeepsWhatWasCommitted) {
     for (LocalMount* mount : {&cluster.a(), &cluster.b()})
       EXPECT_TRUE(mount->ReadFile(path)->substr(0, content.size()) == content)
           << path << (grown ? " grown" : "");
-    // What a failed attempt left in the objects is not what a hole reads as.
+    // Remains of a failed attempt in the objects must not show in a hole.
     ASSERT_TRUE(Ok(cluster.b().WriteFile(path, "")));
     handle = cluster.b().Open(path, O_RDWR);
     ASSERT_TRUE(Ok(cluster.b().Write(handle->handle, 150'000, "end")));
@@ -537,8 +537,7 @@ TEST(InlineContent, AGrowthThatFailsKeepsWhatWasCommitted) {
   }
 }
 
-// A node that is drained drops the object while a mount is about to read there by the layout of
-// before.
+// A drained node drops the object while a mount is about to read there by the previous layout.
 TEST(Layouts, AReadThatIsUnderWayWhileItsObjectIsDroppedReadsTheBytes) {
   Cluster cluster;
   ASSERT_TRUE(Ok(cluster.a().MakeDirectory("/d")));
@@ -565,7 +564,7 @@ TEST(Layouts, AReadThatIsUnderWayWhileItsObjectIsDroppedReadsTheBytes) {
   EXPECT_TRUE(*cluster.b().ReadFile("/d/f") == content);
 }
 
-// Another mount has stored bytes that it has not committed yet: their room is there.
+// Another mount has stored bytes that it has not committed yet, with room taken.
 TEST(Spill, BytesBeyondTheCommittedSizeOfAFullNodeAreWrittenOver) {
   Cluster cluster(8 * kMiB, 64 * kMiB);
   ASSERT_TRUE(Ok(cluster.a().MakeDirectory("/d")));
@@ -586,7 +585,7 @@ TEST(Spill, BytesBeyondTheCommittedSizeOfAFullNodeAreWrittenOver) {
   EXPECT_TRUE(*cluster.a().ReadFile("/d/f") == content);
 }
 
-// What is written elsewhere is no part of the object that a kernel would read by itself.
+// Bytes on other nodes are not part of the object that the kernel would read directly.
 TEST(Spill, AFileThatHasGoneOnElsewhereIsNotReadByTheKernelAlone) {
   for (int round = 0; round < 10; ++round) {
     Cluster cluster(4 * kMiB, 64 * kMiB, true);
@@ -622,7 +621,7 @@ TEST(Spill, AFileThatHasGoneOnElsewhereIsNotReadByTheKernelAlone) {
   }
 }
 
-// To forget names, the kernel forgets those of the whole mount, and with them pages of files.
+// To forget names, the kernel forgets all names of the mount, and with them pages of files.
 TEST(Names, TheKernelForgetsThemOnceThoughOthersGoOnChangingADirectory) {
   Cluster cluster;
   ASSERT_TRUE(Ok(cluster.a().MakeDirectory("/d")));
@@ -632,7 +631,7 @@ TEST(Names, TheKernelForgetsThemOnceThoughOthersGoOnChangingADirectory) {
     EXPECT_TRUE(Ok(entry));
     return *entry;
   };
-  EXPECT_GT(look("0").entry_valid, Duration{});  // That it is absent.
+  EXPECT_GT(look("0").entry_valid, Duration{});  // Cached as absent.
   const uint64_t before = cluster.a().notifier().entries;
   for (int i = 0; i < 5; ++i) {
     const std::string name = std::to_string(i);
@@ -642,7 +641,7 @@ TEST(Names, TheKernelForgetsThemOnceThoughOthersGoOnChangingADirectory) {
     EXPECT_EQ(look(std::to_string(i + 1)).entry_valid, Duration{});
   }
   EXPECT_EQ(cluster.a().notifier().entries - before, 1u);
-  // It keeps those of another directory, and is told when they change.
+  // It keeps the names of another directory, and is notified when they change.
   ASSERT_TRUE(Ok(cluster.a().MakeDirectory("/e")));
   const FileId other = *cluster.a().Find("/e");
   EXPECT_GT(cluster.a().fs().Lookup(other, "x")->entry_valid, Duration{});
@@ -651,7 +650,7 @@ TEST(Names, TheKernelForgetsThemOnceThoughOthersGoOnChangingADirectory) {
   EXPECT_NE(cluster.a().fs().Lookup(other, "x")->entry.file, FileId{});
 }
 
-// The kernel moves what it keeps of the name with it.
+// The kernel moves a cached name together with the file.
 TEST(Names, WhatARenameHasBroughtIntoASharedDirectoryIsForgottenToo) {
   Cluster cluster;
   ASSERT_TRUE(Ok(cluster.a().MakeDirectory("/shared")));

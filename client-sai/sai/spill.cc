@@ -1,6 +1,6 @@
-// Storing by a layout that holds, and making room: what a file's nodes have no room for goes on
-// elsewhere. No stored byte moves: the layout is frozen, so that nobody stores by it, the hole that
-// was to be filled is looked up on the nodes, and the manager puts it on others.
+// Storing under a valid layout, and spilling: bytes without room on a file's nodes continue on
+// other nodes. No stored byte moves. The layout is frozen, so that nobody stores by it; the hole
+// that was to be filled is located on the nodes; and the manager assigns it to other nodes.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 namespace mosa::sai {
 namespace {
 
-// A store that is refused so often, by ever new rights, is one that never will be taken.
+// A store that is refused this often, each time with a new right, will never succeed.
 constexpr int kStoresMax = 50;
 
 void SleepWhileFrozen() { std::this_thread::sleep_for(std::chrono::nanoseconds(kFrozenDelay.ns)); }
@@ -33,7 +33,7 @@ Outcome<AccessPtr> Filesystem::Impl::EnsureThawed(Inode& inode) {
       if (inode.access == *access) return access;
     }
     if (clock_.Monotonic() - begun > patience) return FrozenTooLong(inode, patience);
-    SleepWhileFrozen();  // Or what was answered was overtaken by a later change.
+    SleepWhileFrozen();  // Frozen, or the answer was overtaken by a later change.
     const std::lock_guard lock(inode.mutex);
     inode.access_era = 0;
   }
@@ -54,7 +54,7 @@ Outcome<AccessPtr> Filesystem::Impl::BeginStore(Inode& inode) {
     MOSA_RETURN_IF_FAILED(CheckBound(inode, **access));
     std::unique_lock lock(inode.mutex);
     inode.changed.wait(lock, [&] { return !inode.fenced && inode.unconfirmed.empty(); });
-    // What was recalled meanwhile may not be stored by any more.
+    // A layout that was recalled meanwhile may no longer be used.
     if (inode.access != *access || inode.access_era == 0 || inode.access_era != lease_.ValidEra())
       continue;
     if (inode.append_right && inode.append_right->era != inode.access_era) {
@@ -108,7 +108,8 @@ Outcome<Done> Filesystem::Impl::WithStore(
   }
 }
 
-// The first times at once: mostly the layout is another one by now, and the manager knows it.
+// The first attempts do not wait: usually the layout has changed, and the manager knows the new
+// one.
 void Filesystem::Impl::PauseBeforeStore(int attempt) {
   if (attempt < 3) return;
   std::this_thread::sleep_for(std::chrono::milliseconds(std::min(10 * attempt, 100)));
@@ -160,17 +161,17 @@ Outcome<bool> Filesystem::Impl::GoOnElsewhere(Inode& inode, ByteRange range,
   return true;
 }
 
-// Others may store again; not while this mount still puts inline content into objects.
+// Ends the freeze, unless this mount is still moving inline content into objects.
 void Filesystem::Impl::Thaw(Inode& inode) {
   {
     const std::lock_guard lock(inode.mutex);
     if (inode.moves_inline) return;
   }
-  // If it is not heard, the freeze ends by its time.
+  // If this fails, the freeze ends by timeout.
   if (!Ask<BindReply>(RelocateRequest{inode.file, 0, 0, {}}).ok()) stats_.Add(Counter::kErrors);
 }
 
-// False if only others were faster: the caller goes on with what they have made of it.
+// Returns false if other clients were merely faster: the caller continues with their layout.
 Outcome<bool> Filesystem::Impl::LookAgain(Inode& inode, const Failure& failure) {
   {
     const std::lock_guard lock(inode.mutex);
@@ -180,8 +181,8 @@ Outcome<bool> Filesystem::Impl::LookAgain(Inode& inode, const Failure& failure) 
   return false;
 }
 
-// The first hole in `range` that is on `full` nodes, in whole pages, and as far as it goes beyond.
-// Empty: there is none, for the room is there or the layout has changed.
+// Returns the first hole in `range` that lies on `full` nodes, in whole pages and to its full
+// extent. Empty if there is none, because there is room or the layout has changed.
 Outcome<ByteRange> Filesystem::Impl::HoleIn(Inode& inode, const DataAccess& access, ByteRange range,
                                             const std::vector<NodeId>& full) {
   MOSA_RETURN_IF_FAILED(CheckBound(inode, access));
@@ -201,15 +202,15 @@ Outcome<ByteRange> Filesystem::Impl::HoleIn(Inode& inode, const DataAccess& acce
     auto begin = HoleBegin(inode, piece);
     if (!begin.ok()) return begin.failure();
     if (*begin < piece.range.end) return HoleFrom(inode, access.layout, *begin);
-    // The client that stored there took the room.
+    // The client that stored there has taken the room.
     const std::lock_guard lock(inode.mutex);
     inode.pages.Add(piece.range);
   }
   return ByteRange{};
 }
 
-// The first page of `piece` that no copy has; the piece's end if there is none. Precondition: the
-// piece begins with a page.
+// Returns the first page of `piece` that no copy has, or the piece's end. Precondition: the piece
+// begins at a page boundary.
 Outcome<uint64_t> Filesystem::Impl::HoleBegin(Inode& inode, const Piece& piece) {
   uint64_t begin = piece.range.begin;
   for (size_t agreed = 0; agreed < piece.nodes.size() && begin < piece.range.end;) {
@@ -238,8 +239,8 @@ Outcome<ByteRange> Filesystem::Impl::HoleFrom(Inode& inode, const Layout& layout
   return hole;
 }
 
-// What is buffered for a relocated range takes its room along. If there is not enough, the node
-// will say so, and it is relocated again.
+// Moves the room taken for buffered bytes of a relocated range. If there is not enough, the node
+// reports it, and the range is relocated again.
 void Filesystem::Impl::MoveRoom(Inode& inode, const Layout& from, const Layout& to,
                                 ByteRange hole) {
   std::map<NodeId, uint64_t> left;

@@ -34,8 +34,8 @@ enum class Counter : uint8_t {
   kErrors,
   kClosesWithoutCopies,
   kPagesWaitsEnded,  // The kernel had not dropped a file's pages in time.
-  kStoresFound,   // Looks at mapped files that found bytes nobody had told of, or could not know.
-  kFilesUnsaved,  // Whose bytes from behind the last close could not be stored or committed.
+  kStoresFound,   // Looks at mapped files that found unreported stores, or could not exclude them.
+  kFilesUnsaved,  // Bytes written behind the last close could not be stored or committed.
   kCount,
 };
 
@@ -47,11 +47,11 @@ class Stats {
   uint64_t Get(Counter counter) const {
     return values_[static_cast<size_t>(counter)].load(std::memory_order_relaxed);
   }
-  // File ids, at most so many as fit a page.
+  // File ids, limited to what fits a page.
   struct Files {
     uint64_t files_kept = 0;        // Open for the manager, though no program has them open.
-    std::vector<uint64_t> kept;     // Some of those.
-    std::vector<uint64_t> unsaved;  // The last of kFilesUnsaved.
+    std::vector<uint64_t> kept;     // Some of them.
+    std::vector<uint64_t> unsaved;  // The latest of kFilesUnsaved.
   };
   std::string Json(const Files& files) const;
 

@@ -95,7 +95,7 @@ TEST_F(TracerTest, AFullTraceKeepsFilesFromTheKernelAndALightOneDoesNot) {
   ASSERT_TRUE(tracer_.Start(Into("light", true)).ok());
   EXPECT_EQ(kind(), OpenMode::Kind::kPassthrough);
   ASSERT_TRUE(End());
-  // What the mount knew of names before is in the trace.
+  // Names that the mount knew before are in the trace.
   const TraceFile trace = Read("light");
   bool has_name = false;
   for (const TraceRecord& record : trace.records)
@@ -157,7 +157,7 @@ TEST_F(TracerTest, IsNobodyElsesToRead) {
   ASSERT_TRUE(End());
   EXPECT_EQ(fs::status(directory_ / "a.trace").permissions(),
             fs::perms::owner_read | fs::perms::owner_write);
-  // Nor is a link in the directory followed.
+  // A link in the directory is not followed either.
   fs::create_symlink(directory_ / "elsewhere", directory_ / "b.trace");
   EXPECT_EQ(tracer_.Start(Into("b")).code(), StatusCode::kAlreadyExists);
   EXPECT_FALSE(fs::exists(directory_ / "elsewhere"));
@@ -183,6 +183,20 @@ TEST_F(TracerTest, RefusesWhatCannotBe) {
   const auto status = nlohmann::json::parse(tracer_.StatusJson());
   EXPECT_EQ(status["end"], "stopped");
   EXPECT_EQ(status["tracing"], false);
+}
+
+TEST_F(TracerTest, ARefusedTraceHasEndedWhenItsCallerHears) {
+  Tracer::Options nowhere = Into("a");
+  nowhere.directory = directory_ / "missing";
+  for (int i = 0; i < 200; ++i) {
+    ASSERT_FALSE(tracer_.Start(nowhere).ok());
+    ASSERT_TRUE(tracer_.Start(Into("t" + std::to_string(i))).ok());
+    ASSERT_EQ(nlohmann::json::parse(tracer_.StatusJson())["tracing"], true);
+    ASSERT_TRUE(tracer_.Stop().ok());
+    // A writer that still belonged to the refusal would make this trace look complete too early.
+    ASSERT_TRUE(tracer_.EndWithin(Seconds(30)));
+    ASSERT_EQ(Read("t" + std::to_string(i)).fault, "");
+  }
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// A mount of a cluster, as its tracer sees it (client-sai/trace).
+// Adapts a mount of a cluster to its tracer (client-sai/trace).
 #ifndef MOSA_CLIENT_SAI_SAI_TRACING_H_
 #define MOSA_CLIENT_SAI_SAI_TRACING_H_
 
@@ -9,7 +9,7 @@
 
 namespace mosa::sai {
 
-// Borrows what it is made with. Thread-safe.
+// Borrows its constructor's arguments. Thread-safe.
 class TracedFilesystem final : public TracedMount {
  public:
   TracedFilesystem(Filesystem& filesystem, KernelNotifier& notifier)

@@ -1,9 +1,9 @@
-// The end of an open file, and what comes after it: a program that has mapped an object by
-// passthrough stores into it without this mount seeing it, even long after its descriptor was
-// closed; and a commit may fail when no program is left to try again.
+// The end of an open file, and what follows it. A program that has mapped an object by passthrough
+// can store into it unseen by this mount, even long after its descriptor was closed. And a commit
+// may fail when no program is left to retry it.
 //
-// The node knows from the kernel whether a program is still at it (no lease is given on a file that
-// somebody can write); comparing the bytes with those of the last look shows what was stored.
+// The node learns from the kernel whether a program can still store (no lease is given on a file
+// that somebody can write). Comparing the bytes with the last look shows what was stored.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
@@ -20,13 +20,13 @@ namespace mosa::sai {
 namespace {
 
 constexpr uint64_t kInlineCachedBytesMax = uint64_t{32} << 20;
-// What may be stored into is looked at so often, taking no more than a share of one thread's time.
+// How often mappable files are looked at, with pauses of kLookShare times the length of a look.
 constexpr Duration kLookEvery = Seconds(1);
 constexpr int64_t kLookShare = 32;
-// At the kernel's release its own reference to the object may last a moment longer.
+// The kernel's own reference to the object may outlast its release for a moment.
 constexpr uint32_t kQuickLooks = 4;
 constexpr Duration kQuickLookFirst = Milliseconds(2);
-// A close or fsync compares no more than this itself: of larger files the next look does.
+// A close or fsync compares at most this much; larger files wait for the next look.
 constexpr uint64_t kLookAtOnceBytesMax = uint64_t{128} << 20;
 
 Duration PauseAfter(const WatchedFiles::Due& due, Duration took) {
@@ -34,7 +34,7 @@ Duration PauseAfter(const WatchedFiles::Due& due, Duration took) {
   return kQuickLookFirst * (int64_t{1} << (2 * due.looks));
 }
 
-// The file was removed: nothing of it is missed.
+// The file was removed, so nothing is lost.
 bool IsGone(const Failure& failure) { return failure.code == StatusCode::kNotFound; }
 
 }  // namespace
@@ -55,7 +55,7 @@ void Filesystem::Impl::WatchIfMappable(const std::shared_ptr<OpenFile>& handle) 
   watched_.Watch(handle->inode->file, handle->inode, clock_.Monotonic() + kLookEvery);
 }
 
-// ---- stores that nobody told of
+// ---- unreported stores
 
 bool Filesystem::Impl::LookAtStores(Inode& inode, bool while_written) {
   const std::lock_guard look(inode.look);
@@ -70,7 +70,7 @@ bool Filesystem::Impl::LookAtStores(Inode& inode, bool while_written) {
     known = std::exchange(inode.stores_known, true);
   }
   if (!access || !access->layout.bound()) return false;
-  // A right that has run out, or soon does, is asked for anew.
+  // Renews a right that has expired or soon will.
   const auto fresh = EnsureAccess(inode, access->may_write);
   if (!fresh.ok() && IsGone(fresh.failure())) return false;
   if (fresh.ok()) access = *fresh;
@@ -82,7 +82,7 @@ bool Filesystem::Impl::LookAtStores(Inode& inode, bool while_written) {
     const auto step = nodes_.LookAtLocalWrites(target, question);
     if (!step.ok()) {
       stats_.Add(Counter::kErrors);
-      // The node may have answered: what it compares with next is what it has seen now.
+      // The node may have answered; the next comparison starts from what it saw now.
       const std::lock_guard lock(inode.mutex);
       inode.stores_known = false;
       inode.look_was_lost = true;
@@ -104,7 +104,7 @@ bool Filesystem::Impl::LookAtStores(Inode& inode, bool while_written) {
     stats_.Add(Counter::kStoresFound);
     inode.data_dirty = inode.needs_commit = inode.wrote_locally = true;
     inode.stored_by = OlderGeneration(inode.stored_by, inode.kernel_stored_by);
-    // Else what differs may be committed already, or may be older than the time that was set.
+    // Otherwise the difference may be committed already, or may be older than a time that was set.
     const bool is_new = known && found.changed && inode.times_set == times_set;
     if (is_new) inode.modify_time = std::max(inode.attributes.birth_time, lease_.ManagerNow());
   }
@@ -156,7 +156,7 @@ void Filesystem::Impl::Release(HandleId id, std::optional<uint64_t> flock_owner)
   EndHandle(*handle);
 }
 
-// Pages that were stored into through mmap come after the flush. False: to be tried again.
+// Commits pages that were stored into through mmap, which arrive after the flush. False: retry.
 bool Filesystem::Impl::CommitAtRelease(Inode& inode, HandleId id) {
   const std::lock_guard io(inode.io);
   EndAppendOf(inode, id);
@@ -205,8 +205,8 @@ bool Filesystem::Impl::KeepHandle(const std::shared_ptr<OpenFile>& handle) {
   return false;
 }
 
-// Whether somebody else can store is to be seen: what this mount itself could store by is closed,
-// and the object is looked at by a descriptor for reading.
+// Closes this mount's own writable descriptors, to see whether others can still store. The object
+// is then inspected through a read-only descriptor.
 void Filesystem::Impl::CloseWritable(Inode& inode) {
   const std::lock_guard io(inode.io);
   AccessPtr access;
@@ -216,7 +216,7 @@ void Filesystem::Impl::CloseWritable(Inode& inode) {
     const std::lock_guard lock(inode.mutex);
     access = inode.access;
     if (access) node = LocalHolder(*access);
-    if (!node || inode.write_handles > 1) return;  // Others write by it.
+    if (!node || inode.write_handles > 1) return;  // Other handles write through it.
     const auto found = inode.objects.find(*node);
     if (found != inode.objects.end() && found->second->watched) return;
     if (found != inode.objects.end()) written = found->second;
@@ -228,7 +228,7 @@ void Filesystem::Impl::CloseWritable(Inode& inode) {
   }
   if (!looked_at) {
     auto opened = nodes_.OpenLocal({*node, inode.file, access->capability}, false);
-    if (!opened.ok()) return;  // The node is asked again with the next look.
+    if (!opened.ok()) return;  // The next look asks the node again.
     looked_at = *std::move(opened);
   }
   const std::lock_guard lock(inode.mutex);
@@ -238,8 +238,8 @@ void Filesystem::Impl::CloseWritable(Inode& inode) {
       LocalObject{.node = *node, .fd = std::move(looked_at), .watched = true});
 }
 
-// From here on the handle holds no descriptor of the object, and no room for what the kernel would
-// write: a mapping does not make a file longer.
+// From here on the handle holds no descriptor of the object, and no room for the kernel's writes: a
+// mapping does not extend a file.
 void Filesystem::Impl::DropObject(OpenFile& handle) {
   Inode& inode = *handle.inode;
   uint64_t unused = 0;
@@ -252,7 +252,7 @@ void Filesystem::Impl::DropObject(OpenFile& handle) {
   if (unused > 0) grants_.Unreserve(node, unused);
 }
 
-// Nobody has the handle any more.
+// Precondition: nobody uses the handle any more.
 void Filesystem::Impl::EndHandle(OpenFile& handle) {
   const InodePtr inode = handle.inode;
   bool release = false;
@@ -274,7 +274,7 @@ void Filesystem::Impl::EndHandle(OpenFile& handle) {
     if (inode->write_handles == 0) {
       finish = std::exchange(inode->wrote_locally, false);
       if (finish) ++inode->finishing;
-      // Nobody here can write it any more: what its node copies or seals waits for that.
+      // Nobody here can write it any more. Its node waits for that before it copies or seals.
       std::erase_if(inode->objects, [](const auto& each) { return each.second->writable; });
     }
     access = inode->access;
@@ -283,7 +283,7 @@ void Filesystem::Impl::EndHandle(OpenFile& handle) {
       inode->pages.Clear();
       inode->allocated.clear();
       inode->allocated_known = false;
-      // What could not be stored was reported, and no program is left to try again.
+      // Unstored bytes were reported, and no program is left to retry.
       inode->inline_buffer.reset();
       inode->inline_ranges.Clear();
       static_cast<Unsaved&>(*inode) = {};
@@ -297,12 +297,12 @@ void Filesystem::Impl::EndHandle(OpenFile& handle) {
     }
   }
   if (release) QueueRelease(inode->file);
-  if (last) blocks_.DropFile(inode->file);  // What is read again is in the kernel's cache.
+  if (last) blocks_.DropFile(inode->file);  // Rereads are served by the kernel's cache.
   if (finish) FinishLocalWrites(inode, access);
 }
 
 void Filesystem::Impl::FinishLocalWrites(const InodePtr& inode, const AccessPtr& access) {
-  // Ends with the last of what is started here.
+  // Destroyed with the last of the tasks started here.
   const std::shared_ptr<void> finishing(nullptr, [inode](void*) {
     const std::lock_guard lock(inode->mutex);
     --inode->finishing;
@@ -337,7 +337,7 @@ void Filesystem::Impl::LookAtWatched() {
 }
 
 bool Filesystem::Impl::LookAt(const WatchedFiles::Due& due) {
-  if (lease_.ValidEra() == 0) return false;  // The manager is to be heard of first.
+  if (lease_.ValidEra() == 0) return false;  // Wait for the manager first.
   Inode& inode = *due.inode;
   bool mappable = false;
   {
@@ -349,7 +349,7 @@ bool Filesystem::Impl::LookAt(const WatchedFiles::Due& due) {
   if (mappable) {
     if (due.keeps) CloseWritable(inode);
     RefreshFromKernelWrites(inode);
-    // Not under io: a large file takes its time, and others may close it meanwhile.
+    // Not under io: a large file takes long, and others may close it meanwhile.
     writers_left = LookAtStores(inode, !due.keeps || due.looks >= kQuickLooks);
   }
   const std::lock_guard io(inode.io);
@@ -357,7 +357,7 @@ bool Filesystem::Impl::LookAt(const WatchedFiles::Due& due) {
   Drain(inode);
   const Outcome<Done> committed = Commit(inode, false);
   if (!committed.ok()) {
-    // A program that still has it open is told at the close.
+    // A program that still has it open gets the error at its close.
     if (!due.keeps || MayBeTriedAgain(committed.failure())) return false;
     if (!IsGone(committed.failure())) NoteUnsaved(inode, committed.failure());
     return true;
@@ -365,7 +365,7 @@ bool Filesystem::Impl::LookAt(const WatchedFiles::Due& due) {
   return due.keeps && !writers_left;
 }
 
-// This mount ends, and with it what it could have told of these.
+// Reports files that this mount can no longer watch, because it ends.
 void Filesystem::Impl::NameKept() {
   for (const FileId file : watched_.Kept(WatchedFiles::kFilesMax)) {
     LogWarning(

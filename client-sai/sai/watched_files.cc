@@ -64,7 +64,7 @@ WatchedFiles::Handle WatchedFiles::Finish(FileId file) {
   const std::lock_guard lock(mutex_);
   const auto found = files_.find(file);
   const bool watched_again = found->second.due.has_value();
-  // Kept while the look was under way: the next one finishes that.
+  // A handle was kept during this look: the next look finishes it.
   if (watched_again && found->second.looks == 0) return nullptr;
   Handle kept = std::move(found->second.kept);
   found->second.kept = nullptr;

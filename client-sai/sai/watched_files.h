@@ -1,5 +1,5 @@
-// The files of a mount that are to be looked at again: those that a program may have mapped to
-// store into without this mount seeing it, and those of which the last commit has failed.
+// Files of a mount that must be looked at again: files that a program may have mapped and can store
+// into unseen by the mount, and files whose last commit failed.
 #ifndef MOSA_CLIENT_SAI_SAI_WATCHED_FILES_H_
 #define MOSA_CLIENT_SAI_SAI_WATCHED_FILES_H_
 
@@ -25,9 +25,9 @@ struct OpenFile;
 
 // Thread-safe. One thread calls AwaitDue, LookAgain and Finish.
 //
-// A handle that the kernel has released is *kept* while its file is unfinished: for the manager,
-// and for all that this mount decides, the file stays open for writing. One handle of a file is
-// enough. At the limit nothing more is kept or watched; the caller then says which file it is.
+// A handle that the kernel has released is *kept* while its file is unfinished. For the manager,
+// and for all of this mount's decisions, the file then stays open for writing. One handle per file
+// is enough. At the limit nothing more is kept or watched, and the caller reports which file it is.
 class WatchedFiles {
  public:
   static constexpr size_t kFilesMax = 16'384;
@@ -38,28 +38,28 @@ class WatchedFiles {
   WatchedFiles(const WatchedFiles&) = delete;
   WatchedFiles& operator=(const WatchedFiles&) = delete;
 
-  // The file is to be looked at at `due`, or earlier if it was to be.
+  // Schedules a look at `due`, unless an earlier one is scheduled.
   void Watch(FileId file, const InodeRef& inode, Time due);
   enum class Keeping : uint8_t { kKept, kOneIsKept, kTooMany };
-  // The same at once, and `handle` is kept if it is the first.
+  // Schedules an immediate look, and keeps `handle` if it is the file's first.
   Keeping Keep(FileId file, const InodeRef& inode, const Handle& handle);
 
   struct Due {
     FileId file;
     InodeRef inode;
     bool keeps = false;  // A handle is kept.
-    uint32_t looks = 0;  // How often it was looked at since that was kept.
+    uint32_t looks = 0;  // Looks since the handle was kept.
   };
-  // Waits for the next file that is due; nothing once stopped.
+  // Blocks until a file is due; nothing once stopped.
   std::optional<Due> AwaitDue();
   void LookAgain(FileId file, Time due);
-  // There is nothing more to look at, unless the file was watched again meanwhile: then it is
-  // looked at again. Returns the handle that was kept.
+  // Ends the watch, unless the file was watched again meanwhile, and returns the kept handle. Null
+  // if a handle was kept meanwhile: the next look decides about it.
   Handle Finish(FileId file);
   void Stop();
 
   size_t kept() const;
-  // Files whose handles are kept, at most `files_max`.
+  // Files with kept handles, at most `files_max`.
   std::vector<FileId> Kept(size_t files_max) const;
 
  private:
@@ -81,7 +81,8 @@ class WatchedFiles {
   bool stopped_ = false;
 };
 
-// Files that this mount could not store all of after their last close, newest last. Thread-safe.
+// Files with bytes that this mount could not store after their last close, newest last.
+// Thread-safe.
 class UnsavedFiles {
  public:
   static constexpr size_t kFilesMax = 64;

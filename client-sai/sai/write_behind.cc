@@ -1,5 +1,5 @@
-// Write-behind: buffered extents on their way to other nodes, and what is done when a node cannot
-// be reached or is full.
+// Write-behind: sending buffered extents to other nodes, and handling nodes that are unreachable or
+// full.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace {
 
 constexpr Duration kBufferWaitMax = Seconds(1);
 
-// Behind a part that is not the last one lies the next.
+// A part that is not the last one is followed by the next part, so it has no spare bytes.
 Memory OfPart(const Memory& memory, std::span<const std::byte> part,
               std::span<const std::byte> rest) {
   return {memory.owner, part.size() == rest.size() ? memory.spare_bytes : 0};
@@ -29,13 +29,13 @@ void Filesystem::Impl::NoteError(Inode& inode, Failure failure) {
     const std::lock_guard lock(inode.mutex);
     inode.error = std::move(failure);
     ++inode.error_count;
-    inode.allocated_known = false;  // What was to be stored may not be there.
+    inode.allocated_known = false;  // Bytes to be stored may be missing.
   }
   DropFailedPages(inode);
 }
 
-// What could not be stored may be in pages here, and others read what the nodes have. A page that
-// is being written is dropped once that has failed: nobody waits for it.
+// Bytes that could not be stored may be in cached pages here, while others read what the nodes
+// have. A page under writeback is dropped once that has failed; nothing waits for it.
 void Filesystem::Impl::DropFailedPages(Inode& inode) {
   {
     const std::lock_guard lock(inode.mutex);
@@ -97,14 +97,14 @@ void Filesystem::Impl::AwaitRoomForBuffer(Inode& inode, uint64_t bytes) {
   }
   for (const InodePtr& other : others) SendBuffered(*other, true);
   std::unique_lock lock(buffer_mutex_);
-  // Bytes that no node takes stay until their writer comes back: nobody waits for those for ever.
+  // Bytes that no node accepts stay until their writer returns, so do not wait for them for ever.
   buffer_freed_.wait_for(lock, std::chrono::nanoseconds(kBufferWaitMax.ns), [&] {
     return buffered_bytes_ + bytes <= options_.write_behind_bytes_max;
   });
 }
 
-// A program may come to wait for it, and is to be answered in time. The budget counts from when the
-// store begins: before that, bytes may have to wait long for a slow node.
+// A program may come to wait for the store and must be answered in time. The budget starts when the
+// store begins, because bytes may wait long for a slow node before that.
 void Filesystem::Impl::RunStore(NodeId node, std::function<void()> store) {
   stores_.Run({FileId{}, node.value}, options_.io_threads, [store = std::move(store)] {
     const WaitBudget budget(WaitBudget::ForStore());
@@ -119,7 +119,7 @@ void Filesystem::Impl::SendBuffered(Inode& inode, bool all) {
     const std::lock_guard lock(inode.mutex);
     if (!inode.buffer.any_open()) return;
     access = inode.access;
-    // Whatever is known of the layout: what is buffered has to go, and fails where it must.
+    // Buffered bytes must leave even if the layout is unknown; the store then fails where it must.
     const uint64_t chunk_bytes = inode.access ? inode.access->layout.chunk_bytes : 0;
     extents = inode.buffer.Take(all || chunk_bytes == 0, chunk_bytes);
   }
@@ -148,7 +148,7 @@ void Filesystem::Impl::SendExtent(const InodePtr& inode,
   inode->changed.notify_all();
 }
 
-// Bytes have left the inode's buffer. Caller holds the inode's mutex.
+// Accounts for bytes that left the inode's buffer. The caller must hold the inode's mutex.
 void Filesystem::Impl::NoteUnbuffered(Inode& inode, uint64_t bytes) {
   const std::lock_guard lock(buffer_mutex_);
   buffered_bytes_ -= bytes;
@@ -191,7 +191,7 @@ Status Filesystem::Impl::WithRetries(Inode& inode, NodeId node, bool write,
   const uint64_t era = lease_.ValidEra();
   AccessPtr access;
   for (uint32_t attempt = 1;; ++attempt) {
-    // Without the lease nobody waits for this mount any more, so the layout may have changed.
+    // Without a lease the manager no longer waits for this mount, so the layout may have changed.
     if (write && attempt > 1 && (era == 0 || lease_.ValidEra() != era))
       return AbortedError("the lease expired during the write");
     if (!access) {
@@ -201,8 +201,8 @@ Status Filesystem::Impl::WithRetries(Inode& inode, NodeId node, bool write,
     const Status status = operation({node, inode.file, access->capability});
     if (status.ok()) return status;
     if (status.code() == StatusCode::kPermissionDenied || status.code() == StatusCode::kAborted) {
-      // It is of an older session, layout or incarnation, or has run out. By the next one the bytes
-      // may be on other nodes.
+      // The right belongs to an older session, layout or incarnation, or has expired. The next
+      // layout may place the bytes on other nodes.
       const std::lock_guard lock(inode.mutex);
       if (inode.access == access) inode.access_era = 0;
       return AbortedError(MessageOf(status));
@@ -233,7 +233,7 @@ void Filesystem::Impl::Drain(Inode& inode) {
     const Outcome<Done> spilled = SpillPatiently(inode, first, refused, &progress);
     if (spilled.ok()) continue;
     NoteError(inode, spilled.failure());
-    // Others may have been sent once more meanwhile.
+    // Other extents may have been sent again meanwhile.
     std::unique_lock lock(inode.mutex);
     inode.changed.wait(lock, [&] { return !inode.buffer.any_taken(); });
     inode.full_nodes.clear();

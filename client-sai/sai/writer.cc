@@ -1,5 +1,5 @@
-// Writing: inline while the file is small, then to the nodes; what lies on this host at once, what
-// does not by write-behind. Callers hold the inode's io.
+// Writing: inline while the file is small, then to the nodes: at once on this host, by write-behind
+// elsewhere. Callers hold the inode's io.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -18,15 +18,15 @@ namespace mosa::sai {
 namespace {
 
 constexpr uint64_t kPieceBytesMax = uint64_t{4} << 20;
-// A full store is asked again: room that other clients held unused, or that was just freed, comes
-// back within a second.
+// A full store is asked again: room that other clients held unused, or that was just freed, returns
+// within a second.
 constexpr Duration kNoSpaceDelays[] = {Milliseconds(50), Milliseconds(150), Milliseconds(400)};
 
-// A good deal less than kFreezeMax: no store of an inline move comes after its freeze.
+// Well below kFreezeMax, so that no store of an inline move comes after its freeze.
 constexpr Duration kInlineMoveMax = Seconds(10);
-// A spill that changes nothing, for so long, is one that never will.
+// Spills that have changed nothing for this long will never succeed.
 constexpr Duration kFruitlessMax = Seconds(15);
-// Nor does a node take what it has refused so often, each time by what the manager said then.
+// A node that refuses this often, each time after a new answer of the manager, will never accept.
 constexpr int kRefusalsMax = 50;
 
 void Sleep(Duration duration) {
@@ -96,8 +96,8 @@ Outcome<Done> Filesystem::Impl::WriteThrough(OpenFile& handle, const CallPiece& 
                        : WriteAt(*handle.inode, piece.offset, data, memory);
 }
 
-// A close of this handle's only descriptor cannot be told from that of one of several: after it the
-// manager may have been told that nobody writes the file any more.
+// A close of this handle's only descriptor looks like that of one of several. After it the manager
+// may have been told that nobody writes the file any more.
 Outcome<Done> Filesystem::Impl::EnsureCounted(OpenFile& handle) {
   Inode& inode = *handle.inode;
   const std::lock_guard lock(inode.mutex);
@@ -190,7 +190,7 @@ Outcome<Done> Filesystem::Impl::MergeInline(Inode& inode) {
   return Done{};
 }
 
-// True if the bytes went into the inline content.
+// Returns true if the bytes went into the inline content.
 Outcome<bool> Filesystem::Impl::WriteInline(Inode& inode, uint64_t offset,
                                             std::span<const std::byte> data) {
   std::unique_lock<std::mutex> lock;
@@ -210,8 +210,8 @@ Outcome<bool> Filesystem::Impl::WriteInline(Inode& inode, uint64_t offset,
   return false;
 }
 
-// Gives the file objects, and puts its inline content into them. While it does so nobody else
-// stores any bytes of the file: the manager is told at once when it is done.
+// Gives the file objects and moves its inline content into them. Meanwhile nobody else stores bytes
+// of the file; the manager is told as soon as it is done.
 Outcome<AccessPtr> Filesystem::Impl::EnsureBound(Inode& inode, uint64_t size_bytes) {
   auto access = EnsureThawed(inode);
   if (!access.ok()) return access.failure();
@@ -239,7 +239,7 @@ Outcome<AccessPtr> Filesystem::Impl::EnsureBound(Inode& inode, uint64_t size_byt
   return inode.access;
 }
 
-// Inline content stays where it is if this fails.
+// A failure leaves the inline content where it is.
 Outcome<Done> Filesystem::Impl::PutInlineIntoObjects(Inode& inode, const DataAccess& access) {
   const bool wait = access.is_inline;
   std::string content;
@@ -272,7 +272,7 @@ Outcome<Done> Filesystem::Impl::PutInlineIntoObjects(Inode& inode, const DataAcc
 Outcome<AccessPtr> Filesystem::Impl::Bind(Inode& inode, uint64_t size_bytes) {
   MOSA_RETURN_IF_FAILED(EnsureMade(inode, /*bare=*/true));
   {
-    // Its hints have had it bound where it was made.
+    // Its hints caused it to be bound when it was created.
     const std::lock_guard lock(inode.mutex);
     if (inode.access->layout.bound() && !inode.access->is_inline && inode.access_era != 0)
       return inode.access;
@@ -284,7 +284,7 @@ Outcome<AccessPtr> Filesystem::Impl::Bind(Inode& inode, uint64_t size_bytes) {
     if (reply.ok()) return StoreAccess(inode, std::move(reply->access), mark, 0);
     if (reply.failure().code == StatusCode::kAborted) {
       if (clock_.Monotonic() - begun > kInlineMoveMax) return FrozenTooLong(inode, kInlineMoveMax);
-      Sleep(kFrozenDelay);  // Another mount gives it objects at this moment.
+      Sleep(kFrozenDelay);  // Another mount is giving it objects now.
       continue;
     }
     if (reply.failure().reason != ErrorReason::kNoSpace || attempt == std::size(kNoSpaceDelays))
@@ -293,9 +293,9 @@ Outcome<AccessPtr> Filesystem::Impl::Bind(Inode& inode, uint64_t size_bytes) {
   }
 }
 
-// Which part of a bound file's inline content must go to its objects: all of it, with this mount's
-// own bytes on top, or those alone if another mount has moved the rest. Once it is bound, nobody's
-// inline content can change any more.
+// Selects the part of a bound file's inline content that must go to its objects: all of it, with
+// this mount's own bytes on top, or only those bytes if another mount has moved the rest. Once the
+// file is bound, inline content can no longer change.
 void Filesystem::Impl::MoveInlineToObjects(Inode& inode, const DataAccess& access,
                                            std::string* content, std::vector<ByteRange>* ranges) {
   const std::lock_guard lock(inode.mutex);
@@ -316,7 +316,7 @@ Outcome<Done> Filesystem::Impl::WriteBound(Inode& inode, uint64_t offset,
                          std::vector<NodeId>* refused) -> Outcome<bool> {
     const auto bytes = data.subspan(static_cast<size_t>(piece.range.begin - offset),
                                     static_cast<size_t>(piece.range.size()));
-    // Behind a piece that is not the last one lies the next.
+    // A piece that is not the last one is followed by the next piece, so it has no spare bytes.
     const bool is_last = piece.range.end == offset + data.size();
     const Memory of_piece{memory.owner, is_last ? memory.spare_bytes : 0};
     auto written = WritePiece(inode, access, piece, bytes, of_piece, refused);
@@ -375,7 +375,7 @@ Outcome<Done> Filesystem::Impl::StorePieces(Inode& inode, ByteRange range, uint6
 Outcome<Done> Filesystem::Impl::SpillPatiently(Inode& inode, ByteRange range,
                                                const std::vector<NodeId>& refused,
                                                SpillProgress* progress) {
-  // What has room here takes it, before the manager counts it as free for others.
+  // Bytes that have room here take it, before the manager counts it as free for others.
   SendBuffered(inode, true);
   std::vector<NodeId>& full = progress->full;
   full.insert(full.end(), refused.begin(), refused.end());
@@ -406,8 +406,8 @@ Outcome<Done> Filesystem::Impl::SpillPatiently(Inode& inode, ByteRange range,
   return Done{};
 }
 
-// Takes room for the pages of a piece that are new, on every node that keeps a copy. False: nothing
-// is taken, for `refused` has none.
+// Takes room for the new pages of a piece on every node that keeps a copy. False if the `refused`
+// nodes have none; then nothing is taken.
 Outcome<bool> Filesystem::Impl::TakeRoom(Inode& inode, const DataAccess& access, const Piece& piece,
                                          std::map<NodeId, uint64_t>* taken,
                                          std::vector<NodeId>* refused) {
@@ -433,7 +433,7 @@ Outcome<bool> Filesystem::Impl::TakeRoom(Inode& inode, const DataAccess& access,
   return true;
 }
 
-// Writing over bytes that the object has already takes no room.
+// Overwriting bytes that the object already has takes no room.
 bool Filesystem::Impl::IsAllocated(Inode& inode, const DataAccess& access, NodeId node,
                                    ByteRange range) {
   uint64_t size = 0;
@@ -450,7 +450,7 @@ bool Filesystem::Impl::IsAllocated(Inode& inode, const DataAccess& access, NodeI
   return *hole >= std::min(range.end, size);
 }
 
-// False: it was not written, for `refused` have no room, or the layout is another one by now.
+// False if it was not written, because the `refused` nodes have no room or the layout has changed.
 Outcome<bool> Filesystem::Impl::WritePiece(Inode& inode, const DataAccess& access,
                                            const Piece& piece, std::span<const std::byte> data,
                                            const Memory& memory, std::vector<NodeId>* refused) {
@@ -458,7 +458,7 @@ Outcome<bool> Filesystem::Impl::WritePiece(Inode& inode, const DataAccess& acces
                                      [&](NodeId node) { return nodes_.IsLocal(node); });
   if (!all_local) {
     {
-      // By the time that it is stored the layout may be another one.
+      // The layout may have changed by the time the piece is stored.
       const std::lock_guard lock(inode.mutex);
       inode.stored_by = OlderGeneration(inode.stored_by, access.generation);
     }
@@ -485,13 +485,13 @@ Outcome<Done> Filesystem::Impl::WriteLocal(Inode& inode, const DataAccess& acces
                                            uint64_t offset, std::span<const std::byte> data) {
   auto object = LocalObjectOf(inode, access, node, true);
   if (!object.ok()) {
-    // The node may be restarting, or the capability too old: the slow way knows how to wait.
+    // The node may be restarting, or the capability expired: WriteToNode waits and retries.
     const Status status = WriteToNode(inode, node, offset, data);
     if (!status.ok()) return FromStatus(status);
     return Done{};
   }
-  // The node sees no write by a descriptor, so it cannot refuse one that comes too late. This mount
-  // may have stood still since the store began.
+  // The node does not see writes by descriptor, so it cannot refuse a late one. This mount may have
+  // been suspended since the store began.
   if (!MayStillStore(inode))
     return Fail(StatusCode::kAborted, ErrorReason::kStale,
                 fmt::format("the layout of file {} was recalled", inode.file.value));

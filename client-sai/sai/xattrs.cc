@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::string_view kMountCounters = "user.mosa.mount";
 
-// True of what may settle a file's layout, also in the ancestor's words.
+// True of attributes that may determine a file's layout, including the aliases.
 bool MayBeLayoutHint(std::string_view name) {
   return name.starts_with("user.mosa.") || name == "user.DP" || name == "user.BlockSize";
 }
@@ -31,7 +31,7 @@ bool Filesystem::Impl::DeferHint(Inode& inode, std::string_view attribute, std::
   if ((settles || IsLayoutHint(name.hint)) && View(inode).size_bytes > 0) return false;
   inode.make.hints.push_back({std::string(name.hint), *std::move(canonical)});
   if (settles) {
-    // Its first byte has it made and bound.
+    // Its first byte causes it to be created and bound.
     inode.make.bind = true;
     auto access = std::make_shared<DataAccess>(*inode.access);
     access->inline_bytes_max = 0;
@@ -52,8 +52,11 @@ Outcome<Done> Filesystem::Impl::AskForHint(Inode& inode, const Request& request)
     const auto frozen = Ask<BindReply>(FreezeRequest{inode.file});
     is_frozen = is_frozen || frozen.ok();
     if (frozen.ok()) continue;
-    // Another client settles where the file's bytes go.
-    if (frozen.failure().code != StatusCode::kAborted) return frozen.failure();
+    // Another client is deciding where the file's bytes go.
+    if (frozen.failure().code != StatusCode::kAborted) {
+      if (is_frozen) Thaw(inode);
+      return frozen.failure();
+    }
     std::this_thread::sleep_for(kFreezeDelay);
   }
 }
@@ -114,7 +117,7 @@ Outcome<Done> Filesystem::Impl::SetXattr(FileId file, std::string_view name, std
   const std::lock_guard lock(inode->mutex);
   ++inode->own_changes;
   inode->attributes_era = 0;
-  // A hint may settle where the bytes of the file, or of what is made below, go.
+  // A hint may determine where the bytes of the file, or of files created below it, go.
   inode->access_era = 0;
   ++hints_generation_;
   inode->names.inline_bytes_max.reset();

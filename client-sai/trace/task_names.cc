@@ -25,7 +25,8 @@ namespace {
 
 constexpr int kAncestorsMax = 64;
 constexpr std::string_view kVariable = "MOSA_TASK=";
-// Less than a process takes from its start over exec to its first open; many opens of a busy one.
+// Less than a process takes from its start through exec to its first open, but many opens of a busy
+// one.
 constexpr std::chrono::milliseconds kBelieved{2};
 
 std::string ReadAll(const std::string& path) {
@@ -40,7 +41,7 @@ std::string ReadAll(const std::string& path) {
   return text;
 }
 
-// The number at the beginning of `text`, and what follows its space out of `text`.
+// Parses the number at the beginning of `text`, and removes it and the space after it.
 template <typename Number>
 bool TakeNumber(std::string_view& text, Number& number) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -49,8 +50,8 @@ bool TakeNumber(std::string_view& text, Number& number) {
   return true;
 }
 
-// proc(5), /proc/PID/stat: "pid (comm) state ppid pgrp session ... starttime(22)"; comm may hold
-// anything.
+// Parses proc(5) /proc/PID/stat: "pid (comm) state ppid pgrp session ... starttime(22)"; comm may
+// contain any characters.
 std::optional<ProcessStat> StatOf(uint32_t pid) {
   const std::string text = ReadAll(fmt::format("/proc/{}/stat", pid));
   const size_t open = text.find('(');
@@ -82,7 +83,7 @@ std::optional<std::string> VariableOf(uint32_t pid) {
 
 }  // namespace
 
-// Nearest first. What an ancestor is known to have found is not looked for again.
+// Nearest ancestor first. What is cached for an ancestor is not searched again.
 std::optional<std::string> TaskNames::FindVariable(uint32_t pid, const ProcessStat& stat,
                                                    int ancestors_left) {
   if (std::optional<std::string> task = VariableOf(pid)) return task;
@@ -119,7 +120,7 @@ TaskNames::Process TaskNames::ProcessOf(uint32_t pid) {
   // Unlocked: reading an environment waits for its process' memory lock.
   std::optional<ProcessStat> stat = StatOf(pid);
   if (!stat) return {};
-  // Another start is another process, another command has been through exec.
+  // Another start time is another process; another command has been through exec.
   if (known.start_ticks != stat->start_ticks || known.command != stat->command)
     known = Remember(pid, *stat, kAncestorsMax);
   known.checked = now;

@@ -1,6 +1,6 @@
-// Which task a process belongs to: MOSA_TASK in its environment or its nearest ancestor's, else
-// "sid:<session leader>:<command name>". Remembered per process until
-// it is another one or has become another command. Thread-safe.
+// Finds the task of a process: MOSA_TASK in its environment or that of its nearest ancestor, else
+// "sid:<session leader>:<command name>". Cached per process until its id is reused or it executes
+// another command. Thread-safe.
 #ifndef MOSA_CLIENT_SAI_TRACE_TASK_NAMES_H_
 #define MOSA_CLIENT_SAI_TRACE_TASK_NAMES_H_
 
@@ -22,12 +22,12 @@ class TaskNames {
 
   struct Process {
     std::string task;
-    std::string command;       // As the kernel calls it.
-    uint64_t start_ticks = 0;  // With its number the process, for as long as the machine is up.
+    std::string command;       // The kernel's name for it.
+    uint64_t start_ticks = 0;  // With the pid, identifies the process until the machine reboots.
   };
-  // The same, and which process it is.
+  // Returns the task, and identifies the process.
   Process ProcessOf(uint32_t pid);
-  // The process that the thread is one of; the thread itself if it is gone.
+  // Returns the process of the thread, or the thread id itself if the thread is gone.
   static uint32_t ProcessOfThread(uint32_t thread);
 
  private:
@@ -44,7 +44,7 @@ class TaskNames {
   Known KnownOf(uint32_t pid);
   Known Remember(uint32_t pid, const ProcessStat& stat, int ancestors_left);
 
-  static constexpr size_t kNamesMax = 4096;  // At the limit all are forgotten.
+  static constexpr size_t kNamesMax = 4096;  // At the limit, all are forgotten.
   std::mutex mutex_;
   std::unordered_map<uint32_t, Known> names_;  // By process id; guarded by mutex_.
 };

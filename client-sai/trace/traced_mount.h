@@ -1,4 +1,4 @@
-// What a tracer asks of the mount that it traces.
+// The interface of a mount to its tracer.
 #ifndef MOSA_CLIENT_SAI_TRACE_TRACED_MOUNT_H_
 #define MOSA_CLIENT_SAI_TRACE_TRACED_MOUNT_H_
 
@@ -10,7 +10,7 @@
 
 namespace mosa::sai {
 
-// Thread-safe. SetPassthrough waits for nobody; the rest is asked by the tracer's own thread.
+// Thread-safe. SetPassthrough never blocks; only the tracer's own thread calls the other methods.
 class TracedMount {
  public:
   struct NamedFile {
@@ -20,14 +20,14 @@ class TracedMount {
   };
 
   virtual ~TracedMount() = default;
-  // In the time base that is common to the mounts of a run.
+  // The time base shared by the mounts of a run.
   virtual Time TraceTime() = 0;
-  // False: no file that is opened from here on is the kernel's to read and write by itself. True:
-  // as the mount likes.
+  // False: the kernel may not read and write files opened from now on directly. True: the mount
+  // decides.
   virtual void SetPassthrough(bool allowed) = 0;
-  // What this mount knows of names.
+  // The names that this mount knows.
   virtual std::vector<NamedFile> KnownNames() = 0;
-  // Names that the kernel keeps are to come by again, so that their files have names in the trace.
+  // Makes the kernel ask for cached names again, so that their files have names in the trace.
   virtual void RecallNames() = 0;
 };
 

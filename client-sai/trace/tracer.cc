@@ -24,11 +24,11 @@ constexpr std::chrono::milliseconds kDrainEvery{20};
 // The process that starts a trace holds the lock of the mount's root.
 constexpr std::chrono::seconds kOpenMax{2};
 constexpr Duration kBlockEvery = Milliseconds(500);
-// A request served longer than that when a trace ends is not in it.
+// A request that is still being served this long after a trace ends is not in it.
 constexpr Duration kUsesEndMax = Seconds(1);
 constexpr size_t kBlockBytes = size_t{1} << 17;
 static_assert(kBlockBytes < kTraceBlockBytesMax);
-// At the limit all are forgotten, and written again when next met.
+// At the limit all are forgotten, and written again when next seen.
 constexpr size_t kNamesMax = 1'000'000;
 
 std::string FileName(const Tracer::Options& options) {
@@ -39,7 +39,7 @@ std::string PathOf(const Tracer::Options& options) {
   return fmt::format("{}/{}", options.directory, FileName(options));
 }
 
-// errno, or 0.
+// Returns errno, or 0.
 int WriteAt(int file, uint64_t offset, std::string_view bytes) {
   while (!bytes.empty()) {
     const ssize_t written = pwrite(file, bytes.data(), bytes.size(), static_cast<off_t>(offset));
@@ -122,7 +122,12 @@ Status Tracer::Start(const Options& options) {
                                         options.mount_point, error.what()));
   }
   std::unique_lock lock(mutex_);
-  if (changed_.wait_for(lock, kOpenMax, [this] { return opened_.has_value(); })) return *opened_;
+  if (changed_.wait_for(lock, kOpenMax, [this] { return opened_.has_value(); })) {
+    const Status opened = *opened_;
+    lock.unlock();
+    if (!opened.ok()) writer_.join();  // It ends now, so the caller may try again at once.
+    return opened;
+  }
   given_up_ = true;
   return FailedPreconditionError(
       fmt::format("{} did not respond to the mount's process within {} s: choose a directory on a "
@@ -166,7 +171,7 @@ std::string Tracer::StatusJson() const {
   return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-// ---- the writer
+// ---- the writer thread
 
 void Tracer::Run(const Options& options) {
   try {
@@ -189,7 +194,7 @@ bool Tracer::Open(const Options& options) {
   const TraceHead head{options.host, options.mount_point, options.light, mount_.TraceTime()};
   const std::string pages = EncodeTraceHead(head) + std::string(kTraceFootBytes, '\n');
   const Status made = MakeFile(options, pages);
-  Drain();  // What came behind the end of the last trace.
+  Drain();  // Events after the end of the last trace.
   block_ = TraceBlock();
   names_.clear();
   stats_ = lookups_ = 0;
@@ -214,8 +219,6 @@ bool Tracer::Open(const Options& options) {
             options.light  ? " (light)"
             : options.cold ? ", passthrough off, no pages kept"
                            : ", passthrough off");
-  } else {
-    running_ = false;  // A refused caller may try again at once.
   }
   opened_ = made;
   changed_.notify_all();
@@ -279,7 +282,7 @@ void Tracer::WriteUntilEnd() {
   WriteFoot(kTraceStopped);
 }
 
-// Nobody who begins now is counted.
+// Waits for the uses in progress; later ones are not counted.
 void Tracer::AwaitUses() {
   const Time begin = clock_.Monotonic();
   while (uses_ > 0 && clock_.Monotonic() - begin < kUsesEndMax)
@@ -358,7 +361,7 @@ void Tracer::WriteBlock() {
   foot_.records += records;
 }
 
-// Nothing more is traced; the file says where it ends.
+// Ends tracing; the file says where it ends.
 void Tracer::Fail(const std::string& why) {
   level_ = TraceLevel::kOff;
   mount_.SetPassthrough(true);
@@ -371,7 +374,7 @@ void Tracer::Fail(const std::string& why) {
   }
   const std::string reason = fmt::format("its file could no longer be written: {}", why);
   LogWarning("ending the trace {}: {}", path, reason);
-  // Drops a block that was written only in part.
+  // Drops a block that was only partly written.
   if (ftruncate(file_.get(), static_cast<off_t>(bytes)) != 0)
     LogWarning("cannot truncate {}: {}", path, strerror(errno));
   WriteFoot(reason);

@@ -1,8 +1,8 @@
-// The trace of a mount while it runs (common/model/trace.h is the file's form).
+// Records the trace of a running mount (common/model/trace.h describes the file).
 //
-// Threads that serve requests put what happened into rings of their own; one thread of the
-// tracer's writes it. Nobody waits for that thread: what comes faster than it writes is dropped and
-// counted, and a file that cannot be written any more ends the trace, not the mount.
+// Threads that serve requests put events into rings of their own; the tracer's thread writes them.
+// Nobody waits for that thread. Events that come faster than it writes are dropped and counted. If
+// the file cannot be written any more, the trace ends, but not the mount.
 #ifndef MOSA_CLIENT_SAI_TRACE_TRACER_H_
 #define MOSA_CLIENT_SAI_TRACE_TRACER_H_
 
@@ -28,7 +28,7 @@ namespace mosa::sai {
 
 enum class TraceLevel : uint8_t { kOff, kLight, kFull };
 
-// A TraceRecord without its text; times are monotonic.
+// A TraceRecord without its text. Times are monotonic.
 struct TraceEvent {
   TraceKind kind = TraceKind::kOpen;
   uint8_t flags = 0;
@@ -37,51 +37,52 @@ struct TraceEvent {
   uint64_t offset = 0;
   uint64_t size_bytes = 0;
   Time start;
-  Time end;  // Note() says now if it is not set.
+  Time end;  // If unset, Note() uses the current time.
   FileId parent;
   FileId target;
   uint32_t pid = 0;
   uint64_t process_start = 0;
 };
 
-// Owned by the program; borrows the mount, which outlives it, and the clock. All but EndWithin is
-// for threads that serve requests, too: Start waits for the trace's directory, but not for long,
-// the rest for nobody. No callback is waited for, as the directory may need one to answer.
+// Owned by the program. Borrows the clock and the mount, which outlives it. Threads that serve
+// requests may call everything except EndWithin. Start waits a bounded time for the trace's
+// directory; nothing else blocks. No callback is waited for, because the directory may need one to
+// respond.
 class Tracer {
  public:
   struct Options {
-    std::string directory;  // The file is made there.
+    std::string directory;  // Where the file is created.
     std::string host;
     std::string mount_point;
     bool light = false;
-    bool cold = false;      // Full traces only: no open finds pages of the file kept.
-    std::string file = {};  // Its name there; HOST.trace unless one is given.
+    bool cold = false;      // Full traces only: no open finds cached pages of the file.
+    std::string file = {};  // The file's name; default HOST.trace.
   };
 
   Tracer(TracedMount& mount, const Clock& clock);
-  ~Tracer();  // Stops, and waits for the file as long as it takes.
+  ~Tracer();  // Stops, and blocks until the file is complete.
   Tracer(const Tracer&) = delete;
   Tracer& operator=(const Tracer&) = delete;
 
-  // Everything that is opened from here on is traced. AlreadyExists: the file is there;
-  // FailedPrecondition: a trace is under way, or the file cannot be made, or not soon enough;
-  // InvalidArgument: it would lie on the mount itself.
+  // Traces everything opened from now on. AlreadyExists if the file exists. FailedPrecondition if a
+  // trace is in progress, or the file cannot be created in time. InvalidArgument if the file would
+  // lie on the mount itself.
   Status Start(const Options& options);
-  // Nothing more is traced; StatusJson() says when the file is whole. FailedPrecondition: there is
-  // no trace.
+  // Stops tracing; StatusJson() tells when the file is complete. FailedPrecondition if there is no
+  // trace.
   Status Stop();
-  // Stops, and waits so long for the file. False: it is being written still; then this object and
-  // the mount must outlive the process.
+  // Stops, and waits up to `wait_max` for the file. False: the file is still being written, so this
+  // object and the mount must live until the process exits.
   bool EndWithin(Duration wait_max);
-  // JSON: "tracing" or not, "ending" while the file of what is traced no more is still written,
-  // "file", "light", "records", "dropped", "bytes", "end" of the last one.
+  // JSON with "tracing", "ending" (the file of the stopped trace is still being written), "file",
+  // "light", "records", "dropped", "bytes", and "end" of the last trace.
   std::string StatusJson() const;
 
-  // What the last Start or Stop was refused for, or nothing: "refused" of StatusJson().
+  // Records why the last Start or Stop was refused, or nothing: "refused" in StatusJson().
   void NoteRefusal(const Status& refusal);
 
-  // For as long as a request is served that is noted after its answer: the caller that has the
-  // answer may end the trace before that.
+  // Held while a request is served whose event is noted after its reply. Once it has the reply, the
+  // caller may end the trace before the event is noted.
   class Use {
    public:
     explicit Use(Tracer& tracer) : tracer_(tracer.on() ? &tracer : nullptr) {
@@ -100,19 +101,20 @@ class Tracer {
   TraceLevel level() const { return level_.load(); }
   bool on() const { return level() != TraceLevel::kOff; }
   bool full() const { return level() == TraceLevel::kFull; }
-  // The kernel is to ask for what it had kept of a file, too, so that each read is seen.
+  // True if the kernel must also ask for cached bytes of a file, so that each read is seen.
   bool cold() const { return full() && cold_.load(); }
   Time Now() const { return clock_.Monotonic(); }
   void Note(TraceEvent event, std::string_view text = {});
-  // An open, create, flush or unlink by thread `pid`, which must not have ended yet.
+  // The process of thread `pid`, for an open, create, flush or unlink. The thread must not have
+  // ended.
   struct Process {
     uint32_t pid = 0;  // Shared by all its threads.
     uint64_t start = 0;
     std::string text;  // As in the record.
   };
   Process ProcessOf(uint32_t pid);
-  // The record of an open by thread `pid`, which waits for its answer and so is there to be asked
-  // after, as far as it is known before that answer. `flags` are those of open(2).
+  // Prepares the record of an open by thread `pid`, as far as it is known before the reply. The
+  // thread waits for the reply, so its process still exists. `flags` are those of open(2).
   struct OpenRecord {
     TraceEvent event;
     std::string text;
@@ -123,11 +125,11 @@ class Tracer {
 
  private:
   void Run(const Options& options);
-  // Tells Start; false if there is nothing to write.
+  // Reports to Start; false if there is nothing to write.
   bool Open(const Options& options);
   Status MakeFile(const Options& options, std::string_view pages);
   void WriteUntilEnd();
-  // Moves what is in the rings into the block.
+  // Moves the contents of the rings into the block.
   void Drain();
   void AddRecord(const TraceEvent& event, std::string text, Duration to_manager_time);
   void AwaitUses();
@@ -151,23 +153,23 @@ class Tracer {
   std::mutex control_mutex_;  // Held by Start, Stop and EndWithin.
   std::thread writer_;        // Guarded by control_mutex_.
 
-  mutable std::mutex mutex_;         // Held briefly; after control_mutex_.
+  mutable std::mutex mutex_;         // Held briefly; taken after control_mutex_.
   std::condition_variable wake_;     // Wakes the writer.
-  std::condition_variable changed_;  // `opened_` or `running_` has.
-  bool ending_ = false;              // Guarded by mutex_, as what follows.
-  bool running_ = false;             // The writer.
-  bool unstopped_ = false;           // There was a Start that no Stop has followed.
-  bool given_up_ = false;            // Start waits no more.
+  std::condition_variable changed_;  // Signals `opened_` and `running_`.
+  bool ending_ = false;              // Guarded by mutex_, like the members below.
+  bool running_ = false;             // The writer runs.
+  bool unstopped_ = false;           // A Start was not yet followed by a Stop.
+  bool given_up_ = false;            // Start no longer waits.
   std::optional<Status> opened_;
   std::string path_;
   bool light_ = false;
   std::string refused_;
-  TraceFoot foot_;  // As far as it is written.
+  TraceFoot foot_;  // What is written so far.
 
   // Used only by the writer thread.
   UniqueFd file_;
   TraceBlock block_;
-  std::unordered_map<uint64_t, uint64_t> names_;  // By file, a hash of its last name.
+  std::unordered_map<uint64_t, uint64_t> names_;  // Per file, a hash of its last name.
   Time begun_;                                    // Monotonic.
 };
 

@@ -1,5 +1,5 @@
-// MOSA_CHECK: a programmer's error stops the process, in release too. Never for bad input: that is
-// a Status.
+// MOSA_CHECK stops the process on a programmer's error, in release builds too. Bad input is not a
+// programmer's error: return a Status for it.
 #ifndef MOSA_COMMON_BASE_CHECK_H_
 #define MOSA_COMMON_BASE_CHECK_H_
 

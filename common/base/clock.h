@@ -1,6 +1,8 @@
-// Clock: where shells read the time. SystemClock in production, ManualClock in tests. Cores never
-// see one. Now() is wall time; Monotonic() never goes back and is only good for differences. Safe
-// from any thread.
+// Clock: the source of time for shells. Production uses SystemClock, tests use ManualClock; cores
+// take the time as an argument instead.
+//
+// Now() is wall time. Monotonic() never goes back; only differences between its values are
+// meaningful. Thread-safe.
 #ifndef MOSA_COMMON_BASE_CLOCK_H_
 #define MOSA_COMMON_BASE_CLOCK_H_
 

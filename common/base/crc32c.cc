@@ -5,8 +5,8 @@
 namespace mosa {
 
 uint32_t ExtendCrc32c(uint32_t crc, const void* data, size_t size_bytes) {
-  // ISA-L takes an int length and a mutable pointer that it does not write through; it keeps the
-  // raw register.
+  // ISA-L takes an int length and a mutable pointer through which it does not write; it works on
+  // the raw register.
   constexpr size_t kStep = size_t{1} << 30;
   auto* p = static_cast<unsigned char*>(const_cast<void*>(data));
   uint32_t state = ~crc;

@@ -1,5 +1,5 @@
 // CRC-32C (Castagnoli, RFC 3720 B.4), the checksum of every byte that crosses a socket. ISA-L
-// computes it at the speed of memory. Extend(Extend(0, a), b) equals Crc32c over a followed by b.
+// computes it at memory speed. Extend(Extend(0, a), b) equals Crc32c(a followed by b).
 #ifndef MOSA_COMMON_BASE_CRC32C_H_
 #define MOSA_COMMON_BASE_CRC32C_H_
 

@@ -16,7 +16,7 @@
 namespace mosa {
 
 void TuneMalloc(int kept_bytes) {
-  mallopt(M_MMAP_THRESHOLD, 32 << 20);  // The most that glibc takes.
+  mallopt(M_MMAP_THRESHOLD, 32 << 20);  // The maximum that glibc accepts.
   mallopt(M_TRIM_THRESHOLD, kept_bytes);
   mallopt(M_ARENA_MAX, 4);
 }
@@ -37,7 +37,7 @@ Status WriteReadyFile(const std::string& path, nlohmann::json facts) {
   facts["pid"] = ::getpid();
   const std::string part = path + ".part";
   std::ofstream file(part, std::ios::trunc);
-  // Paths need not be UTF-8, as JSON must.
+  // Paths need not be UTF-8, but JSON must be.
   file << facts.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
   file.close();
   if (file.fail() || std::rename(part.c_str(), path.c_str()) != 0) {

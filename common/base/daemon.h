@@ -1,6 +1,7 @@
-// What each daemon does to be one: memory, signals, the file that says it serves, its last words.
+// The steps that every daemon shares: memory tuning, signals, the ready file, the final error
+// message.
 //
-// Free functions for a program's main, called before it has threads unless they say otherwise.
+// Call these from main before it starts threads, unless a function says otherwise.
 #ifndef MOSA_COMMON_BASE_DAEMON_H_
 #define MOSA_COMMON_BASE_DAEMON_H_
 
@@ -15,22 +16,22 @@
 
 namespace mosa {
 
-// Makes malloc keep large buffers, in few arenas, and give back free memory beyond `kept_bytes`:
-// with glibc's defaults every large message is mapped and unmapped, which costs more than sending
-// it, and each thread has an arena.
+// Makes malloc keep large buffers, use few arenas, and return free memory beyond `kept_bytes` to
+// the system. With glibc's defaults every large message is mapped and unmapped, which costs more
+// than sending it, and each thread gets its own arena.
 void TuneMalloc(int kept_bytes);
 
-// Blocks SIGTERM, SIGINT and `more`, so that only a waiting thread (sigwait, signalfd) gets them,
-// and ignores SIGPIPE. Returns what is blocked.
+// Blocks SIGTERM, SIGINT and `more`, so that they are delivered only to a thread that waits for
+// them (sigwait, signalfd). Ignores SIGPIPE. Returns the blocked set.
 sigset_t BlockEndSignals(std::initializer_list<int> more = {});
 
-// Tells whoever started this daemon that it serves: writes `facts` and "pid" to `path` as one line
-// of JSON, whole or not at all. Nothing if `path` is empty. FailedPrecondition if it cannot be
-// written. From any thread.
+// Tells the process that started this daemon that it now serves. Writes `facts` and "pid" to `path`
+// as one line of JSON, atomically. Does nothing if `path` is empty. FailedPrecondition if the file
+// cannot be written. Thread-safe.
 Status WriteReadyFile(const std::string& path, nlohmann::json facts);
 
-// Prints why `program` fails, as one sentence on standard error. Returns its exit code. From any
-// thread.
+// Prints one sentence on standard error that says why `program` fails, and returns its exit code.
+// Thread-safe.
 int FailProgram(std::string_view program, const Status& status);
 
 }  // namespace mosa

@@ -50,7 +50,7 @@ Duration DurationCounts::Mean() const {
 Duration DurationCounts::Quantile(uint32_t per_mille) const {
   const uint64_t count = Count();
   if (count == 0) return {};
-  // The rank of the one that is asked for, from 1.
+  // The rank of the quantile, counted from 1.
   const auto share = static_cast<double>(std::min(per_mille, 1000U)) / 1000.0;
   const auto wanted = static_cast<uint64_t>(share * static_cast<double>(count) + 0.999999);
   const uint64_t rank = std::clamp<uint64_t>(wanted, 1, count);

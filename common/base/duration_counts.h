@@ -1,9 +1,9 @@
-// DurationCounts: how many durations of which length there were, as a plain value that can be added
-// to another, subtracted from a later one, and asked for its quantiles.
+// DurationCounts: a histogram of durations. It is a plain value: histograms can be added, an
+// earlier one subtracted from a later one, and quantiles read.
 //
-// Log-linear buckets: each power of two of nanoseconds from 2^10 (1 us) to 2^37 (137 s) is divided
-// into eight, so a quantile is off by an eighth at most; what is shorter or longer has one bucket
-// each. The same idea as HdrHistogram's, with one precision for all.
+// Buckets are log-linear, as in HdrHistogram with one fixed precision. Each power of two of
+// nanoseconds from 2^10 (1 us) to 2^37 (137 s) is divided into eight, so a quantile is off by at
+// most an eighth. One more bucket at each end holds shorter and longer durations.
 #ifndef MOSA_COMMON_BASE_DURATION_COUNTS_H_
 #define MOSA_COMMON_BASE_DURATION_COUNTS_H_
 
@@ -21,9 +21,9 @@ inline constexpr int kDurationPartsPerOctaveLog2 = 3;
 inline constexpr size_t kDurationBuckets =
     ((kDurationOctaveLast - kDurationOctaveFirst + 1) << kDurationPartsPerOctaveLog2) + 2;
 
-// The bucket of a duration; what is negative counts as none at all.
+// Returns the bucket of a duration. A negative duration counts as zero.
 size_t DurationBucketOf(Duration duration);
-// Durations of a bucket are at least its begin, and less than its limit. The last one has no end.
+// A bucket holds durations in [begin, limit). The last bucket has no upper bound.
 Duration DurationBucketBegin(size_t bucket);
 Duration DurationBucketLimit(size_t bucket);
 
@@ -35,17 +35,17 @@ struct DurationCounts {
   bool operator==(const DurationCounts&) const = default;
 
   uint64_t Count() const;
-  Duration Mean() const;  // Zero of none.
-  // The duration that `per_mille` of all do not exceed, evenly spread within its bucket, and at
-  // most the longest. Zero of none.
+  Duration Mean() const;  // Zero if empty.
+  // The duration that `per_mille` of all do not exceed. Values are taken as evenly spread within
+  // their bucket, and the result never exceeds the longest. Zero if empty.
   Duration Quantile(uint32_t per_mille) const;
 
   void Add(Duration duration);
   void Add(const DurationCounts& other);
-  // What was added after `earlier` was taken of the same counter. The longest of these is known
-  // only up to its bucket. Precondition: no count is lower than it was.
+  // Returns what was added since `earlier` was read from the same counter. Its longest duration is
+  // known only to the precision of a bucket. Precondition: Contains(earlier).
   DurationCounts Since(const DurationCounts& earlier) const;
-  // True if `earlier` may have been taken of the same counter before.
+  // True if `earlier` can be an earlier reading of the same counter.
   bool Contains(const DurationCounts& earlier) const;
 };
 

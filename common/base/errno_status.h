@@ -1,8 +1,9 @@
-// A failed system call as a Status: the code by what the caller should do next, the text of errno
-// at the end of the sentence. ENOSPC and EDQUOT are ResourceExhausted; ENOENT is NotFound; EACCES
-// and EPERM PermissionDenied; EEXIST AlreadyExists; EINVAL and EFBIG InvalidArgument; EIO DataLoss;
-// EOPNOTSUPP Unimplemented; ETIMEDOUT and EAGAIN DeadlineExceeded; the network's errors, EMFILE and
-// ENOMEM Unavailable; the rest Internal.
+// Turns a failed system call into a Status. The code follows from what the caller should do next;
+// the message ends with the text of errno. ENOSPC and EDQUOT map to ResourceExhausted; ENOENT and
+// ENXIO to NotFound; EACCES and EPERM to PermissionDenied; EEXIST to AlreadyExists; EINVAL, EFBIG
+// and ENAMETOOLONG to InvalidArgument; EIO to DataLoss; EOPNOTSUPP and ENOSYS to Unimplemented;
+// ETIMEDOUT and EAGAIN to DeadlineExceeded. Network errors and a lack of descriptors or memory map
+// to Unavailable, all others to Internal.
 #ifndef MOSA_COMMON_BASE_ERRNO_STATUS_H_
 #define MOSA_COMMON_BASE_ERRNO_STATUS_H_
 
@@ -12,7 +13,7 @@
 
 namespace mosa {
 
-// `what` says what failed and on what: "cannot open /x".
+// `what` names the operation and its object, as in "cannot open /x".
 Status ErrnoStatus(int error_number, std::string_view what);
 
 }  // namespace mosa

@@ -1,7 +1,7 @@
-// What a program's exit code says of an error: by what the caller should do next, as in the error
-// model. 0 success, 2 fix the command, 3 the state of things forbids it, 4 no room, 5 try again
-// later, 6 bytes are lost or damaged, 7 measured is not as predicted (of `mosa compare`, which did
-// what it should), 70 a fault of ours.
+// Maps an error to a program's exit code by what the caller should do next (ARCHITECTURE.md,
+// "Errors"). 0: success. 2: fix the command. 3: the state of the system forbids it. 4: no room. 5:
+// try again later. 6: bytes are lost or damaged. 7: `mosa compare` worked and found a difference
+// from the prediction. 70: a bug in Mosa.
 #ifndef MOSA_COMMON_BASE_EXIT_CODE_H_
 #define MOSA_COMMON_BASE_EXIT_CODE_H_
 

@@ -1,9 +1,8 @@
-// Hashes whose value is part of a contract: the same bytes give the same number on every machine,
-// compiler and year.
+// Hashes with stable values: the same bytes give the same number on every machine, compiler and
+// version.
 //
 // Hash64 is FNV-1a (Fowler, Noll, Vo) over the bytes, finished by Mix64. Mix64 is the finaliser of
-// SplitMix64 (Steele, Lea, Flood, OOPSLA 2014). Golden values stand in hash_test.cc. Not for
-// secrets.
+// SplitMix64 (Steele, Lea, Flood, OOPSLA 2014). base_test.cc pins golden values. Not for secrets.
 #ifndef MOSA_COMMON_BASE_HASH_H_
 #define MOSA_COMMON_BASE_HASH_H_
 

@@ -1,6 +1,6 @@
-// Which boot of which machine a process runs on; and which host it is on, as far as passing
-// descriptors goes: two processes with equal identities run under one kernel and in one network
-// namespace.
+// Identifies the boot and the host on which a process runs. Two processes with equal host
+// identities share one kernel and one network namespace, so they can pass descriptors to each
+// other.
 #ifndef MOSA_COMMON_BASE_HOST_IDENTITY_H_
 #define MOSA_COMMON_BASE_HOST_IDENTITY_H_
 
@@ -10,11 +10,12 @@
 
 namespace mosa {
 
-// Another one after each boot. Unavailable, naming the file, if /proc does not tell.
+// Returns the kernel's boot id, which changes at each boot. Unavailable if /proc does not tell; the
+// message names the file.
 Result<std::string> BootId();
 
-// "<boot id>:<inode of the network namespace>". Unavailable, naming the file, if /proc does not
-// tell.
+// Returns "<boot id>:<inode of the network namespace>". Unavailable if /proc does not tell; the
+// message names the file.
 Result<std::string> HostIdentity();
 
 }  // namespace mosa

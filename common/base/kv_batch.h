@@ -1,5 +1,5 @@
-// KvBatch: changes to an ordered map of byte strings that become durable together, or not at all. A
-// plain value.
+// KvBatch: a plain value with changes to an ordered map of byte strings. They become durable
+// together or not at all.
 #ifndef MOSA_COMMON_BASE_KV_BATCH_H_
 #define MOSA_COMMON_BASE_KV_BATCH_H_
 
@@ -15,7 +15,7 @@ struct KvBatch {
     std::string key;
     std::optional<std::string> value;  // Absent: the key is deleted.
   };
-  std::vector<Write> writes;  // In order: a later write of a key wins.
+  std::vector<Write> writes;  // In order: the last write to a key wins.
 
   void Put(std::string key, std::string value) {
     writes.push_back({std::move(key), std::move(value)});

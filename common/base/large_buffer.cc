@@ -20,8 +20,8 @@ static_assert(kRegionBytes % kHugePageBytes == 0);
 struct Pool {
   std::mutex mutex;
   // Guarded by mutex:
-  std::vector<std::byte*> warm;  // The last one was given back last.
-  std::vector<std::byte*> cold;  // Without memory, which comes with the first touch.
+  std::vector<std::byte*> warm;  // The most recently returned is last.
+  std::vector<std::byte*> cold;  // Without physical memory until first touched.
 };
 
 // Never destroyed: other static objects may still hold buffers.
@@ -37,7 +37,7 @@ void AddRegion(std::vector<std::byte*>& cold) {
   const auto address = reinterpret_cast<uintptr_t>(mapped);
   std::byte* const region =
       static_cast<std::byte*>(mapped) + (kHugePageBytes - address % kHugePageBytes);
-  madvise(region, kRegionBytes, MADV_HUGEPAGE);  // Small pages do as well.
+  madvise(region, kRegionBytes, MADV_HUGEPAGE);  // Small pages work too.
   for (size_t i = kBuffersPerRegion; i > 0; --i)
     cold.push_back(region + (i - 1) * LargeBuffer::kBytes);
 }

@@ -1,8 +1,8 @@
-// LargeBuffer: memory for file bytes on their way from one socket, device or object to another.
+// LargeBuffer: memory for file bytes in transit between sockets, devices and objects.
 //
-// malloc hands such memory out in any order, on pages of 4 KiB. Here what was given back last is
-// handed out first, since the processor's cache still has it; and it lies on huge pages, so that
-// the kernel, which copies into and out of it, needs not look up each page: a fifth of a mount's
+// malloc returns such buffers in any order and on 4 KiB pages. This pool reuses the most recently
+// returned buffer first, while it is still in the processor's cache. Its buffers lie on huge pages,
+// so the kernel need not look up every small page when it copies. That saves a fifth of a mount's
 // processor time when it reads from other nodes.
 #ifndef MOSA_COMMON_BASE_LARGE_BUFFER_H_
 #define MOSA_COMMON_BASE_LARGE_BUFFER_H_
@@ -13,15 +13,15 @@
 
 namespace mosa {
 
-// Owns one buffer out of the process' pool, or nothing. The bytes are not zeroed. The pool grows as
-// needed and keeps its address space; it keeps 16 unused buffers.
+// Owns one buffer from the process-wide pool, or nothing. The bytes are not zeroed. The pool grows
+// as needed and never returns address space; up to 16 unused buffers keep their memory.
 class LargeBuffer {
  public:
-  // A MiB, and room for what goes before it.
+  // 1 MiB of data plus 64 KiB for headers.
   static constexpr size_t kBytes = (size_t{1} << 20) + (size_t{64} << 10);
 
   LargeBuffer() = default;
-  static LargeBuffer Take();  // Thread-safe, as giving back is. Ends the process without memory.
+  static LargeBuffer Take();  // Thread-safe, like the destructor. Aborts when out of memory.
   LargeBuffer(LargeBuffer&& other) noexcept : data_(std::exchange(other.data_, nullptr)) {}
   LargeBuffer& operator=(LargeBuffer&& other) noexcept {
     std::swap(data_, other.data_);

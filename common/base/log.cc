@@ -32,7 +32,7 @@ spdlog::level::level_enum ToSpdlog(LogLevel level) {
   return spdlog::level::err;
 }
 
-// Made at the first use and never destroyed: threads may log until the process is gone.
+// Created at first use and never destroyed, because threads may log until the process ends.
 std::shared_ptr<spdlog::logger>& Logger() {
   static auto* const logger = new std::shared_ptr<spdlog::logger>(
       std::make_shared<spdlog::logger>("mosa", std::make_shared<spdlog::sinks::stderr_sink_mt>()));
@@ -69,7 +69,7 @@ Status OpenLog(const LogOptions& options) {
   if (options.file.empty()) {
     sink = std::make_shared<spdlog::sinks::stderr_sink_mt>();
   } else {
-    // Opened once by ourselves for the mode, since spdlog would leave it to the umask.
+    // Create the file here, because spdlog would leave its mode to the umask.
     const int fd = ::open(options.file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
     if (fd < 0) {
       return FailedPreconditionError(

@@ -1,8 +1,9 @@
-// The daemons' log: lines "2026-11-21T05:17:00.123Z warning manager: text" to standard error or to
-// a file that is appended to. Only shells and main programs log; libraries return reasons.
+// The daemons' log: lines such as "2026-11-21T05:17:00.123Z warning manager: text", written to
+// standard error or appended to a file. Only shells and main programs log; libraries return
+// reasons.
 //
-// OpenLog once, before the first line; the functions below are safe from any thread. A line that is
-// below the level costs one comparison.
+// Call OpenLog once, before the first line. The other functions are thread-safe. A line below the
+// level costs one comparison.
 #ifndef MOSA_COMMON_BASE_LOG_H_
 #define MOSA_COMMON_BASE_LOG_H_
 
@@ -20,17 +21,17 @@ enum class LogLevel { kDebug, kInfo, kWarning, kError };
 struct LogOptions {
   std::string program;  // Part of every line.
   LogLevel level = LogLevel::kInfo;
-  std::string file;  // Empty: standard error. Made with mode 0600.
+  std::string file;  // Empty: standard error. Created with mode 0600.
 };
 
-// "debug", "info", "warning" or "error"; anything else is InvalidArgument.
+// Accepts "debug", "info", "warning" and "error"; anything else is InvalidArgument.
 Result<LogLevel> ParseLogLevel(std::string_view text);
 
 // FailedPrecondition if the file cannot be opened.
 Status OpenLog(const LogOptions& options);
 
-// One line. Control characters of `text` are shown as \xNN, so that a name that somebody chose
-// cannot forge a line.
+// Writes one line. Control characters in `text` become \xNN, so that a file name cannot forge a
+// log line.
 void WriteLog(LogLevel level, std::string_view text);
 bool LogEnabled(LogLevel level);
 

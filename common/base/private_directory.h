@@ -1,6 +1,7 @@
-// Directories that somebody else has named to a daemon, which may have rights that he lacks.
+// Opens directories that another user named to a daemon. The daemon may have rights which that user
+// lacks, so these functions refuse paths through symbolic links.
 //
-// Safe from any thread. May wait for the disk.
+// Thread-safe. May wait for the disk.
 #ifndef MOSA_COMMON_BASE_PRIVATE_DIRECTORY_H_
 #define MOSA_COMMON_BASE_PRIVATE_DIRECTORY_H_
 
@@ -11,13 +12,13 @@
 
 namespace mosa {
 
-// Opens (O_PATH) the directory at the absolute `path`, of which no component may be a symbolic
-// link: make files in it with openat(2), so that they are in this one. NotFound if there is none,
-// FailedPrecondition if it cannot be opened so.
+// Opens (O_PATH) the directory at the absolute `path`. No component may be a symbolic link. Create
+// files in it with openat(2), so that they land in this very directory. NotFound if it does not
+// exist, else FailedPrecondition.
 Result<UniqueFd> OpenWithoutLinks(const std::string& path);
 
-// The same of a directory in which nobody but root and this process' user can make files: it
-// belongs to one of these, and neither its group nor others may write. Else PermissionDenied.
+// Like OpenWithoutLinks, and also requires that only root and this process' user can create files
+// there: one of them owns it, and neither group nor others may write. Otherwise PermissionDenied.
 Result<UniqueFd> OpenPrivateDirectory(const std::string& path);
 
 }  // namespace mosa

@@ -1,5 +1,6 @@
-// Rng: SplitMix64, a small deterministic generator. Seed it from (cluster seed, what is decided),
-// so that decisions do not disturb one another. Not for secrets. One owner, one thread.
+// Rng: SplitMix64, a small deterministic generator. Seed it from (cluster seed, subject of the
+// decision), so that decisions do not influence one another. Not for secrets. One owner, one
+// thread.
 #ifndef MOSA_COMMON_BASE_RNG_H_
 #define MOSA_COMMON_BASE_RNG_H_
 
@@ -22,14 +23,14 @@ class Rng {
     return value;
   }
 
-  // A number in [0, limit), without modulo bias worth naming for limits below 2^32. Precondition:
+  // Returns a number in [0, limit). The bias is negligible for limits below 2^32. Precondition:
   // limit > 0.
   uint64_t Below(uint64_t limit) {
     MOSA_CHECK(limit > 0);
     return static_cast<uint64_t>((static_cast<Wide>(Next()) * limit) >> 64);
   }
 
-  // True in `per_mille` of 1000 calls.
+  // True with probability per_mille / 1000.
   bool Chance(uint64_t per_mille) { return Below(1000) < per_mille; }
 
  private:

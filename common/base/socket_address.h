@@ -1,4 +1,4 @@
-// Addresses as people write them, "host:port" or "[::1]:port", and as sockets want them.
+// Converts between addresses as people write them ("host:port", "[::1]:port") and sockaddr.
 #ifndef MOSA_COMMON_BASE_SOCKET_ADDRESS_H_
 #define MOSA_COMMON_BASE_SOCKET_ADDRESS_H_
 
@@ -17,9 +17,9 @@ class SocketAddress {
   const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&storage_); }
   socklen_t size() const { return size_; }
   int family() const { return storage_.ss_family; }
-  // 127.0.0.0/8 and ::1.
+  // True for 127.0.0.0/8 and ::1.
   bool IsLoopback() const;
-  // "127.0.0.1:80", "[::1]:80".
+  // Returns text such as "127.0.0.1:80" or "[::1]:80".
   std::string ToText() const;
 
  private:
@@ -32,7 +32,7 @@ class SocketAddress {
 
 // InvalidArgument if `text` is not HOST:PORT; Unavailable if the host has no address.
 Result<SocketAddress> ResolveAddress(std::string_view text);
-// The address of a socket's own end, and of the other end.
+// The addresses of a socket's local and remote ends.
 Result<std::string> LocalAddress(int socket);
 Result<std::string> PeerAddress(int socket);
 

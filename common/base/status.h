@@ -1,8 +1,8 @@
 // The error type of every library: `Status` and `Result<T>`, with two macros to pass errors on.
 //
-// Both are nodiscard. Choose the code by what the caller should do next (the table in
-// ARCHITECTURE.md, "Errors"). Nothing else includes absl's status headers, so that the choice of
-// type stays reversible.
+// Both are nodiscard. Choose the code by what the caller should do next (ARCHITECTURE.md,
+// "Errors"). Only this header includes absl's status headers, so the error type can still be
+// replaced.
 #ifndef MOSA_COMMON_BASE_STATUS_H_
 #define MOSA_COMMON_BASE_STATUS_H_
 
@@ -34,7 +34,7 @@ using absl::UnauthenticatedError;
 using absl::UnavailableError;
 using absl::UnimplementedError;
 
-// The sentence of an error. (Distributions build absl with a string_view of its own: nothing else
+// The message of an error. (Distributions build absl with their own string_view; only this function
 // meets that type.)
 inline std::string MessageOf(const Status& status) {
   return std::string(status.message().data(), status.message().size());
@@ -45,7 +45,7 @@ inline std::string MessageOf(const Status& status) {
 #define MOSA_STATUS_CONCAT_(a, b) a##b
 #define MOSA_STATUS_NAME_(a, b) MOSA_STATUS_CONCAT_(a, b)
 
-// Returns the error of `expression` (a Status) from the enclosing function, if it is one.
+// If `expression` (a Status) is an error, returns it from the enclosing function.
 #define MOSA_RETURN_IF_ERROR(expression)        \
   do {                                          \
     ::mosa::Status mosa_status_ = (expression); \
@@ -53,7 +53,7 @@ inline std::string MessageOf(const Status& status) {
       return mosa_status_;                      \
   } while (false)
 
-// Evaluates `expression` (a Result<T>); returns its error, or moves its value into `declaration`.
+// Evaluates `expression` (a Result<T>). Returns its error, or moves its value into `declaration`.
 #define MOSA_ASSIGN_OR_RETURN(declaration, expression) \
   MOSA_ASSIGN_OR_RETURN_(MOSA_STATUS_NAME_(mosa_result_, __LINE__), declaration, expression)
 #define MOSA_ASSIGN_OR_RETURN_(result, declaration, expression) \

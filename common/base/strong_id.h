@@ -1,5 +1,5 @@
-// StrongId<Tag, Integer>: an integer that names one kind of thing and does not convert to any other
-// kind.
+// StrongId<Tag, Integer>: an integer that identifies one kind of thing. Ids of different kinds do
+// not convert to each other.
 #ifndef MOSA_COMMON_BASE_STRONG_ID_H_
 #define MOSA_COMMON_BASE_STRONG_ID_H_
 

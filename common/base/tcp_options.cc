@@ -32,7 +32,7 @@ void AbortOnClose(int socket) {
 }
 
 uint64_t LostSegments(int socket) {
-  tcp_info info = {};  // What the kernel does not know stays 0.
+  tcp_info info = {};  // Fields unknown to the kernel stay 0.
   socklen_t size = sizeof info;
   if (::getsockopt(socket, IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return 0;
   return uint64_t{info.tcpi_total_retrans} + info.tcpi_rcv_ooopack;

@@ -1,4 +1,4 @@
-// How the sockets that carry files' bytes differ from others, and what became of their packets.
+// Options of the TCP sockets that carry file bytes, and a count of their lost segments.
 #ifndef MOSA_COMMON_BASE_TCP_OPTIONS_H_
 #define MOSA_COMMON_BASE_TCP_OPTIONS_H_
 
@@ -6,21 +6,20 @@
 
 namespace mosa {
 
-// For a TCP socket that carries files' bytes, before it connects or listens (accepted sockets
-// inherit). Small messages leave at once, and a congestion control that paces (bbr) is exchanged
-// for one that does not (cubic, or reno where that is not allowed): bytes come in bursts that wait
-// for their reader, and what bbr takes for the path's rate is the reader's. Over fast links reads
-// are three times as fast. Where the machine uses another algorithm (cubic, dctcp) it stays.
-// Nothing fails if the kernel refuses.
+// Prepares a TCP socket of the bulk plane. Call it before the socket connects or listens; accepted
+// sockets inherit the options. Disables Nagle's algorithm. Replaces a pacing congestion control
+// (bbr) by cubic, or by reno where cubic is not allowed, and keeps any other. The bytes come in
+// bursts that wait for their reader, and bbr mistakes the reader's rate for the path's: without it,
+// reads over fast links are three times as fast. Ignores refusals by the kernel.
 void TuneBulkTcp(int socket);
 
-// Ends a TCP connection at once when it is closed, also by the end of the process: what was sent
-// and has not arrived is dropped, so that a request which was given up is not carried out later.
+// Makes close(2), or the end of the process, reset the TCP connection. Unsent and undelivered data
+// are dropped, so that a request which was given up is not carried out later.
 void AbortOnClose(int socket);
 
-// How many segments the socket has sent again so far, and got out of order, as those that overtake
-// a lost one are. A segment that came late grows it as a lost one does; one that was lost on the
-// way here does not, if nothing came behind it. 0 where the kernel does not say.
+// Returns how many segments the socket has retransmitted plus how many it received out of order, so
+// far. A late segment counts like a lost one. A lost incoming segment does not count if nothing
+// arrived after it. 0 if the kernel does not say.
 uint64_t LostSegments(int socket);
 
 }  // namespace mosa

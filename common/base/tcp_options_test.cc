@@ -42,7 +42,7 @@ TEST(TuneBulkTcp, ExchangesPacingOnly) {
   EXPECT_EQ(CongestionControlOf(chosen.get()), "reno");
 }
 
-// A host that connects to a listener with too many waiting connections asks again a second later.
+// A host that connects to a listener whose queue is full retries a second later.
 TEST(LostSegments, CountsWhatIsSentAgain) {
   const UniqueFd listener = TcpSocket();
   sockaddr_in address{};

@@ -1,4 +1,4 @@
-// Small files that people write: configuration, figures, workflows.
+// Reads small files that people write: configuration, platform files, workflows.
 #ifndef MOSA_COMMON_BASE_TEXT_FILE_H_
 #define MOSA_COMMON_BASE_TEXT_FILE_H_
 
@@ -9,8 +9,8 @@
 
 namespace mosa {
 
-// A file's text. The error says what is wrong with it: NotFound if it cannot be opened,
-// InvalidArgument if it is no file or longer than `bytes_max`.
+// Returns the file's text. NotFound if it cannot be opened, InvalidArgument if it is not a regular
+// file or is longer than `bytes_max`.
 Result<std::string> ReadText(const std::string& path, uintmax_t bytes_max);
 
 }  // namespace mosa

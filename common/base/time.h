@@ -1,5 +1,5 @@
-// Time as integer nanoseconds: `Time` since the Unix epoch in some stated base, `Duration` between
-// two of them. Pure code is handed a Time; only shells hold a Clock (clock.h).
+// Time as integer nanoseconds. `Time` counts from the Unix epoch in a stated time base; `Duration`
+// is the difference of two Times. Pure code takes a Time; only shells hold a Clock (clock.h).
 #ifndef MOSA_COMMON_BASE_TIME_H_
 #define MOSA_COMMON_BASE_TIME_H_
 

@@ -5,7 +5,7 @@
 namespace mosa {
 
 void UniqueFd::reset() {
-  // Linux closes the descriptor even when close(2) reports an error: it must not be closed again.
+  // Linux closes the descriptor even if close(2) reports an error, so it must not be closed again.
   if (fd_ >= 0) ::close(release());
 }
 

@@ -1,4 +1,4 @@
-// UniqueFd: an open file descriptor, closed at the end of its life. One owner at a time.
+// UniqueFd: owns a file descriptor and closes it when destroyed.
 #ifndef MOSA_COMMON_BASE_UNIQUE_FD_H_
 #define MOSA_COMMON_BASE_UNIQUE_FD_H_
 
@@ -24,7 +24,7 @@ class UniqueFd {
     fd_ = -1;
     return fd;
   }
-  void reset();  // Closes it, if there is one.
+  void reset();  // Closes the descriptor, if there is one.
 
  private:
   int fd_ = -1;

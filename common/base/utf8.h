@@ -1,4 +1,4 @@
-// Which bytes are text. Pure.
+// UTF-8 validation as in RFC 3629: no overlong forms, no surrogates, nothing above U+10FFFF. Pure.
 #ifndef MOSA_COMMON_BASE_UTF8_H_
 #define MOSA_COMMON_BASE_UTF8_H_
 
@@ -7,10 +7,10 @@
 
 namespace mosa {
 
-// UTF-8 as RFC 3629 has it: no overlong forms, no surrogates, nothing above U+10FFFF.
 bool IsUtf8(std::string_view text);
 
-// How many bytes the character has that `text` begins with; 0 if it begins with none.
+// Returns the length in bytes of the character at the start of `text`, or 0 if `text` does not
+// start with a valid character.
 size_t FirstCharacterBytes(std::string_view text);
 
 }  // namespace mosa

@@ -1,4 +1,4 @@
-// What nodes have put aside, as people see it, and what becomes of it. Plain values.
+// Put-aside objects as users see them, and the outcome of adopting them. Plain values.
 #ifndef MOSA_COMMON_MODEL_ADOPTION_H_
 #define MOSA_COMMON_MODEL_ADOPTION_H_
 
@@ -12,10 +12,10 @@
 
 namespace mosa {
 
-// Files in one question or answer.
+// Limit on files in one request or reply.
 inline constexpr size_t kAdoptedFilesMax = 10'000;
 
-// What one node has put aside of a file.
+// The part of a file that one node has put aside.
 struct AsidePart {
   std::string node_name;
   uint64_t size_bytes = 0;
@@ -30,8 +30,8 @@ struct AsideFile {
 };
 
 struct AdoptOutcome {
-  std::string path;     // The file that was made; empty if none was.
-  std::string refusal;  // Why nothing was done; empty if it was.
+  std::string path;     // The file that was created; empty if none was.
+  std::string refusal;  // Why nothing was done; empty on success.
   bool operator==(const AdoptOutcome&) const = default;
 };
 

@@ -1,4 +1,5 @@
-// What stat(2) shows of a file, as plain values. Times are in the manager's time base.
+// The attributes of a file, as stat(2) shows them. Plain values. Times are in the manager's time
+// base.
 #ifndef MOSA_COMMON_MODEL_ATTRIBUTES_H_
 #define MOSA_COMMON_MODEL_ATTRIBUTES_H_
 
@@ -25,15 +26,15 @@ struct Attributes {
   uint32_t gid = 0;
   uint32_t link_count = 0;
   uint32_t device = 0;  // st_rdev of device files.
-  uint64_t size_bytes =
-      0;  // A symlink's is the length of its target, a directory's its number of entries.
-  uint64_t allocated_bytes = 0;  // What the file occupies; st_blocks * 512.
+  // A symlink's is the length of its target, a directory's its number of entries.
+  uint64_t size_bytes = 0;
+  uint64_t allocated_bytes = 0;  // Bytes that the file occupies: st_blocks * 512.
   Time access_time;
   Time modify_time;
   Time change_time;
   Time birth_time;
-  // Counts the commits of this file's bytes: pages cached under one version are valid while it
-  // stands.
+  // Counts commits of this file's bytes. Pages cached under one version stay valid until it
+  // changes.
   uint64_t data_version = 0;
   bool operator==(const Attributes&) const = default;
 };

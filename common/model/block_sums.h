@@ -1,5 +1,5 @@
-// What a node says of the checksum blocks of a part of an object, so that another one can tell
-// which of them it must fetch. Plain values.
+// A node's description of the checksum blocks in a range of an object. A copying node uses it to
+// decide which blocks to fetch. Plain values.
 #ifndef MOSA_COMMON_MODEL_BLOCK_SUMS_H_
 #define MOSA_COMMON_MODEL_BLOCK_SUMS_H_
 
@@ -11,38 +11,38 @@
 
 namespace mosa {
 
-// One request covers at most this much of the file.
+// Limit on the file range of one request.
 inline constexpr uint64_t kSumsBytesMax = uint64_t{64} << 20;
-// Limits for an answer, and for the ranges that a held question waits for.
+// Limits on changed ranges in a reply, and on the ranges that a held request waits for.
 inline constexpr size_t kChangedRangesMax = 256;
 inline constexpr size_t kAboutRangesMax = 64;
 
 struct BlockSum {
-  uint32_t crc = 0;       // Covers the block as far as the object reaches; 0 without data.
-  bool has_data = false;  // Else it is a hole, or lies beyond the object's end.
-  bool settled = false;   // For a copy: what it must hold by its order, within the asked
-                          // part of the block, is there and will not change.
-  bool damaged = false;   // Known to be corrupt; there is no checksum.
+  uint32_t crc = 0;       // Covers the block up to the object's end; 0 without data.
+  bool has_data = false;  // False: a hole, or beyond the object's end.
+  // For a copy: all that its order assigns to it in the asked part of the block is present and
+  // final.
+  bool settled = false;
+  bool damaged = false;  // Known to be corrupt; `crc` is not valid.
   bool operator==(const BlockSum&) const = default;
 };
 
 struct BlockSums {
-  uint64_t object_bytes = 0;     // Where the object ends.
+  uint64_t object_bytes = 0;     // The object's size.
   std::vector<BlockSum> blocks;  // One per block that the asked range touches.
-  // Nobody can change the object but through the node: no program of its host has it open for
-  // writing.
+  // Only the node can change the object: no program on its host has it open for writing.
   bool quiet = false;
-  uint64_t incarnation = 0;  // The node store's incarnation.
-  // Counts changes of the object; `changed` is what has changed after the count that the asker
-  // named, up to this one; with `all_changed` it may be anything.
+  uint64_t incarnation = 0;  // Incarnation of the node's store.
+  // Counts changes of the object. `changed` lists the changes after the count that the request
+  // named, up to `change`. With `all_changed`, any byte may have changed.
   uint64_t change = 0;
   bool all_changed = false;
   std::vector<ByteRange> changed;
-  // For a copy that is being made: the number of its order (0: it has none), and whether nothing
-  // more will come beyond `object_bytes`.
+  // For a copy in progress: the number of its order (0: none), and whether nothing more will arrive
+  // beyond `object_bytes`.
   uint64_t order = 0;
   bool tail_settled = false;
-  bool absent = false;  // There is no such object; all else is as for an empty one.
+  bool absent = false;  // The object does not exist; the other fields describe an empty one.
   bool operator==(const BlockSums&) const = default;
 };
 

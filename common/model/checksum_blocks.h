@@ -1,6 +1,5 @@
-// Checksum blocks: every file is divided at multiples of kChecksumBlockBytes of its own offsets,
-// and bytes that cross a socket carry one CRC-32C per block touched, over the part of it that
-// crosses.
+// Checksum blocks. Every file is divided at multiples of kChecksumBlockBytes. Bytes that cross a
+// socket carry one CRC-32C per block touched, computed over the part of the block that is sent.
 #ifndef MOSA_COMMON_MODEL_CHECKSUM_BLOCKS_H_
 #define MOSA_COMMON_MODEL_CHECKSUM_BLOCKS_H_
 
@@ -21,12 +20,12 @@ constexpr uint64_t BlocksTouched(uint64_t offset, uint64_t length) {
   return (offset + length - 1) / kChecksumBlockBytes - offset / kChecksumBlockBytes + 1;
 }
 
-// How many bytes from `offset` on lie in one block, at most `length`.
+// How many of the `length` bytes at `offset` lie in the block of `offset`.
 constexpr uint64_t BytesInBlock(uint64_t offset, uint64_t length) {
   return std::min(length, kChecksumBlockBytes - offset % kChecksumBlockBytes);
 }
 
-// One CRC per block touched by `data`, which lies at `offset` of its file.
+// Returns one CRC per block touched by `data`, which lies at `offset` of its file.
 inline std::vector<uint32_t> BlockChecksums(uint64_t offset, std::span<const std::byte> data) {
   std::vector<uint32_t> crcs;
   crcs.reserve(BlocksTouched(offset, data.size()));

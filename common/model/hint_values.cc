@@ -15,7 +15,7 @@ constexpr std::string_view kUserPrefix = "user.";
 constexpr std::string_view kHintPrefix = "user.mosa.";
 constexpr uint64_t kPatternChunkBytes = uint64_t{1} << 20;
 constexpr size_t kGroupBytesMax = 200;
-// Limit on what people gave, when a message repeats it.
+// Limit on user input that an error message repeats.
 constexpr size_t kRepeatedBytesMax = 256;
 
 constexpr std::array<std::string_view, 4> kReadOnlyNames = {"hints", "layout", "location",
@@ -165,7 +165,7 @@ std::vector<HintValue> MeaningOfPattern(std::string_view pattern, std::string_vi
 }
 
 std::vector<std::string> HintsOfPattern(std::string_view pattern) {
-  // It only takes away.
+  // "default" only removes hints.
   if (SplitShorthand(pattern).word == "default")
     return {"ack", "chunk_size", "placement", "replicas", "replicate", "stripe_width"};
   std::vector<std::string> names;

@@ -1,5 +1,5 @@
-// The names and values of hints (docs/reference/hints.md), as extended attributes `user.mosa.*` and
-// the ancestor's aliases. Pure: text in, canonical values or an error out.
+// Names and values of hints (docs/reference/hints.md): the extended attributes `user.mosa.*` and
+// the aliases of MosaStore, Mosa's ancestor. Pure: text in, canonical values or an error out.
 #ifndef MOSA_COMMON_MODEL_HINT_VALUES_H_
 #define MOSA_COMMON_MODEL_HINT_VALUES_H_
 
@@ -21,7 +21,7 @@ inline constexpr uint64_t kChunkBytesMax = uint64_t{1} << 30;
 inline constexpr uint64_t kRunChunksMax = uint64_t{1} << 20;
 inline constexpr uint64_t kReplicasMax = 64;
 inline constexpr uint64_t kReadersMax = 1'000'000;
-// The least that a hint may ask for as chunk size.
+// Smallest chunk size that a hint may ask for.
 inline constexpr uint64_t kChunkBytesMin = 4096;
 
 struct HintValue {
@@ -30,42 +30,42 @@ struct HintValue {
 };
 
 enum class AttributeKind : uint8_t {
-  kOrdinary,     // user.*: kept as it is.
-  kHint,         // user.mosa.placement and its like, or an alias.
-  kReadOnly,     // user.mosa.location and its like: answered from the state.
-  kUnknownHint,  // user.mosa.* that means nothing.
-  kUnsupported,  // Not user.*.
+  kOrdinary,     // user.*: stored unchanged.
+  kHint,         // A hint such as user.mosa.placement, or an alias.
+  kReadOnly,     // user.mosa.location and the like: computed from the state.
+  kUnknownHint,  // user.mosa.* without a meaning.
+  kUnsupported,  // Not in the user.* namespace.
 };
 struct AttributeName {
   AttributeKind kind = AttributeKind::kOrdinary;
-  std::string_view
-      hint;  // Without prefix: "placement", "location"; for an alias, what it stands for.
+  // Without prefix ("placement", "location"); for an alias, the hint that it stands for.
+  std::string_view hint;
   bool alias = false;
 };
 AttributeName ClassifyAttribute(std::string_view attribute);
 
-// The canonical value of hint `hint` that `value` means; `alias` if it is in the ancestor's words.
-// InvalidArgument repeats the value and says what is allowed.
+// Returns the canonical form of `value` for hint `hint`. `alias`: the value uses the ancestor's
+// vocabulary. InvalidArgument repeats the value and says what is allowed.
 Result<std::string> ParseHint(std::string_view hint, bool alias, std::string_view value);
-// The ancestor's words for a canonical value.
+// Returns a canonical value in the ancestor's vocabulary.
 std::string AliasValue(std::string_view hint, std::string_view canonical);
 
-// True of hints that say where bytes go, and so cannot change once there are bytes.
+// True if the hint determines where bytes go, so that it cannot change once the file has bytes.
 bool IsLayoutHint(std::string_view hint);
 
-// True of hints that may settle where a file goes before it is written, or keep it from being
-// inline.
+// True if the hint can determine a file's placement before it is written, or keep the file from
+// being inline.
 bool MaySettle(std::string_view hint);
 
-// What a pattern stands for in files that share `group`; nothing for "default".
+// Returns the hints that a pattern implies for files that share `group`; none for "default".
 std::vector<HintValue> MeaningOfPattern(std::string_view pattern, std::string_view group);
-// What a pattern speaks of: weaker sources' values of it give way to the pattern.
+// Returns the hints that a pattern determines. It overrides values for them from weaker sources.
 std::vector<std::string> HintsOfPattern(std::string_view pattern);
 
-// A count without sign or leading zero, within [1, most].
+// Parses a count in [1, most] without sign or leading zero.
 std::optional<uint64_t> ParseCount(std::string_view text, uint64_t most);
 
-// "word:argument"; `argument` is absent without a colon.
+// Splits "word:argument"; `argument` is absent if there is no colon.
 struct Shorthand {
   std::string_view word;
   std::optional<std::string_view> argument;

@@ -1,4 +1,4 @@
-// The names of things. Never a bare integer in a signature.
+// Strong ids. No signature takes a bare integer for one of these.
 #ifndef MOSA_COMMON_MODEL_IDS_H_
 #define MOSA_COMMON_MODEL_IDS_H_
 
@@ -8,18 +8,16 @@
 
 namespace mosa {
 
-// A file, directory or link: its inode number. Never used twice in the life of a cluster; the root
-// is 1.
+// A file, directory or link: its inode number. Never reused in the life of a cluster. The root is
+// 1.
 using FileId = StrongId<struct FileIdTag, uint64_t>;
-// A storage node, by order of first registration; a node keeps its id when it comes back under its
-// name.
+// A storage node, numbered by first registration. A node that returns under its name keeps its id.
 using NodeId = StrongId<struct NodeIdTag, uint32_t>;
-// One mount (one run of a SAI), a random 64-bit number that the SAI chose.
+// One run of a mount: a random 64-bit number that the mount chooses.
 using ClientId = StrongId<struct ClientIdTag, uint64_t>;
 // A chunk of a file, counted from 0.
 using ChunkIndex = StrongId<struct ChunkIndexTag, uint64_t>;
-// A request of one client, counted up from 1 by the client; (ClientId, RequestId) is unique for
-// ever.
+// A request of one client, counted up from 1 by that client. (ClientId, RequestId) is never reused.
 using RequestId = StrongId<struct RequestIdTag, uint64_t>;
 // A recall sent to one client, counted up from 1 by the manager per session.
 using RecallId = StrongId<struct RecallIdTag, uint64_t>;

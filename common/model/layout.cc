@@ -8,7 +8,7 @@
 namespace mosa {
 namespace {
 
-// `segment`, beginning at a later byte: its stripe positions count from there.
+// Returns the part of `segment` from a later byte on, with its stripe positions renumbered.
 Segment Later(const Segment& segment, uint64_t begin, uint64_t chunk_bytes) {
   const uint64_t passed = (begin / chunk_bytes - segment.begin / chunk_bytes) % segment.width;
   Segment later{begin, segment.width, {}};
@@ -78,7 +78,7 @@ void Layout::Relocate(uint64_t begin, uint64_t end, Segment to) {
   MOSA_CHECK(bound() && chunk_bytes > 0 && begin < end);
   std::vector<Segment> result;
   const auto add = [&](Segment segment) {
-    // One stripe position that goes on on the same nodes is one segment.
+    // Adjacent segments of width 1 on the same nodes are merged.
     const bool continues = !result.empty() && segment.width == 1 && result.back().width == 1 &&
                            segment.nodes == result.back().nodes;
     if (!continues) result.push_back(std::move(segment));

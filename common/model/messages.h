@@ -1,15 +1,15 @@
-// What a client asks of the manager and what it is told: one struct per operation, used alike by
-// the wire (proto/convert), the manager's core, the SAI and the predictor. Plain values; the
-// comments say what is true, not which part does it.
+// Requests of a client and the manager's replies: one struct per operation, shared by the wire
+// (proto/convert), the manager's core, the SAI and the predictor. Plain values. The comments state
+// facts, whichever part enforces them.
 //
-// Idempotence: every request has a RequestId; a request that changes something is answered from the
-// recorded reply when it comes again. File ids of new files are chosen by the client out of a range
-// granted to it (FileIdRange), so that a create can be sent late, and again.
+// Idempotence: every request has a RequestId. A request that changes something is answered from the
+// recorded reply when it is repeated. Clients choose the ids of new files from a range granted to
+// them (FileIdRange), so a create can be sent late and repeated.
 //
 // Leases: the manager remembers which session may have cached what ("interest"). Lookup,
-// GetAttributes, ListDirectory, Open and the makers of files register interest in the directory
-// (its entries, present or absent) and in the file (its attributes, layout, bytes). A change by
-// another session is recalled from the interested ones before it is answered.
+// GetAttributes, ListDirectory, Open and the requests that create files register interest in the
+// directory (its entries, present or absent) and in the file (its attributes, layout, bytes). A
+// change by one session is answered only after the other interested sessions have been recalled.
 #ifndef MOSA_COMMON_MODEL_MESSAGES_H_
 #define MOSA_COMMON_MODEL_MESSAGES_H_
 
@@ -29,7 +29,8 @@
 
 namespace mosa {
 
-// Refines a StatusCode where errno needs it. The name of each is the errno that a program sees.
+// Refines a StatusCode where errno needs it. Each name corresponds to the errno that a program
+// sees.
 enum class ErrorReason : uint8_t {
   kNone = 0,
   kNoEntry,         // ENOENT
@@ -54,14 +55,14 @@ enum class ErrorReason : uint8_t {
   kStale,           // ESTALE: the file, open or session is gone
   kBusy,            // EBUSY
   kUnsupported,     // EOPNOTSUPP
-  kNodeLost,        // EIO: every copy of the bytes was on nodes that are gone
+  kNodeLost,        // EIO: all nodes with a copy of the bytes are gone
   kCorrupt,         // EIO: a checksum did not match
   kTimedOut,        // ETIMEDOUT
-  kQuota,           // EDQUOT: a user has as much as one user may have
+  kQuota,           // EDQUOT: the user has reached a per-user limit
 };
 inline constexpr ErrorReason kErrorReasonLast = ErrorReason::kQuota;
 
-// Why a request was refused. `message` says what, on what, with the numbers, and what to do.
+// Why a request was refused. `message` names the problem, its object, the numbers, and a remedy.
 struct Failure {
   StatusCode code = StatusCode::kInternal;
   ErrorReason reason = ErrorReason::kNone;
@@ -75,48 +76,48 @@ struct Entry {
   bool operator==(const Entry&) const = default;
 };
 
-// The bytes, and the right to reach them. Part of every reply that opens or binds a file.
+// Where a file's bytes are, and the right to access them. Part of every reply that opens or binds a
+// file.
 struct DataAccess {
   Layout layout;
   bool may_write = false;
   Time expires;  // When the capability expires.
-  std::string
-      capability;  // Opaque to clients; sealed by the manager's shell, shown to storage nodes.
-  // The bytes are `inline_data` (filled by the manager's shell from its store), not in objects,
-  // even if the layout is bound already: a writer then puts them into the objects first. What is
-  // stored may be longer or shorter than the file: the first `inline_valid_bytes` of it count, the
-  // rest of the file is zero.
+  // Opaque to clients; sealed by the manager's shell, checked by storage nodes.
+  std::string capability;
+  // The bytes are `inline_data` (filled in by the manager's shell from its store) and not in
+  // objects, even if the layout is bound; a writer then first moves them into the objects. The
+  // stored data may be longer or shorter than the file: only the first `inline_valid_bytes` count,
+  // and the rest of the file is zero.
   bool is_inline = false;
   std::string inline_data;
   uint64_t inline_valid_bytes = 0;
-  uint64_t inline_bytes_max = 0;  // How much this file may keep inline; 0: bind at the first byte.
-  bool lost = false;  // Some bytes were on nodes that lost them: reads answer EIO until the file is
-                      // cut to nothing.
-  bool frozen = false;  // Another session has frozen the layout: nothing is stored by it now.
-  // Nodes copy what is written while it is written: no kernel writes the object by itself, and its
-  // node is told now and then what was written through a descriptor.
+  uint64_t inline_bytes_max = 0;  // Limit on this file's inline bytes; 0: bind at the first byte.
+  // Nodes have lost some of the bytes: reads fail with EIO until the file is truncated to zero.
+  bool lost = false;
+  bool frozen = false;  // Another session has frozen the layout: do not store by it now.
+  // Nodes copy the file while it is being written. The kernel must not write the object directly,
+  // and its node is told from time to time what was written through a descriptor.
   bool copied_eagerly = false;
-  // So many copies are to be valid before a close that committed data returns (AwaitCopies); of
-  // `replicas=auto` the most that there may be, and the reply to AwaitCopies says how many.
+  // A close that has committed data waits for this many valid copies (AwaitCopies). With
+  // `replicas=auto` this is the maximum, and the reply to AwaitCopies gives the actual number.
   uint32_t close_copies = 1;
-  // Counts the changes of where the file's bytes go (bind, promote, relocate, unbind, fence); 0
-  // before the first. Any client that stores by this layout names it in its commit.
+  // Counts the changes of the file's placement (bind, promote, relocate, unbind, fence); 0 before
+  // the first. A client that stores by this layout names it in its commit.
   uint64_t generation = 0;
-  // What this client was to store by an older generation is no part of the file any more, and must
-  // not be stored by this one: others may have written there since.
+  // Data that this client wanted to store by an older generation is no longer part of the file. It
+  // must not be stored by this layout either, because others may have written there since.
   uint64_t kept_since = 0;
-  // Nodes of the layout without a committed byte of the file, ascending. An object that is absent
-  // there reads as zeroes; on any other node its absence is a loss.
+  // The layout's nodes without a committed byte of the file, ascending. A missing object on these
+  // reads as zeroes; on any other node it means that bytes are lost.
   std::vector<NodeId> empty_nodes{};
   bool operator==(const DataAccess&) const = default;
 };
 
 // ---- names
-// ------------------------------------------------------------
 
 struct LookupRequest {
   FileId parent;
-  std::string name;  // "." and ".." are answered too (".." of the root is the root).
+  std::string name;  // May be "." or ".." (".." of the root is the root).
   bool operator==(const LookupRequest&) const = default;
 };
 
@@ -125,10 +126,10 @@ struct GetAttributesRequest {
   bool operator==(const GetAttributesRequest&) const = default;
 };
 
-// One page of a directory in the order of names' bytes, without "." and "..".
+// One page of a directory, in byte order of names, without "." and "..".
 struct ListDirectoryRequest {
   FileId directory;
-  std::string after_name;  // Empty: from the first.
+  std::string after_name;  // Empty: start at the first name.
   uint32_t entries_max = 1024;
   bool operator==(const ListDirectoryRequest&) const = default;
 };
@@ -140,30 +141,30 @@ struct ListDirectoryReply {
   };
   std::vector<Item> items;
   bool more = false;
-  FileId parent;  // What ".." is.
+  FileId parent;  // The target of "..".
   bool operator==(const ListDirectoryReply&) const = default;
 };
 
 inline constexpr size_t kHintsAtMakeMax = 64;
 
-// Makes a file, directory, symlink or special file. The parent's setgid bit decides group and, for
-// a directory, the bit. A directory made by this request is delegated to the session (see
-// Delegation in session.h), and known to be empty.
+// Creates a file, directory, symlink or special file. The parent's setgid bit determines the group
+// and, for a directory, is inherited. A directory created by this request is delegated to the
+// session (see Delegation in session.h) and known to be empty.
 struct MakeRequest {
   FileId parent;
   std::string name;
-  FileId file;  // The new file's id, out of the client's range.
+  FileId file;  // The new file's id, from the client's range.
   FileType type = FileType::kRegular;
   uint32_t permissions = 0;
   uint32_t uid = 0;
   uint32_t gid = 0;
   uint32_t device = 0;
   std::string symlink_target;
-  std::string task;  // MOSA_TASK of the maker.
-  Time now;  // When the program made it, in the manager's time base; not later than the manager's
-             // now.
-  bool open = false;               // The maker holds it open for writing.
-  bool bind = false;               // Bind its layout now if hints settle placement.
+  std::string task;  // MOSA_TASK of the creating process.
+  // When the program created it, in the manager's time base; never in the manager's future.
+  Time now;
+  bool open = false;               // The creator holds it open for writing.
+  bool bind = false;               // Bind the layout now if hints determine the placement.
   std::vector<HintValue> hints{};  // The file's own, in the order in which they were set.
   bool operator==(const MakeRequest&) const = default;
 };
@@ -171,10 +172,9 @@ struct MakeReply {
   Entry entry;
   Attributes parent_attributes;
   // Set for a regular file, bound or not. For a directory, only `inline_bytes_max` and
-  // `layout.chunk_bytes` mean something: what files made in it will have.
+  // `layout.chunk_bytes` are meaningful: the values for files created in it.
   std::optional<DataAccess> access;
-  // The session holds the delegation of the new directory, or, when no directory was made, of the
-  // parent.
+  // The session holds the delegation: of the new directory if one was created, else of the parent.
   bool delegated = false;
   bool counts_readers = false;  // As in OpenReply.
   bool operator==(const MakeReply&) const = default;
@@ -193,8 +193,8 @@ struct RemoveRequest {
   std::string name;
   bool directory = false;
   bool holds_open = false;  // The client has the file open: keep its bytes until Release.
-  // The file that the asker believes to have this name; FileId{}: whichever has it. Refused with
-  // kStale if another one has it, so that only what the asker has seen is removed.
+  // The file that the client believes to have this name; FileId{}: any. If another file has the
+  // name, the request fails with kStale, so that only a file which the client has seen is removed.
   FileId file{};
   bool operator==(const RemoveRequest&) const = default;
 };
@@ -213,8 +213,8 @@ struct RenameRequest {
   bool no_replace = false;
   bool exchange = false;
   bool holds_open = false;  // The client has the replaced file open.
-  // What the asker believes to have the old name (FileId{}: whichever has it), and the new one
-  // (FileId{}: nobody; absent: whoever has it). Refused with kStale if that is not so.
+  // The files that the client believes to have the old name (FileId{}: any) and the new name
+  // (FileId{}: none; absent: any). If one differs, the request fails with kStale.
   FileId moved{};
   std::optional<FileId> replaced{};
   bool operator==(const RenameRequest&) const = default;
@@ -235,8 +235,8 @@ struct ReadSymlinkReply {
   bool operator==(const ReadSymlinkReply&) const = default;
 };
 
-// Sets what is present. change_time becomes the manager's now. A new size is recorded after the
-// client has truncated the objects; a file that is inline is cut or grown with zeroes in place.
+// Sets the fields that are present. change_time becomes the manager's now. The client truncates the
+// objects before it sends a new size. An inline file is cut, or extended with zeroes, in place.
 struct SetAttributesRequest {
   FileId file;
   std::optional<uint32_t> permissions;
@@ -247,14 +247,13 @@ struct SetAttributesRequest {
   std::optional<Time> modify_time;
   bool access_time_now = false;
   bool modify_time_now = false;
-  // With a smaller size: the generation by whose layout the objects were cut. kAborted if the file
-  // has another one by now: cut them again.
+  // With a smaller size: the generation of the layout by which the objects were truncated. kAborted
+  // if the generation has changed since: truncate again.
   uint64_t generation = 0;
   bool operator==(const SetAttributesRequest&) const = default;
 };
 
 // ---- bytes
-// ------------------------------------------------------------
 
 struct OpenRequest {
   FileId file;
@@ -265,37 +264,38 @@ struct OpenRequest {
 struct OpenReply {
   Attributes attributes;
   DataAccess access;
-  bool counts_readers = false;  // Tell the manager who closes a read (ReleaseRequest).
+  bool counts_readers = false;  // The manager wants to hear of closed reads (ReleaseRequest).
   bool operator==(const OpenReply&) const = default;
 };
 
-// Chooses where the bytes of an unbound file go. `first_bytes` is how much is known to come. An
-// inline file becomes an object: its layout is frozen for the client, which writes the inline bytes
-// first and commits `inline_moved`; the manager then forgets its copy and ends the freeze.
-// kAborted: another client is doing so; try again in a moment.
+// Chooses the nodes of an unbound file. `first_bytes` is the number of bytes known to be coming.
+// Binding an inline file moves it into objects: its layout is frozen for the client, which first
+// stores the inline bytes and then commits `inline_moved`. The manager then drops its copy and ends
+// the freeze. kAborted: another client is moving it; try again shortly.
 struct BindRequest {
   FileId file;
   uint64_t first_bytes = 0;
   bool operator==(const BindRequest&) const = default;
 };
-// Keeps the layout as it is, and other sessions from storing bytes by it, until this session sends
-// a RelocateRequest, ends, or kFreezeMax has passed. The reply comes when every write that is under
-// way elsewhere has ended. kAborted: another session has frozen it; try again in a moment.
+// Freezes the layout: it does not change, and other sessions store no bytes by it, until this
+// session sends a RelocateRequest, ends, or kFreezeMax has passed. The reply is sent when all
+// writes in progress elsewhere have ended. kAborted: another session has frozen it; try again
+// shortly.
 struct FreezeRequest {
   FileId file;
   bool operator==(const FreezeRequest&) const = default;
 };
 inline constexpr Duration kFreezeMax = Seconds(30);
 
-// Puts bytes [begin, end) of a file that this session has frozen on nodes other than `full`, and
-// ends the freeze, whatever the answer (but not that of a file whose content is inline still). The
-// asker has seen that nothing is stored there: no byte moves. An empty range only ends the freeze.
-// kAborted: the file is frozen no longer. kResourceExhausted: no node has room, or another mount's
-// kernel has the file's object open.
+// Moves bytes [begin, end) of a file that this session has frozen to nodes other than `full`. Ends
+// the freeze whatever the reply, except while an inline file is being moved. The client has checked
+// that nothing is stored in the range, so no byte moves. An empty range only ends the freeze.
+// kAborted: the freeze is over. kResourceExhausted: no node has room, or another mount's kernel has
+// the file's object open.
 struct RelocateRequest {
   FileId file;
   uint64_t begin = 0;
-  uint64_t end = 0;  // UINT64_MAX: all that may ever come.
+  uint64_t end = 0;  // UINT64_MAX: to the end of any future file size.
   std::vector<NodeId> full;
   bool operator==(const RelocateRequest&) const = default;
 };
@@ -304,53 +304,52 @@ struct BindReply {
   bool operator==(const BindReply&) const = default;
 };
 
-// The state of a file's bytes after a close or fsync: size, times, where space went. Other
-// sessions' caches are recalled before the reply. `inline_data`, when present, is the whole
-// content.
+// The state of a file's bytes after a close or fsync: size, times, and where space was used. Other
+// sessions' caches are recalled before the reply. `inline_data`, if present, is the whole content.
 struct CommitRequest {
   struct NodeBytes {
     NodeId node;
-    uint64_t allocated_bytes = 0;  // What the file's object occupies there now.
-    uint64_t consumed_bytes = 0;   // Used of the client's grant there since the last report.
+    uint64_t allocated_bytes = 0;  // Space that the file's object occupies there now.
+    uint64_t consumed_bytes = 0;   // Part of the client's grant used there since the last report.
     bool operator==(const NodeBytes&) const = default;
   };
   FileId file;
   uint64_t size_bytes = 0;
-  bool size_is_exact =
-      true;  // False: the size is at least this (another writer may have grown it).
+  // False: another writer may have grown the file, and the size is at least this.
+  bool size_is_exact = true;
   std::optional<Time> modify_time;
-  // Without a modify_time a change of data or size is of now; but if this is true the time that the
-  // file has stays: the bytes may have been there when somebody set it.
+  // A change of data or size without a modify_time is stamped with the manager's now. If this is
+  // true, the file keeps its time instead, because the bytes may be older than a time that a user
+  // has set.
   bool modify_time_stays = false;
   std::optional<Time> access_time;
   std::optional<std::string> inline_data;
   std::vector<NodeBytes> nodes;
   bool data_changed = true;
   bool last_close = false;  // The session holds no other open for writing.
-  // The data_version that `inline_data` rests on: if the file has another one by now, the commit is
-  // refused with kAborted, for the bytes of another writer would be lost.
+  // The data_version on which `inline_data` is based. If the file has another one, the commit fails
+  // with kAborted, because it would overwrite another writer's bytes.
   std::optional<uint64_t> based_on_version;
-  // The content that was inline is in the objects now, says the client that froze the file for it.
+  // Sent by the client that froze the file: the inline content is now in the objects.
   bool inline_moved = false;
-  // For what is reported as stored in objects: the oldest layout generation by which any of it was
-  // stored. Refused with kStale if what was stored by that generation is not part of the file: its
+  // For data stored in objects: the oldest layout generation by which any of it was stored. The
+  // commit fails with kStale if data of that generation is no longer part of the file, because its
   // bytes went to other nodes while this session was not heard. 0 if the file was never bound.
   uint64_t generation = 0;
   bool operator==(const CommitRequest&) const = default;
 };
 
-// The session has the file open no longer. Only for files that have lost their last name, and for
-// write opens.
+// The session no longer has the file open. Sent only for files without a name and for write opens.
 struct ReleaseRequest {
   FileId file;
-  // Present: this task has closed what it opened to read the file, which counts its readers. The
-  // request says nothing else.
+  // If present, the request means only this: the task has closed a file that counts its readers,
+  // after opening it for reading.
   std::optional<std::string> reader{};
   bool operator==(const ReleaseRequest&) const = default;
 };
 
-// Asks for room on a node ahead of writing, and reports what was used. The grant is the client's
-// until used or given back.
+// Asks for room on a node ahead of writing, and reports what was used. A grant belongs to the
+// client until it is used or returned.
 struct GrantRequest {
   NodeId node;
   uint64_t wanted_bytes = 0;
@@ -359,19 +358,18 @@ struct GrantRequest {
   bool operator==(const GrantRequest&) const = default;
 };
 struct GrantReply {
-  uint64_t granted_bytes = 0;  // Added to what the client held; 0 when the node is full.
-  uint64_t free_bytes = 0;     // What the node has left for anybody after this grant.
-  uint64_t limit_bytes = 0;    // The node's limit; both are 0 while it is not live.
+  uint64_t granted_bytes = 0;  // Added to the client's grant; 0 when the node is full.
+  uint64_t free_bytes = 0;     // Free space on the node after this grant, for any client.
+  uint64_t limit_bytes = 0;    // The node's limit. This and free_bytes are 0 while it is not live.
   bool operator==(const GrantReply&) const = default;
 };
 
 // ---- attributes, locks, the rest
-// ------------------------------------------------------------
 
 struct GetXattrRequest {
   FileId file;
-  std::string
-      name;  // With its "user." prefix; user.mosa.* and the aliases answer here and are not listed.
+  // With the "user." prefix. user.mosa.* and the aliases can be read but are not listed.
+  std::string name;
   bool operator==(const GetXattrRequest&) const = default;
 };
 struct GetXattrReply {
@@ -392,41 +390,42 @@ struct SetXattrRequest {
   std::string value;
   bool must_create = false;
   bool must_replace = false;
-  // The client's kernel has the file's object open (passthrough): it cannot be laid out anew.
+  // The client's kernel has the file's object open (passthrough), so the file cannot get a new
+  // layout.
   bool pinned = false;
   bool operator==(const SetXattrRequest&) const = default;
 };
 struct RemoveXattrRequest {
   FileId file;
   std::string name;
-  bool pinned = false;  // As of SetXattrRequest.
+  bool pinned = false;  // As in SetXattrRequest.
   bool operator==(const RemoveXattrRequest&) const = default;
 };
 
-// Answered when `copies` copies of the file hold `data_version` or a later one, of `replicas=auto`
-// as many as its `ack` makes of what that comes to by now; when no more will come, or after
-// kAwaitCopiesMax. It must be alone in its envelope.
+// Waits until `copies` copies of the file hold `data_version` or a later one. With `replicas=auto`
+// the number follows from `ack` and from the current number of replicas. Also answered when no more
+// copies will come, or after kAwaitCopiesMax. It must be alone in its envelope.
 struct AwaitCopiesRequest {
   FileId file;
   uint64_t data_version = 0;
-  uint32_t copies = 1;  // With the first, which is valid from the commit on.
+  uint32_t copies = 1;  // Includes the first copy, which is valid from the commit on.
   bool operator==(const AwaitCopiesRequest&) const = default;
 };
 struct AwaitCopiesReply {
   uint32_t copies_valid = 0;
-  uint64_t copied_bytes = 0;   // By all copies that are under way: grows while there is progress.
-  bool more = false;           // Further copies are under way, or about to be.
-  uint32_t copies_wanted = 0;  // What was waited for: with so many the close is done.
-  // With fewer: the file is strict, or no node has room for another one.
+  uint64_t copied_bytes = 0;   // By all copies in progress: grows while they advance.
+  bool more = false;           // More copies are in progress or about to start.
+  uint32_t copies_wanted = 0;  // The number waited for: the close completes with this many.
+  // If too few: the file is strict, or no node has room for another copy.
   bool no_room = false;
-  std::string reason{};  // Why there are no more; empty with enough of them.
+  std::string reason{};  // Why there are no more; empty if there are enough.
   bool operator==(const AwaitCopiesReply&) const = default;
 };
 inline constexpr Duration kAwaitCopiesMax = Seconds(2);
 
 enum class LockType : uint8_t { kShared = 1, kExclusive, kUnlock };
 
-// A byte range held by (client, owner). flock locks are whole-file locks in a space of their own.
+// A byte range held by (client, owner). flock locks cover the whole file and form a separate space.
 struct Lock {
   LockType type = LockType::kShared;
   uint64_t begin = 0;
@@ -445,7 +444,7 @@ struct GetLockReply {
   std::optional<Lock> conflict;
   bool operator==(const GetLockReply&) const = default;
 };
-// With `wait`, answered when the lock is granted or CancelLock names this request; it must then be
+// With `wait`, answered when the lock is granted or CancelLock names this request. It must then be
 // the last request of an envelope that changes nothing else.
 struct SetLockRequest {
   FileId file;
@@ -463,13 +462,13 @@ struct StatFilesystemRequest {
 };
 struct StatFilesystemReply {
   uint64_t limit_bytes = 0;
-  uint64_t free_bytes = 0;  // limit - used - granted, over live nodes.
+  uint64_t free_bytes = 0;  // limit - used - granted, summed over live nodes.
   uint64_t files = 0;
-  uint64_t files_free = 0;  // As many more may be made.
+  uint64_t files_free = 0;  // How many more files can be created.
   bool operator==(const StatFilesystemReply&) const = default;
 };
 
-// A fresh range of file ids for Make.
+// A new range of file ids for MakeRequest.
 struct FileIdRangeRequest {
   bool operator==(const FileIdRangeRequest&) const = default;
 };
@@ -479,16 +478,16 @@ struct FileIdRangeReply {
   bool operator==(const FileIdRangeReply&) const = default;
 };
 
-// The client no longer caches anything of these files or directories.
+// The client no longer caches anything about these files or directories.
 struct ForgetRequest {
   std::vector<FileId> files;
   bool operator==(const ForgetRequest&) const = default;
 };
 
-// Answers RecallPush: the client has dropped what it cached, has sent what it deferred (kAccess:
-// stores nothing any more by what it knew before), and says what it holds open. `pinned`: its
-// kernel reads or writes the file's object by itself. `writes`: it is open for writing, also where
-// the manager has heard that this had ended (one of several descriptors was closed).
+// Answers RecallPush. The client has dropped what it cached and sent what it had deferred (kAccess:
+// it no longer stores by the old layout), and reports what it holds open. `pinned`: its kernel
+// accesses the file's object directly. `writes`: the client has the file open for writing, even if
+// the manager was told of an end (one of several descriptors was closed).
 struct RecallDoneRequest {
   RecallId recall;
   bool holds_open = false;
@@ -518,10 +517,10 @@ using Request =
                  CancelLockRequest, StatFilesystemRequest, FileIdRangeRequest, ForgetRequest,
                  RecallDoneRequest, AwaitCopiesRequest>;
 
-// Which reply answers which request: Lookup, Link -> Entry; GetAttributes, SetAttributes, Commit ->
-// Attributes; ListDirectory -> ListDirectory; Make -> Make; Remove -> Remove; Rename -> Rename;
-// ReadSymlink -> ReadSymlink; Open -> Open; Bind, Freeze, Relocate -> Bind; Grant -> Grant; the
-// rest by their names, or Empty. Any -> Failure.
+// Lookup and Link are answered by an EntryReply; GetAttributes, SetAttributes and Commit by an
+// AttributesReply; Bind, Freeze and Relocate by a BindReply. Every other request is answered by the
+// reply of its own name, or by an EmptyReply if there is none. Any request may be answered by a
+// Failure.
 using Reply = std::variant<EmptyReply, Failure, EntryReply, AttributesReply, ListDirectoryReply,
                            MakeReply, RemoveReply, RenameReply, ReadSymlinkReply, OpenReply,
                            BindReply, GrantReply, GetXattrReply, ListXattrsReply, GetLockReply,

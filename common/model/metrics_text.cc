@@ -10,12 +10,12 @@ namespace mosa {
 
 namespace {
 
-// Bounds are ends of buckets, so the counts below them are exact: 16 us, 65 us, ..., 69 s.
+// Bounds are bucket limits, so the counts below them are exact: 16 us, 65 us, ..., 69 s.
 constexpr int kBoundFirstLog2 = 14;
 constexpr int kBoundLastLog2 = 36;
 constexpr int kBoundStepLog2 = 2;
 
-// What names of metrics are made of; names here are of code, not of users.
+// Replaces characters that a metric's name may not have. The names come from code, not from users.
 std::string MetricName(const std::string& component, const std::string& rest) {
   std::string name = fmt::format("mosa_{}_{}", component, rest);
   for (char& c : name) {
@@ -25,7 +25,7 @@ std::string MetricName(const std::string& component, const std::string& rest) {
   return name;
 }
 
-// Labels are UTF-8: in a name that is not, each non-ASCII byte is shown as "?".
+// Labels are UTF-8. In a name that is not, each non-ASCII byte becomes "?".
 std::string LabelValue(const std::string& text) {
   const bool is_text = IsUtf8(text);
   std::string value;

@@ -1,7 +1,6 @@
-// What a daemon measures, in Prometheus' text exposition format. A residence snapshot in
-// Prometheus' text exposition format, version 0.0.4: a histogram mosa_COMPONENT_request_seconds
-// with labels `class` and `peer` and buckets a factor of four apart, and a counter or gauge for
-// each amount. Pure.
+// A daemon's residence snapshot in Prometheus' text exposition format, version 0.0.4. It has a
+// histogram mosa_COMPONENT_request_seconds with labels `class` and `peer` and buckets a factor of
+// four apart, and a counter or gauge for each amount. Pure.
 #ifndef MOSA_COMMON_MODEL_METRICS_TEXT_H_
 #define MOSA_COMMON_MODEL_METRICS_TEXT_H_
 
@@ -16,8 +15,8 @@ namespace mosa {
 
 std::string MetricsText(const ResidenceSnapshot& snapshot);
 
-// Two gauges, mosa_COMPONENT_limit_used and mosa_COMPONENT_limit_max, with the label `limit`; the
-// second only where there is a limit.
+// Two gauges with the label `limit`: mosa_COMPONENT_limit_used, and mosa_COMPONENT_limit_max where
+// there is a limit.
 std::string MetricsText(std::string_view component, const std::vector<LimitStatus>& limits);
 
 }  // namespace mosa

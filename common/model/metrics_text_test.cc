@@ -1,4 +1,4 @@
-// The text that monitoring systems read.
+// Tests the text that monitoring systems read.
 #include "common/model/metrics_text.h"
 
 #include <map>
@@ -26,7 +26,7 @@ ResidenceSnapshot Some() {
   return snapshot;
 }
 
-// "NAME{LABELS}" -> value.
+// Parses "NAME{LABELS}" -> value.
 std::map<std::string, double> Samples(const std::string& text) {
   std::map<std::string, double> samples;
   std::istringstream lines(text);

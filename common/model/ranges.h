@@ -1,5 +1,5 @@
-// Where the bytes of a range of a file lie, and which bytes of a file have been seen: the
-// arithmetic of chunks and of intervals. Pure values.
+// Arithmetic on byte ranges: splits a range of a file by the layout, and keeps sets of bytes. Pure
+// values.
 #ifndef MOSA_COMMON_MODEL_RANGES_H_
 #define MOSA_COMMON_MODEL_RANGES_H_
 
@@ -28,43 +28,44 @@ constexpr uint64_t RoundUpToPage(uint64_t bytes) {
   return (bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
 }
 
-// The whole pages that `range` touches.
+// The smallest range of whole pages that contains `range`.
 ByteRange WidenToPages(ByteRange range);
 
-// A part of a range that lies, contiguously, in the same objects.
+// A contiguous part of a range that lies in one set of objects.
 struct Piece {
   ByteRange range;
   std::vector<NodeId> nodes;  // One per copy, in the layout's order.
   bool operator==(const Piece&) const = default;
 };
 
-// The first piece of `range`, at most `piece_bytes_max` long. Time: constant for a segment of width
-// 1. Preconditions: layout.bound(), layout.chunk_bytes > 0, range not empty.
+// Returns the first piece of `range`, at most `piece_bytes_max` long. Constant time for a segment
+// of width 1. Preconditions: layout.bound(), layout.chunk_bytes > 0, range not empty.
 Piece FirstPiece(const Layout& layout, ByteRange range, uint64_t piece_bytes_max = UINT64_MAX);
-// The pieces of `range` in file order; neighbours on the same nodes are one piece, at most
-// `piece_bytes_max` long. For ranges of a few MiB: a striped file has a piece per chunk.
+// Returns the pieces of `range` in file order, each at most `piece_bytes_max` long. Adjacent bytes
+// on the same nodes form one piece. Meant for ranges of a few MiB: a striped file has a piece per
+// chunk.
 std::vector<Piece> SplitRange(const Layout& layout, ByteRange range,
                               uint64_t piece_bytes_max = UINT64_MAX);
 
-// A set of bytes as disjoint intervals. One owner.
+// A set of bytes, kept as disjoint intervals. One owner.
 class IntervalSet {
  public:
   void Add(ByteRange range);
   void Remove(ByteRange range);
   void Clear() { intervals_.clear(); }
-  // The parts of `range` that are not in the set, ascending.
+  // The parts of `range` outside the set, ascending.
   std::vector<ByteRange> Missing(ByteRange range) const;
   uint64_t MissingBytes(ByteRange range) const;
   bool empty() const { return intervals_.empty(); }
   // True if some byte of `range` is in the set.
   bool Overlaps(ByteRange range) const;
-  // The first interval that reaches beyond `offset`, cut to begin there at the earliest.
+  // The first interval that ends after `offset`, without the part before `offset`.
   std::optional<ByteRange> NextFrom(uint64_t offset) const;
   // All intervals, ascending.
   std::vector<ByteRange> All() const;
 
  private:
-  std::map<uint64_t, uint64_t> intervals_;  // Begin -> end; disjoint and not touching.
+  std::map<uint64_t, uint64_t> intervals_;  // Begin -> end; neither overlapping nor adjacent.
 };
 
 }  // namespace mosa

@@ -1,5 +1,5 @@
-// What a scheduler asks before it starts tasks, and what it is told: how long reading their inputs
-// would take on each host. Plain values.
+// A scheduler's question before it starts tasks, and the answer: how long each host would take to
+// read their inputs. Plain values.
 #ifndef MOSA_COMMON_MODEL_READ_COST_H_
 #define MOSA_COMMON_MODEL_READ_COST_H_
 
@@ -15,38 +15,40 @@
 
 namespace mosa {
 
-// Limits on one question.
+// Limits of one query.
 inline constexpr size_t kReadSetsMax = 10'000;
-inline constexpr size_t kReadPathsMax = 10'000;        // All sets together.
+inline constexpr size_t kReadPathsMax = 10'000;        // Over all sets.
 inline constexpr size_t kReadAnswersMax = 1'000'000;   // Sets times hosts.
 inline constexpr size_t kReadAddendsMax = 10'000'000;  // Paths of all sets times hosts.
-// Nodes that the layouts of its files name, each for each position and copy. The files behind the
-// one with which there are so many are not looked up.
+// Limit on the nodes named by the layouts of all files, counted per position and copy. Files after
+// the one that reaches the limit are not looked up.
 inline constexpr size_t kReadNodesMax = size_t{1} << 20;
 
 struct ReadCostQuery {
   std::vector<std::vector<std::string>> sets;  // Absolute paths in the store.
-  // Names of nodes, one that is repeated counts once; none: all that answer.
+  // Names of nodes; duplicates count once. Empty: all nodes that respond.
   std::vector<std::string> hosts;
   bool operator==(const ReadCostQuery&) const = default;
 };
 
 struct ReadCost {
   Duration time;
-  uint64_t local_bytes = 0;   // On the host's own node, or kept by the manager.
+  uint64_t local_bytes = 0;   // On the host's own node, or inline in the manager.
   uint64_t remote_bytes = 0;  // On other hosts.
   bool operator==(const ReadCost&) const = default;
 };
 
 struct HostReadCost {
-  uint32_t host = 0;  // Index into the answer's hosts, from 0.
+  uint32_t host = 0;  // Index into the answer's hosts.
   ReadCost cost;
   bool operator==(const HostReadCost&) const = default;
 };
 struct ReadSetCost {
-  // The set's first file that cannot be read; kArgumentTooBig: the set alone might be answered.
+  // Set if a file cannot be read; describes the first such file. kArgumentTooBig: this set may
+  // succeed in a query of its own.
   std::optional<Failure> failure;
-  std::vector<HostReadCost> hosts;  // Every host, best first; equal ones in the answer's order.
+  // All hosts, best first; ties in the order of the answer's hosts.
+  std::vector<HostReadCost> hosts;
   bool operator==(const ReadSetCost&) const = default;
 };
 struct ReadCostAnswer {
@@ -55,12 +57,12 @@ struct ReadCostAnswer {
   bool operator==(const ReadCostAnswer&) const = default;
 };
 
-// A file as readers find it, or why it cannot be read.
+// A file as readers see it, or why it cannot be read.
 struct ReadableFile {
   std::optional<Failure> failure;
   uint64_t size_bytes = 0;
   bool is_inline = false;
-  Layout layout;  // All copies that can be read; without its reason.
+  Layout layout;  // All readable copies; `reason` is empty.
   bool operator==(const ReadableFile&) const = default;
 };
 

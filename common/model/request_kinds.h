@@ -1,6 +1,6 @@
-// Classes of envelopes, for measuring how long these take: by their first request, and
-// whether others came with it. Envelopes that wait for a lock are a class of their own, since they
-// are held until others let go of it, which is not service.
+// Classes of envelopes for measuring their duration. The class follows from the first request and
+// from whether others came with it. Envelopes that wait for a lock form a class of their own: they
+// wait for another holder, which is not service time.
 #ifndef MOSA_COMMON_MODEL_REQUEST_KINDS_H_
 #define MOSA_COMMON_MODEL_REQUEST_KINDS_H_
 
@@ -16,7 +16,7 @@
 
 namespace mosa {
 
-// In the order of Request, and behind it those that wait for a lock.
+// In the order of Request, followed by the class that waits for a lock.
 inline constexpr std::array<std::string_view, 29> kRequestNames = {
     "lookup",         "get_attributes", "list_directory", "make",
     "link",           "remove",         "rename",         "read_symlink",
@@ -28,7 +28,7 @@ inline constexpr std::array<std::string_view, 29> kRequestNames = {
     "set_lock_held"};
 static_assert(std::variant_size_v<Request> + 1 == kRequestNames.size());
 
-// Precondition: there is at least one request.
+// Returns the class of an envelope. Precondition: `requests` is not empty.
 inline size_t EnvelopeKindOf(const std::vector<Request>& requests) {
   const bool is_held = std::ranges::any_of(requests, [](const Request& request) {
     const auto* const lock = std::get_if<SetLockRequest>(&request);
@@ -38,7 +38,8 @@ inline size_t EnvelopeKindOf(const std::vector<Request>& requests) {
   return 2 * name + (requests.size() > 1 ? 1 : 0);
 }
 
-// By EnvelopeKindOf: "lookup", "lookup+" if others came with it; with `suffix` behind each.
+// Names by EnvelopeKindOf: "lookup", then "lookup+" for envelopes with several requests; `suffix`
+// is appended to each.
 inline std::vector<std::string> EnvelopeKindNames(std::string_view prefix,
                                                   std::string_view suffix = "") {
   std::vector<std::string> names;

@@ -1,6 +1,6 @@
-// How long requests stayed in a daemon, as it answers when it is asked: the measure by which the
-// Provisioning paper, section 5, found the faults of a deployment, one component and class of
-// request at a time. Plain values.
+// Residence times: how long requests stayed in a daemon. The Provisioning paper, section 5, used
+// this measure to find faults of a deployment, one component and class of requests at a time. Plain
+// values.
 #ifndef MOSA_COMMON_MODEL_RESIDENCE_H_
 #define MOSA_COMMON_MODEL_RESIDENCE_H_
 
@@ -19,12 +19,13 @@ namespace mosa {
 
 struct ResidenceRow {
   std::string name;  // The class: "read", "fuse.open", "manager.lookup".
-  std::string peer;  // Asked by it, or asked of it; empty where that does not matter.
+  // The other daemon, which sent or received the request; empty where irrelevant.
+  std::string peer;
   DurationCounts times;
   bool operator==(const ResidenceRow&) const = default;
 };
 
-// A number of bytes, or of things: a total that only grows, or what is there now.
+// A number of bytes or objects: a total that only grows, or a current value.
 struct ResidenceAmount {
   std::string name;
   uint64_t value = 0;
@@ -32,35 +33,35 @@ struct ResidenceAmount {
   bool operator==(const ResidenceAmount&) const = default;
 };
 
-// The log of its requests that a daemon writes, or has written last (common/observe/request_log.h).
+// State of a daemon's request log (common/observe/request_log.h), current or last.
 struct RequestLogState {
   bool is_on = false;
-  bool is_busy = false;  // It is being begun or ended.
+  bool is_busy = false;  // Starting or stopping.
   std::string path;
-  std::string fault;  // Why it was not begun or ended as ordered, or is not whole.
+  std::string fault;  // Why it did not start or stop as ordered, or is incomplete.
   uint64_t records = 0;
   uint64_t dropped = 0;
   bool operator==(const RequestLogState&) const = default;
 };
 
-// All since the daemon's start.
+// Everything since the daemon's start.
 struct ResidenceSnapshot {
   std::string component;  // "manager", "storage" or "mount".
-  Time started;           // Wall time; another one is another process.
+  Time started;           // Wall time; identifies the process.
   Time taken;
   std::vector<ResidenceRow> rows;
   std::vector<ResidenceAmount> amounts;
-  bool is_truncated = false;  // Some rows are left out: there were too many.
+  bool is_truncated = false;  // There were too many rows, and some are left out.
   RequestLogState log = {};
   bool operator==(const ResidenceSnapshot&) const = default;
 };
 
-// Whose is asked for: the manager's own, a storage node's, a mount's.
+// The daemon to ask: the manager itself, a storage node, or a mount.
 using ResidenceSource = std::variant<std::monostate, NodeId, ClientId>;
 
-// What the manager asks a storage node or a client on behalf of others, and its answer: a snapshot
-// as it goes over the wire, which the manager passes on unread. Before it answers, a daemon does
-// what it is told with its log of requests.
+// A question that the manager forwards to a storage node or client, and its answer: a snapshot in
+// wire form, which the manager passes on unread. The daemon first carries out `log_order` on its
+// request log.
 enum class RequestLogOrder : uint8_t { kNone, kBegin, kEnd };
 struct ResidenceQuery {
   uint64_t query = 0;

@@ -1,4 +1,4 @@
-// Files that are copied out of the store before it ends. Plain values.
+// Staging: files that are copied out of the store before it ends. Plain values.
 #ifndef MOSA_COMMON_MODEL_STAGING_H_
 #define MOSA_COMMON_MODEL_STAGING_H_
 
@@ -11,10 +11,10 @@
 
 namespace mosa {
 
-// MOSA_TASK of what copies files out: it is no reader of them.
+// MOSA_TASK of processes that copy files out. They do not count as readers.
 inline constexpr std::string_view kStageTask = "mosa-stage";
 
-// A file as it was copied out.
+// A file in the version that was copied out.
 struct StagedFile {
   FileId file;
   uint64_t data_version = 0;
@@ -23,11 +23,11 @@ struct StagedFile {
 
 enum class StageOutcome : uint8_t {
   kStaged = 1,
-  kChanged,  // It is another version by now, or gone.
-  kBusy,     // It is open for writing, or mounts are being asked whether it is: ask again.
+  kChanged,  // The version has changed, or the file is gone.
+  kBusy,     // Open for writing, or mounts have not yet said whether it is: ask again.
 };
 
-// A file that is to be kept, and is nowhere but in the store.
+// A file that is to be kept and exists only in the store.
 struct UnstagedFile {
   std::string path;
   FileId file;
@@ -37,9 +37,9 @@ struct UnstagedFile {
 struct UnstagedFiles {
   uint64_t files = 0;
   uint64_t bytes = 0;
-  std::vector<UnstagedFile> first;  // At most as many as were asked for, ascending by id.
-  uint64_t kept_files = 0;          // With lifetime=keep, also if they are elsewhere too.
-  uint64_t all_files = 0;           // Whatever their lifetime.
+  std::vector<UnstagedFile> first;  // Limited by the request; ascending by id.
+  uint64_t kept_files = 0;          // Files with lifetime=keep, staged or not.
+  uint64_t all_files = 0;           // Files of any lifetime.
   uint64_t all_bytes = 0;
   bool operator==(const UnstagedFiles&) const = default;
 };

@@ -1,5 +1,5 @@
-// What people and schedulers are told when they ask the manager how the cluster or a file is. Plain
-// values. Times are in the manager's time base.
+// The manager's answers about the state of the cluster or of a file. Plain values. Times are in the
+// manager's time base.
 #ifndef MOSA_COMMON_MODEL_STATUS_H_
 #define MOSA_COMMON_MODEL_STATUS_H_
 
@@ -18,7 +18,7 @@
 
 namespace mosa {
 
-// One node's copies of a file's bytes, beside the first.
+// The copies that one node holds of a file's bytes, other than the first copy.
 struct CopyStatus {
   enum class State : uint8_t { kValid = 1, kCopying, kWaiting, kFailed };
   NodeId node;
@@ -36,7 +36,7 @@ struct NodeStatus {
   uint64_t object_count = 0;
   Time last_heard;
   NodeHeartbeat last_heartbeat;
-  // While it drains, once they have been counted: files that still have bytes on it.
+  // Only while the node drains, once counted: files that still have bytes on it.
   std::optional<uint64_t> files_left;
   bool operator==(const NodeStatus&) const = default;
 };
@@ -48,11 +48,11 @@ struct SessionStatus {
   uint64_t delegations = 0;
   bool operator==(const SessionStatus&) const = default;
 };
-// Something that clients can make grow: how far it has grown, and how far it may.
+// The use of a resource that clients can consume, and its limit.
 struct LimitStatus {
   std::string name;  // Such as "names", or "names of user 1000".
   uint64_t used = 0;
-  uint64_t limit = 0;  // 0: there is none.
+  uint64_t limit = 0;  // 0: unlimited.
   bool is_bytes = false;
   bool operator==(const LimitStatus&) const = default;
 };
@@ -65,7 +65,7 @@ struct ClusterStatus {
   std::vector<NodeStatus> nodes;
   std::vector<SessionStatus> sessions;
   std::vector<LimitStatus> limits{};
-  // Why nothing may grow at present; empty if things may.
+  // Why nothing may grow at present; empty if it may.
   std::string growth_refused{};
   bool operator==(const ClusterStatus&) const = default;
 };
@@ -75,13 +75,13 @@ struct FileStatus {
   Layout layout;
   bool is_inline = false;
   bool lost = false;
-  std::string damage{};  // Which damaged bytes no copy can replace; empty if there are none.
+  std::string damage{};  // Damaged bytes that no copy can replace; empty if there are none.
   std::string task;
   std::vector<std::pair<NodeId, uint64_t>> allocated_bytes;  // Per node.
-  uint32_t copies_wanted = 1;                                // Includes the first, of `layout`.
-  uint32_t copies_valid = 0;                                 // At the byte that has the fewest.
-  std::vector<CopyStatus> copies;                            // Ascending by node.
-  std::string copies_missing;  // Why not all have a node; empty if they have.
+  uint32_t copies_wanted = 1;      // Includes the first copy, which is `layout`.
+  uint32_t copies_valid = 0;       // Minimum over all bytes.
+  std::vector<CopyStatus> copies;  // Ascending by node.
+  std::string copies_missing;      // Why some copies have no node; empty if all have one.
   bool operator==(const FileStatus&) const = default;
 };
 

@@ -40,7 +40,7 @@ int64_t UnZigZag(uint64_t value) {
   return static_cast<int64_t>(value >> 1) ^ -static_cast<int64_t>(value & 1);
 }
 
-// Wraps around instead of overflowing: a damaged file may say anything.
+// Wraps around instead of overflowing, because a damaged file may contain anything.
 int64_t Plus(int64_t a, int64_t b) {
   return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
 }
@@ -59,7 +59,7 @@ uint32_t FixedAt(std::string_view in, size_t at) {
   return number;
 }
 
-// "key=value" lines behind `name`, filled up to `bytes` with newlines.
+// Lines "key=value" after `name`, padded to `bytes` with newlines.
 std::string Page(std::string name, const std::vector<std::pair<const char*, std::string>>& lines,
                  size_t bytes) {
   std::string text = std::move(name);
@@ -88,7 +88,7 @@ uint64_t NumberOf(std::string_view page, std::string_view key) {
   return error == std::errc() && end == text.data() + text.size() ? number : 0;
 }
 
-// False if the payload holds something else than `count` records.
+// Returns false if the payload is not exactly `count` records.
 bool ParsePayload(std::string_view in, uint32_t count, std::vector<TraceRecord>& records) {
   int64_t last_start_ns = 0;
   for (uint32_t i = 0; i < count; ++i) {

@@ -45,7 +45,7 @@ std::vector<TraceRecord> Records() {
   return {open, ReadAt(0, open.start.ns + 9), extreme, ReadAt(131072, open.start.ns - 5)};
 }
 
-// Two blocks: all records but the last, and the last.
+// Builds a file of two blocks: all records but the last, and the last.
 std::string FileOf(const std::vector<TraceRecord>& records, TraceFoot foot) {
   std::string text = EncodeTraceHead({"h1", "/mnt/mosa", false, {12}});
   TraceBlock block;

@@ -18,7 +18,7 @@ void DurationHistogram::Add(Duration duration) {
 
 DurationCounts DurationHistogram::Read() const {
   DurationCounts read;
-  // First: what it has is then in the others too, so that no mean is above the longest.
+  // Read the sum first: its durations are then in the counts too, so no mean exceeds the maximum.
   read.sum_ns = sum_ns_.load(std::memory_order_acquire);
   read.max_ns = max_ns_.load(std::memory_order_relaxed);
   for (size_t i = 0; i < counts_.size(); ++i)
@@ -55,7 +55,7 @@ void DurationTable::Add(ClassId kind, PeerId peer, Duration duration) {
   DurationHistogram* histogram = row.load(std::memory_order_acquire);
   if (histogram == nullptr) {
     auto made = std::make_unique<DurationHistogram>();
-    // Somebody else may have been first.
+    // Another thread may have been first.
     if (row.compare_exchange_strong(histogram, made.get(), std::memory_order_acq_rel))
       histogram = made.release();
   }

@@ -1,11 +1,11 @@
-// DurationTable: how long requests took, by their class and, where it matters, by the peer that was
-// involved. What daemons keep of all requests at all times.
+// DurationTable: histograms of request durations, by class and, where it matters, by peer. Daemons
+// keep one for all their requests.
 //
-// To add is lock-free: three operations on counters of the class and peer, which requests
-// of microseconds and more seldom touch at once. Counters are made with the first request of their
-// class and peer (1.7 KiB each) and stay; their number is bounded: peers beyond the limit share one
-// row. Safe from any thread; what is read while others add may miss their last additions, or have
-// some of them only in their count and longest.
+// Add is lock-free: three atomic operations on the counters of the class and peer, which are rarely
+// contended for requests of microseconds and more. The first request of a class and peer allocates
+// its counters (1.7 KiB), which stay. Memory is bounded: peers beyond the limit share one row.
+// Thread-safe. A read that runs during additions may miss the latest ones, or see some of them only
+// in the count and maximum.
 #ifndef MOSA_COMMON_OBSERVE_DURATION_TABLE_H_
 #define MOSA_COMMON_OBSERVE_DURATION_TABLE_H_
 
@@ -28,7 +28,7 @@
 
 namespace mosa {
 
-// Counters of one class and peer.
+// The counters of one class and peer.
 class DurationHistogram {
  public:
   void Add(Duration duration);
@@ -42,38 +42,38 @@ class DurationHistogram {
 
 class DurationTable {
  public:
-  // Its number in the list of classes.
+  // Index in the list of classes.
   using ClassId = StrongId<struct DurationClassTag, size_t>;
   using PeerId = StrongId<struct DurationPeerTag, size_t>;
   static constexpr PeerId kNoPeer{0};
-  // Whose row those share that came when the table was full. No node's name has a comma.
+  // The row shared by peers that came after the table was full. No node's name contains a comma.
   static constexpr std::string_view kOtherPeers = "others, together";
 
-  // A class without a name is never added to. `log`, if there is one, is told of what is logged
-  // here; it outlives the table.
+  // A class without a name is never added to. `log` may be null; it receives the requests logged
+  // here and must outlive the table.
   DurationTable(std::vector<std::string> classes, size_t peers_max, RequestLog* log = nullptr);
   ~DurationTable();
   DurationTable(const DurationTable&) = delete;
   DurationTable& operator=(const DurationTable&) = delete;
 
-  // The peer of this name, known from now on. Takes a lock: ask once per connection or call of some
-  // length.
+  // Returns the id of the peer of this name, adding it if it is new. Takes a lock: call it once per
+  // connection or per long call.
   PeerId PeerOf(std::string_view name);
-  // Precondition: both are of this table.
+  // Precondition: both ids are from this table.
   void Add(ClassId kind, PeerId peer, Duration duration);
 
   bool is_logged() const { return log_ != nullptr && log_->on(); }
-  // The record of a request that began while is_logged.
+  // The log record of a request that began while is_logged().
   struct Logged {
     Span span;
     Time begin;  // Monotonic.
     Duration duration;
     uint64_t bytes = 0;
-    uint64_t link = 0;  // The span whose work it waited for.
+    uint64_t link = 0;  // The span whose work the request waited for.
   };
   void Log(ClassId kind, PeerId peer, const Logged& request);
 
-  // Rows that have counts: by class, then peer, in the order in which they became known.
+  // Visits the non-empty rows by class, then by peer, in the order in which they were added.
   using Visitor = std::function<void(const std::string& kind, const std::string& peer,
                                      const DurationCounts& counts)>;
   void Visit(const Visitor& visit) const;
@@ -85,19 +85,19 @@ class DurationTable {
   const std::vector<std::string> classes_;
   const size_t peers_max_;
   RequestLog* const log_;
-  const uint32_t log_table_;  // Its number there.
-  const size_t row_peers_;    // Nobody, the peers, the others.
+  const uint32_t log_table_;  // This table's number in log_.
+  const size_t row_peers_;    // No peer, the peers, the others.
   const std::unique_ptr<std::atomic<DurationHistogram*>[]> rows_;
 
   mutable std::mutex mutex_;
   std::vector<std::string> peers_;  // Guarded by mutex_.
 };
 
-// Adds the time from its making to its end, if there is a table. While that is logged, what the
-// thread does meanwhile is on behalf of this request.
+// Adds its own lifetime to the table, if there is one. If the table is logged, the thread's work
+// until the end is recorded on behalf of this request.
 class TimedRequest {
  public:
-  // A part of what the thread works for; with `asked`, of what somebody else does.
+  // The request belongs to the thread's current span, or with `asked` to another daemon's span.
   TimedRequest(DurationTable* table, DurationTable::ClassId kind,
                DurationTable::PeerId peer = DurationTable::kNoPeer)
       : TimedRequest(table, kind, peer, CurrentSpan()) {}
@@ -132,7 +132,7 @@ class TimedRequest {
   const DurationTable::PeerId peer_;
   const Time begin_;
   DurationTable::Logged logged_;
-  std::optional<ScopedSpan> scope_;  // While it is logged.
+  std::optional<ScopedSpan> scope_;  // Set if the request is logged.
 };
 
 }  // namespace mosa

@@ -1,5 +1,5 @@
-// Counts of durations: where the buckets lie, how far off quantiles are, and that nothing is lost
-// when many count at once.
+// Tests the buckets of duration counts, the error of quantiles, and that concurrent additions lose
+// nothing.
 #include "common/observe/duration_table.h"
 
 #include <algorithm>
@@ -25,7 +25,7 @@ TEST(DurationCounts, BucketsCoverAllDurationsWithoutGapOrOverlap) {
     EXPECT_EQ(DurationBucketBegin(bucket + 1), limit);
     EXPECT_EQ(DurationBucketOf(limit - Nanoseconds(1)), bucket);
     EXPECT_EQ(DurationBucketOf(limit), bucket + 1);
-    // An eighth of what it begins with.
+    // An eighth of the bucket's begin.
     if (bucket > 0) {
       EXPECT_LE((limit - DurationBucketBegin(bucket)).ns * 8, limit.ns);
     }
@@ -86,7 +86,7 @@ TEST(DurationCounts, WhatWasAddedSinceIsTheDifference) {
   const DurationCounts since = later.Since(earlier);
   EXPECT_EQ(since.counts, between.counts);
   EXPECT_EQ(since.sum_ns, between.sum_ns);
-  // The two seconds were before: at most the end of the bucket of 7 ms is left.
+  // The two seconds came earlier: at most the limit of the bucket of 7 ms remains.
   EXPECT_GE(since.max_ns, between.max_ns);
   EXPECT_LE(since.max_ns, between.max_ns * 9 / 8);
   DurationCounts both = earlier;

@@ -34,7 +34,7 @@ MHD_Result Reply(MHD_Connection* connection, unsigned status, std::string_view t
   return queued;
 }
 
-// Asked once when the headers are there, and again while a body comes: that is not waited for.
+// Called when the headers are complete, and again while a body arrives, which is not awaited.
 MHD_Result Answer(void* page, MHD_Connection* connection, const char* url, const char* method,
                   const char*, const char*, size_t*, void**) {
   const std::string_view asked = method;
@@ -45,7 +45,7 @@ MHD_Result Answer(void* page, MHD_Connection* connection, const char* url, const
   return Reply(connection, MHD_HTTP_OK, (*static_cast<const MetricsServer::Page*>(page))());
 }
 
-// What peers do wrong is theirs.
+// Errors of clients are not logged.
 void Ignore(void*, const char*, va_list) {}
 
 }  // namespace

@@ -1,9 +1,9 @@
-// MetricsServer: answers GET /metrics over HTTP with a page that is made for each request, on one
-// thread of its own (libmicrohttpd's). For a monitoring system; there is no authentication.
+// MetricsServer: serves GET /metrics over HTTP to monitoring systems, without authentication. It
+// runs one thread (libmicrohttpd's), and generates the page for each request.
 //
-// Bounded: 16 connections at once, 8 of one address, 16 KiB of memory for each one's headers, and
-// some seconds without a byte. What is more is closed. A connection's whole time has no bound: who
-// sends a byte now and then keeps it, and two such addresses keep all others out.
+// Limits: 16 connections, 8 per address, 16 KiB of memory for the headers of each, and some seconds
+// of silence. Excess connections are closed. The total time of a connection is not limited: a
+// client that sends a byte now and then keeps it, and two such addresses lock out all others.
 #ifndef MOSA_COMMON_OBSERVE_METRICS_SERVER_H_
 #define MOSA_COMMON_OBSERVE_METRICS_SERVER_H_
 
@@ -16,7 +16,7 @@
 namespace mosa {
 
 struct MetricsServerOptions {
-  std::string listen;  // HOST:PORT; port 0: any that is free.
+  std::string listen;  // HOST:PORT; port 0: any free port.
   unsigned silence_seconds_max = 5;
 };
 
@@ -25,13 +25,13 @@ class MetricsServer {
   // Called on the server's thread.
   using Page = std::function<std::string()>;
 
-  // InvalidArgument if the address is none, another error if it cannot be had.
+  // InvalidArgument if the address is malformed, another error if it cannot be used.
   static Result<std::unique_ptr<MetricsServer>> Start(const MetricsServerOptions& options,
                                                       Page page);
-  // Ends all connections; the page is not asked for any more.
+  // Closes all connections; the page function is not called any more.
   ~MetricsServer();
 
-  // host:port with the real port.
+  // host:port with the actual port.
   const std::string& address() const;
 
  private:
@@ -41,7 +41,7 @@ class MetricsServer {
   const std::unique_ptr<Parts> parts_;
 };
 
-// What a daemon serves at its --metrics: null if `listen` is empty.
+// Starts the server of a daemon's --metrics. Returns null if `listen` is empty.
 Result<std::unique_ptr<MetricsServer>> ServeMetrics(const std::string& listen,
                                                     MetricsServer::Page page);
 

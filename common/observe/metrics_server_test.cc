@@ -1,4 +1,5 @@
-// The HTTP end for monitoring systems, by plain sockets: right requests, wrong ones, none at all.
+// Tests the HTTP endpoint for monitoring systems over plain sockets: correct requests, wrong ones,
+// none.
 #include "common/observe/metrics_server.h"
 
 #include <poll.h>
@@ -27,7 +28,7 @@ constexpr int kWaitMs = 30'000;
 
 class MetricsServerTest : public ::testing::Test {
  protected:
-  // Long enough for a test that is not about silence, however busy the machine is.
+  // Long enough for tests that are not about silence, however busy the machine is.
   MetricsServerTest() { StartServer(60); }
   void StartServer(unsigned silence_seconds_max) {
     auto started =
@@ -43,7 +44,7 @@ class MetricsServerTest : public ::testing::Test {
     EXPECT_EQ(::connect(socket.get(), address.get(), address.size()), 0);
     return socket;
   }
-  // What comes until the server closes; "..." behind it if it does not.
+  // Receives until the server closes; appends "..." if it does not.
   static std::string ReceiveAll(const UniqueFd& socket) {
     std::string all;
     while (true) {
@@ -61,7 +62,7 @@ class MetricsServerTest : public ::testing::Test {
     return ReceiveAll(socket);
   }
 
-  // The same where silence is short, and this test may itself be too slow for it.
+  // For a short silence limit: repeats the request, because this test may itself be too slow.
   std::string AskUntilAnswered(const std::string& request) const {
     std::string answer;
     for (int i = 0; i < 30 && answer.empty(); ++i) answer = Ask(request);
@@ -106,7 +107,7 @@ TEST_F(MetricsServerTest, WhatIsNoRequestEndsTheConnectionOnly) {
   };
   for (const std::string& request : wrong) {
     const UniqueFd socket = Connect();
-    // It may be refused while it is still being sent.
+    // The server may refuse the request while it is still being sent.
     static_cast<void>(::send(socket.get(), request.data(), request.size(), MSG_NOSIGNAL));
     const std::string answer = ReceiveAll(socket);
     EXPECT_THAT(answer, AnyOf("", StartsWith("HTTP/1.1 4"), StartsWith("HTTP/1.0 4"),
@@ -129,7 +130,7 @@ TEST_F(MetricsServerTest, ConnectionsAreFew) {
   StartServer(1);
   std::vector<UniqueFd> many;
   for (int i = 0; i < 20; ++i) many.push_back(Connect());
-  // All are closed by and by, most at once; then there is room again.
+  // All are closed in the end, most at once; then there is room again.
   for (const UniqueFd& socket : many)
     EXPECT_THAT(ReceiveAll(socket), AnyOf("", StartsWith("HTTP/1.1 408")));
   EXPECT_THAT(AskUntilAnswered(kGet), StartsWith("HTTP/1.1 200"));

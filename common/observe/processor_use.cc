@@ -31,7 +31,7 @@ uint64_t MachineNumber() {
   return Hash64(id) >> 11;
 }
 
-// "some avg10=0.00 avg60=0.00 avg300=0.00 total=1234", in microseconds.
+// Parses "some avg10=0.00 avg60=0.00 avg300=0.00 total=1234", in microseconds.
 uint64_t WaitedForProcessors() {
   std::ifstream file("/proc/pressure/cpu");
   for (std::string word; file >> word;)

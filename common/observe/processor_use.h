@@ -1,5 +1,5 @@
-// How long processors have worked: all of a machine's, as its kernel counts them, and for this
-// process. What others do there is what is left of the first.
+// Processor time used: by the whole machine, as its kernel counts it, and by this process. The
+// difference is what other processes used.
 #ifndef MOSA_COMMON_OBSERVE_PROCESSOR_USE_H_
 #define MOSA_COMMON_OBSERVE_PROCESSOR_USE_H_
 
@@ -7,22 +7,22 @@
 
 namespace mosa {
 
-// Totals that only grow, over all processors; the difference of two readings counts.
+// Totals over all processors, which only grow. Compare two readings.
 struct ProcessorUse {
-  // All that runs under one kernel has the same, until it is started again; it has 53 bits, so that
-  // whoever reads JSON keeps it whole. 0: the kernel does not say, and the machine's totals are 0.
+  // Identifies the kernel's boot: equal for everything that runs under one kernel until it
+  // restarts. It has 53 bits, so that JSON readers keep it exact. 0: the kernel does not say, and
+  // the machine's totals are 0.
   uint64_t machine = 0;
   uint64_t processors = 0;
-  // At the work of processes and of the kernel's threads. Not at interrupts, of which nobody knows
-  // whose they are: those of links that are shaped are a run's own.
+  // Work of processes and kernel threads. Excludes interrupts, which cannot be attributed: those of
+  // shaped links belong to a run itself.
   uint64_t busy_ns = 0;
-  uint64_t stolen_ns = 0;  // Taken by the machine's host for others.
-  uint64_t waited_ns = 0;  // In which some process waited for a processor; 0: it does not say.
-  uint64_t own_ns = 0;     // This process, and the children that it has waited for.
+  uint64_t stolen_ns = 0;  // Given by the machine's hypervisor to others.
+  uint64_t waited_ns = 0;  // Some process waited for a processor; 0: the kernel does not say.
+  uint64_t own_ns = 0;     // This process, and its children that it has waited for.
 };
 
-// From /proc/stat (which counts in hundredths of a second), /proc/pressure/cpu and getrusage.
-// Thread-safe.
+// Reads /proc/stat (in hundredths of a second), /proc/pressure/cpu and getrusage. Thread-safe.
 ProcessorUse ReadProcessorUse();
 
 }  // namespace mosa

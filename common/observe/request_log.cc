@@ -44,7 +44,7 @@ uint64_t NewId() {
   return z == 0 ? 1 : z;
 }
 
-// From the monotonic clock to the time of day: the quickest of a few readings.
+// Offset from the monotonic clock to wall time: the quickest of a few readings.
 Duration ToWall() {
   const SystemClock clock;
   Duration to_wall, least{INT64_MAX};
@@ -136,7 +136,7 @@ Status RequestLog::Start(const Options& options) {
     state_ = {.is_on = false, .is_busy = true, .path = options.directory, .fault = {}};
     ending_ = false;
   }
-  if (writer_.joinable()) writer_.join();  // It is through with all.
+  if (writer_.joinable()) writer_.join();  // It has finished.
   try {
     writer_ = std::thread([this, options] { Run(options); });
   } catch (const std::system_error& error) {
@@ -172,7 +172,7 @@ RequestLog::State RequestLog::Settled() const {
   return state();
 }
 
-// ---- the writer
+// ---- the writer thread
 
 void RequestLog::Run(const Options& options) {
   Status done;
@@ -224,7 +224,7 @@ Status RequestLog::Open(const Options& options) {
     unlinkat(directory->get(), name.c_str(), 0);
     return written;
   }
-  DropUnread();  // What came behind the end of the last one.
+  DropUnread();  // Records after the end of the last log.
   peers_written_.clear();
   drained_.reserve(kBlockRecords);
   const std::lock_guard lock(mutex_);
@@ -297,7 +297,7 @@ Status RequestLog::WriteRecords(const Options& options) {
         fmt::format("the disk of {} has less than {} MiB free: its request log has ended",
                     options.directory, reserve >> 20));
   } else {
-    written = WriteNames();  // They were known before their records.
+    written = WriteNames();  // Names became known before the records that use them.
     if (written.ok())
       written =
           WriteBytes(EncodeBlock(RequestLogBlock::kRecords, EncodeRecords(ToWall(), drained_)));

@@ -1,14 +1,14 @@
-// RequestLog: one record for each request that a daemon has finished, while somebody wants them:
-// when, how long, its class and peer, how many bytes, and for which request of which daemon it
-// was made.
+// RequestLog: while it is on, one record for each request that a daemon finishes: begin, duration,
+// class, peer, bytes, and the calling request on whichever daemon.
 //
-// A caller passes on a SpanContext: the id of the whole (its trace: what one call of a program
-// caused, on all hosts) and of the part that asks (its span). Within a process it travels with the
-// thread (CurrentSpan). Without a log there are no ids: nothing is made, and nothing is sent.
+// Callers pass a SpanContext: the id of the trace (everything that one call of a program caused, on
+// all hosts) and the id of the calling span. Within a process the context travels with the thread
+// (CurrentSpan). Without a log there are no ids: none are created and none are sent.
 //
-// A thread puts its records into a ring of its own, 72 KiB that it keeps until it ends; one thread
-// writes all rings to the file and does everything that a disk can delay. A record is dropped and
-// counted if its ring is full, or the file at its limit. With no log, a request costs one load.
+// Each thread puts its records into a ring of its own, 72 KiB that it keeps until it ends. One
+// thread writes all rings to the file and does everything that may wait for a disk. A record is
+// dropped and counted if its ring is full or the file is at its limit. While the log is off, a
+// request costs one load.
 #ifndef MOSA_COMMON_OBSERVE_REQUEST_LOG_H_
 #define MOSA_COMMON_OBSERVE_REQUEST_LOG_H_
 
@@ -31,16 +31,16 @@
 
 namespace mosa {
 
-// On behalf of what: no trace, of nothing that is logged.
+// The trace and span on whose behalf work is done; 0: nothing that is logged.
 struct SpanContext {
   uint64_t trace = 0;
   uint64_t span = 0;
 };
 
-// What the calling thread works for.
+// The context of the calling thread.
 SpanContext CurrentSpan();
 
-// The calling thread works for `span` until this ends.
+// Sets the calling thread's context to `span` until destroyed.
 class ScopedSpan {
  public:
   explicit ScopedSpan(SpanContext span);
@@ -52,15 +52,15 @@ class ScopedSpan {
   const SpanContext before_;
 };
 
-// The task, to be run elsewhere on behalf of what the calling thread works for.
+// Wraps a task so that it runs elsewhere in the calling thread's context.
 std::function<void()> InThisSpan(std::function<void()> task);
 
-// A part of a trace that is under way.
+// A span in progress.
 struct Span {
   SpanContext own;
   uint64_t parent = 0;
 };
-// A part of what `asked` is, or a trace of its own.
+// Begins a span below `asked`, or a new trace if `asked` is empty.
 Span BeginSpan(SpanContext asked);
 
 class RequestLog {
@@ -69,17 +69,17 @@ class RequestLog {
     std::string directory;
     std::string component;  // "manager", "storage" or "mount".
     std::string host;
-    // Two million requests: a reader of the file has all of them in memory.
+    // About two million requests, because a reader loads the whole file into memory.
     uint64_t file_bytes_max = uint64_t{128} << 20;
-    // What is left of the disk for others; 5 % of a disk that is smaller than 20 GiB.
+    // Free space to leave on the disk; on disks below 20 GiB, 5 % of the disk.
     uint64_t free_bytes_min = uint64_t{1} << 30;
   };
-  // What it has written since it was last begun.
+  // State of the current or last log.
   struct State {
     bool is_on = false;
-    bool is_busy = false;  // Its file is being made, or what is left is being written.
+    bool is_busy = false;  // The file is being created, or the rest is being written.
     std::string path;
-    std::string fault;  // Why it was not begun, or ended before it was told to, or is not whole.
+    std::string fault;  // Why it did not start, ended by itself, or is incomplete.
     uint64_t records = 0;
     uint64_t dropped = 0;
   };
@@ -89,32 +89,33 @@ class RequestLog {
   RequestLog(const RequestLog&) = delete;
   RequestLog& operator=(const RequestLog&) = delete;
 
-  // The number of a table of classes, and its peers: see DurationTable.
+  // Adds a table of classes, whose peers are added by AddPeer (see DurationTable). Returns its
+  // number.
   uint32_t AddTable(const std::vector<std::string>& classes);
   void AddPeer(uint32_t table, std::string_view name);
 
-  // InvalidArgument if it is no absolute path, or longer than a system takes.
+  // InvalidArgument if the path is not absolute, or too long for the system.
   static Status CheckDirectory(std::string_view directory);
-  // Has a file of its own made in the directory, which nobody else can read: once `state` is not
-  // busy any more it is, or a fault says why not. The caller that names the directory may lack the
-  // daemon's rights: only one as of OpenPrivateDirectory will do. InvalidArgument if it cannot
-  // be; FailedPrecondition if a log is written already. Waits for no disk, as Stop.
+  // Starts a log: a new file in the directory that only the daemon's user can read. It exists, or a
+  // fault says why not, once state().is_busy is false. The user who names the directory may lack
+  // the daemon's rights, so it must satisfy OpenPrivateDirectory. InvalidArgument if it cannot be;
+  // FailedPrecondition if a log is already being written. Does not wait for a disk; nor does Stop.
   Status Start(const Options& options);
-  // Ends it, if one is written: once `state` is not busy any more the file is whole.
+  // Ends the log, if it is on. The file is complete once state().is_busy is false.
   void Stop();
   State state() const;
-  // The state once it is not busy, however long that takes.
+  // Blocks until the state is not busy, and returns it.
   State Settled() const;
 
   bool on() const { return on_.load(std::memory_order_relaxed); }
-  // Safe from any thread; waits for nobody.
+  // Thread-safe; never blocks.
   void Add(const RequestRecord& record);
 
  private:
   void Run(const Options& options);
   Status Open(const Options& options);
   Status Write(const Options& options);
-  // Names that the file lacks, then what is in the rings.
+  // Writes new names, then the contents of the rings.
   Status WriteNames();
   Status WriteRings(const Options& options);
   Status WriteRecords(const Options& options);
@@ -123,15 +124,15 @@ class RequestLog {
 
   ThreadRings<RequestRecord, size_t{72} << 10> rings_;  // Drained by the writer.
   std::atomic<bool> on_ = false;
-  std::atomic<bool> is_ring_filling_ = false;  // The writer is not to wait longer.
+  std::atomic<bool> is_ring_filling_ = false;  // Tells the writer not to wait longer.
   std::atomic<uint64_t> dropped_ = 0;
 
-  std::mutex control_mutex_;  // Before mutex_. Held while a log is begun.
+  std::mutex control_mutex_;  // Before mutex_. Held while a log is started.
   std::thread writer_;        // Guarded by control_mutex_.
 
   mutable std::mutex mutex_;
   mutable std::condition_variable changed_;
-  // Guarded by mutex_, under which nothing is asked of a disk:
+  // Guarded by mutex_, which is never held during disk access:
   std::vector<RequestLogNames> names_;
   bool ending_ = false;
   State state_;

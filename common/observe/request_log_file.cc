@@ -34,7 +34,7 @@ void PutText(std::string& out, std::string_view text) {
   out.append(text);
 }
 
-// Takes values off the front; what is not there is nothing, and so is all that follows.
+// Reads values from the front. Missing values, and all after them, are zero or empty.
 class Reader {
  public:
   explicit Reader(std::string_view bytes) : left_(bytes) {}
@@ -64,10 +64,10 @@ class Reader {
   std::string_view left_;
 };
 
-// What blocks say, one after another.
+// Collects the contents of the blocks.
 class Assembly {
  public:
-  // False if the block is not what its kind says.
+  // Returns false if the block is not valid for its kind.
   bool Add(RequestLogBlock kind, Reader payload) {
     switch (kind) {
       case RequestLogBlock::kWriter:

@@ -1,5 +1,5 @@
-// What a log of requests has when it is read again: all that was added, by which daemon and on
-// behalf of what; for a file that is cut anywhere, what is before the cut.
+// Tests reading a log of requests: it has everything that was added, with its daemon and cause. A
+// file that is cut anywhere has what precedes the cut.
 #include "common/observe/request_log.h"
 
 #include <sys/resource.h>
@@ -32,7 +32,7 @@ class RequestLogTest : public ::testing::Test {
   RequestLog::Options Into() const {
     return {.directory = directory_, .component = "storage", .host = "h1"};
   }
-  // The fault, once it is begun, or ended.
+  // Returns the fault once the log has begun or ended.
   std::string Begin(const RequestLog::Options& options) {
     const Status begun = log_.Start(options);
     return begun.ok() ? log_.Settled().fault : MessageOf(begun);
@@ -147,7 +147,7 @@ TEST_F(RequestLogTest, RefusesWhatCannotBe) {
   nowhere.directory = "/nonexistent";
   EXPECT_THAT(Begin(nowhere), HasSubstr("cannot create /nonexistent/storage-h1"));
   EXPECT_FALSE(log_.state().is_on);
-  // Where another user can make files, or has made a link to where he cannot.
+  // Where another user can create files, or has made a link to a place where that user cannot.
   fs::create_directory_symlink("/etc", directory_ + "/link");
   nowhere.directory = directory_ + "/link";
   EXPECT_THAT(Begin(nowhere), HasSubstr("symbolic link"));

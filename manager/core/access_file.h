@@ -9,7 +9,7 @@
 
 namespace mosa::manager {
 
-// The file that a successful reply to `request` gives access to; 0 if none.
+// Returns the file that a successful reply to `request` gives access to; 0 if none.
 inline FileId AccessFileOf(const Request& request) {
   if (const auto* open = std::get_if<OpenRequest>(&request)) return open->file;
   if (const auto* bind = std::get_if<BindRequest>(&request)) return bind->file;

@@ -1,4 +1,4 @@
-// What `replicas=auto` comes to: by the rule, or as was forecast.
+// The number of copies that `replicas=auto` means: by the rule, or by a forecast.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -24,7 +24,7 @@ class CoreAutoCopies : public CoreFixture {
   std::string Xattr(FileId file, const std::string& name) {
     return Ok<GetXattrReply>(kAnna, GetXattrRequest{file, "user.mosa." + name}).value;
   }
-  // Made by kAnna on n1, open for writing and bound.
+  // A file made by kAnna on n1, bound and open for writing.
   FileId MakeOpen(const std::string& name, const std::string& replicas,
                   const std::string& replicate) {
     const FileId file = Make(kAnna, kRootFile, name, FileType::kRegular, true);
@@ -53,7 +53,7 @@ class CoreAutoCopies : public CoreFixture {
       return std::holds_alternative<CopyOrder>(each.second);
     }));
   }
-  // Every node that was ordered to copy says that it has.
+  // Every node with a copy order reports it done.
   void DoCopyOrders() {
     for (int round = 0; round < 8; ++round) {
       for (const auto& [node, order] : std::exchange(orders_, {})) {
@@ -78,12 +78,12 @@ SetCopiesForecast ForecastOf(uint32_t nodes, uint32_t short_copies, uint32_t lon
 
 TEST_F(CoreAutoCopies, AutoIsWhatIsForecastForTheSizeThatTheFileHasReached) {
   EXPECT_TRUE(Step(ForecastOf(4, 1, 4)).admin_reply->status.ok());
-  // Nobody knows yet how long it becomes, and copies follow the writer.
+  // The file's length is unknown, and copies follow the writer.
   const FileId f = MakeOpen("f", "auto", "eager");
   EXPECT_EQ(core_->GetFileStatus("/f")->copies_wanted, 4U);
   EXPECT_EQ(CountCopyOrders(), 3U);
   EXPECT_NE(Xattr(f, "layout").find("4 copies, predicted best for a long file"), std::string::npos);
-  // What was begun goes on as long as it is open.
+  // Copies that have begun continue while the file is open.
   Commit(f, 1000, false);
   EXPECT_EQ(core_->GetFileStatus("/f")->copies_wanted, 4U);
   Commit(f, 1000);
@@ -144,7 +144,7 @@ TEST_F(CoreAutoCopies, AShortFileThatNobodyFollowsHasNoCopiesMadeAndDropped) {
   EXPECT_TRUE(dropped_.empty());
 }
 
-// What it comes to at the close, whatever it was when the file was opened.
+// The number at the close counts, whatever it was at the open.
 TEST_F(CoreAutoCopies, ACloseWaitsForAsManyAsTheFileIsToHaveByThen) {
   const struct {
     uint32_t short_copies, long_copies;
@@ -189,7 +189,7 @@ TEST_F(CoreAutoCopies, TheSameForecastAgainReviewsNothing) {
   EXPECT_TRUE(reviews(3));
 }
 
-// The command is part of the stream: a core that replays it decides the same.
+// The forecast is a command of the stream, so a core that replays it decides the same.
 TEST_F(CoreAutoCopies, WithTheSameForecastAnotherCoreDecidesTheSame) {
   struct Played {
     std::string writes, notes;

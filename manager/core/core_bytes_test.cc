@@ -31,7 +31,7 @@ class CoreBytes : public CoreFixture {
   RemoveRequest Unlink(std::string name, bool holds_open = false) {
     return {kRootFile, std::move(name), false, holds_open};
   }
-  // A file "f" of 2 MiB that kAnna has written to the first of the nodes.
+  // A file "f" of 2 MiB that kAnna has written to the first node.
   FileId MakeFileOnFirstNode() {
     const FileId f = Make(kAnna, kRootFile, "f");
     SetXattr(f, "user.mosa.placement", "local");
@@ -155,7 +155,7 @@ TEST_F(CoreBytes, ARemovedFileLivesWhileAReaderElsewhereHasItOpen) {
   Start(kBen);
   const FileId f = MakeBound(kAnna, kRootFile, "f", 8192);
   Ok<OpenReply>(kBen, OpenRequest{f, false, ""});
-  // An earlier recall, which the reader survives, must not make the manager forget it.
+  // The manager must remember the reader, although it survived an earlier recall.
   Send(kAnna, {SetAttributesRequest{.file = f, .permissions = 0600}});
   Confirm(kBen, true);
   Send(kAnna, {Unlink("f")});
@@ -171,7 +171,7 @@ TEST_F(CoreBytes, AFileThatIsJustBeingOpenedElsewhereOutlivesItsLastName) {
   Start(kBen);
   const FileId f = Make(kAnna, kRootFile, "f");
   Make(kAnna, kRootFile, "new");
-  // A name that is known of the directory alone is as good as one that was just found.
+  // A name known from the directory alone counts as much as one just looked up.
   Ok<EntryReply>(kBen, LookupRequest{kRootFile, "f"});
   Send(kBen, {ForgetRequest{{f}}});
   const RenameRequest rename{kRootFile, "new", kRootFile, "f", false, false, false};
@@ -317,12 +317,12 @@ TEST_F(CoreBytes, AFrozenFileIsStoredToByNobodyElseUntilItsLayoutHasChanged) {
   Ok<OpenReply>(kBen, OpenRequest{f, true, ""});
   recalls_.clear();
 
-  // The reply comes when nobody stores by the old layout any more.
+  // The reply comes when no client stores by the old layout any more.
   const RequestId freezing = Send(kAnna, {FreezeRequest{f}});
   ASSERT_EQ(recalls_[kBen].size(), 1U);
   EXPECT_EQ(recalls_[kBen][0].kind, RecallKind::kAccess);
   EXPECT_FALSE(Answered(kAnna, freezing));
-  // A client that comes back may still be storing: it is asked again.
+  // A client that returns may still be storing: it is asked again.
   Start(kBen);
   EXPECT_FALSE(Answered(kAnna, freezing));
   Confirm(kBen);
@@ -333,7 +333,7 @@ TEST_F(CoreBytes, AFrozenFileIsStoredToByNobodyElseUntilItsLayoutHasChanged) {
   EXPECT_EQ(Refused(kBen, RelocateRequest{f, kMiB, UINT64_MAX, {n1}}), ErrorReason::kBusy);
 
   const RequestId moving = Send(kAnna, {RelocateRequest{f, kMiB, 2 * kMiB, {n1}}});
-  // Nobody has stored since: it is told to all and waits for nobody.
+  // Nobody has stored since: all clients are told, and none is awaited.
   EXPECT_TRUE(Answered(kAnna, moving));
   EXPECT_EQ(recalls_[kBen].size(), 1U);
   const DataAccess seen = Ok<OpenReply>(kBen, OpenRequest{f, true, ""}).access;
@@ -357,7 +357,7 @@ TEST_F(CoreBytes, AFreezeEndsWithAnEmptyRangeWithItsHolderOrAfterItsTime) {
   EXPECT_TRUE(frozen_for_ben());
   Ok<BindReply>(kAnna, RelocateRequest{f, 0, 0, {}});
   EXPECT_FALSE(frozen_for_ben());
-  // kBen holds the file: the next freeze waits for its confirmation.
+  // kBen holds the file, so the next freeze waits for its confirmation.
   const RequestId freezing = Send(kAnna, {FreezeRequest{f}});
   Confirm(kBen);
   EXPECT_TRUE(Answered(kAnna, freezing));
@@ -425,7 +425,7 @@ TEST_F(CoreBytes, FreeRoomIsWhatIsNeitherUsedNorGranted) {
     Step(NodeReport{
         n1, {.used_bytes = used_bytes, .limit_bytes = 100 * kMiB, .measurements = measurements}});
   };
-  // Drops have heartbeats sent at once: what a client has reported counts until it is measured.
+  // A drop triggers heartbeats at once. What a client has reported counts until it is measured.
   for (int beat = 0; beat < 3; ++beat) report(0, 7);
   EXPECT_EQ(free_bytes(), 91 * kMiB);
   report(4 * kMiB, 8);

@@ -1,5 +1,4 @@
-// What tests of copies have in common: two mounts, four nodes, and what these are ordered and
-// report.
+// Fixture for tests of copies: two mounts, and four nodes with their orders and reports.
 #ifndef MOSA_MANAGER_CORE_CORE_COPIES_FIXTURE_H_
 #define MOSA_MANAGER_CORE_CORE_COPIES_FIXTURE_H_
 
@@ -29,7 +28,7 @@ class CoreCopies : public CoreFixture {
   std::string Xattr(FileId file, const std::string& name) {
     return Ok<GetXattrReply>(kAnna, GetXattrRequest{file, "user.mosa." + name}).value;
   }
-  // Made by kAnna on n1, open for writing and bound.
+  // A file made by kAnna on n1, bound and open for writing.
   FileId MakeOpen(const std::string& name, const std::string& replicas,
                   const std::string& replicate = "lazy", const std::string& placement = "local") {
     const FileId f = Make(kAnna, kRootFile, name, FileType::kRegular, true);
@@ -61,7 +60,7 @@ class CoreCopies : public CoreFixture {
     Ok<OpenReply>(kAnna, OpenRequest{f, true, ""});
     Commit(f);
   }
-  // The orders to copy that have come since the last call; cancelled ones are not among them.
+  // Returns the copy orders received since the last call, without cancelled ones.
   std::vector<std::pair<NodeId, CopyOrder>> TakeOrders() {
     std::vector<std::pair<NodeId, CopyOrder>> copies;
     for (const auto& [node, order] : std::exchange(orders_, {})) {
@@ -88,7 +87,7 @@ class CoreCopies : public CoreFixture {
     Step(NodeCopyReport{node, ReportOf(order)});
     ConfirmAll();
   }
-  // Carries out what is ordered until nothing more is.
+  // Carries out orders until there are none.
   void DoOrders() {
     for (int round = 0; round < 20; ++round)
       for (const auto& [node, order] : TakeOrders())

@@ -1,7 +1,7 @@
-// Random writers, some of which die in the middle, nodes that carry out orders late or never,
-// damage objects, die, come back with or without their objects, and managers that are restarted:
-// whatever a reader is sent to has what was committed, or what a dead writer has stored since, and
-// all that it is sent to have the same.
+// Random test: writers, some of which die midway; nodes that carry out orders late or never, damage
+// objects, die, and return with or without their objects; and managers that restart. Every copy
+// that a reader is sent to holds what was committed, or what a dead writer has stored since, and
+// all these copies are equal.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -22,17 +22,17 @@ namespace {
 
 constexpr uint32_t kNodes = 5;
 
-// A storage node as the manager cannot see it: which version of each position of a file it has.
-// What it lacks reads as zeroes. Orders and reports are heard in their order, but late.
+// The true state of a storage node: the version of each position of a file. Positions that it lacks
+// read as zeroes. It processes orders and reports in order, but late.
 struct ModelNode {
   bool up = true;
-  bool mute = false;  // Its stream stands, but no heartbeat comes.
+  bool mute = false;  // Its stream is open, but it sends no heartbeats.
   uint64_t incarnation = 7;
   std::map<std::pair<FileId, size_t>, uint64_t> versions;
   std::set<std::pair<FileId, size_t>> damaged;  // Found by its scrubber.
   std::map<FileId, CopyOrder> orders;
-  std::set<FileId> completed;                   // The ones in `orders`.
-  std::set<std::pair<FileId, size_t>> settled;  // Positions that others may count on.
+  std::set<FileId> completed;                   // Completed entries of `orders`.
+  std::set<std::pair<FileId, size_t>> settled;  // Positions that other nodes may rely on.
   std::deque<NodeOrder> inbox;
   std::deque<CopyReport> outbox;
 };
@@ -79,7 +79,7 @@ class CopiesModel : public CoreFixture {
             {objects.begin(), objects.end()});
     node.up = true;
     node.mute = false;
-    told_damaged_[NodeId(number)].clear();  // It says it again.
+    told_damaged_[NodeId(number)].clear();  // It reports the damage again.
     ReportDamage();
   }
   FileId MakeFile(Rng& rng) {
@@ -119,7 +119,7 @@ class CopiesModel : public CoreFixture {
     }
   }
 
-  // A block of one of the node's objects rots, and the scrubber finds it.
+  // Corrupts a block of one of the node's objects; the scrubber finds it.
   void Damage(Rng& rng, NodeId id) {
     ModelNode& node = model_[id];
     if (!node.up || node.versions.empty()) return;
@@ -135,7 +135,7 @@ class CopiesModel : public CoreFixture {
     return files;
   }
 
-  // What heartbeats say: objects with damage, and those that have none any more.
+  // The content of heartbeats: objects with damage, and healed objects.
   void ReportDamage() {
     for (auto& [id, node] : model_) {
       if (!node.up) continue;
@@ -165,7 +165,7 @@ class CopiesModel : public CoreFixture {
       if (model_[NodeId(number)].up) Register(number);
   }
 
-  // What the manager says to nodes is under way to them.
+  // Moves the manager's messages to the nodes' inboxes.
   void Hear() {
     for (auto& [id, order] : std::exchange(orders_, {}))
       if (model_[id].up) model_[id].inbox.push_back(std::move(order));
@@ -189,7 +189,7 @@ class CopiesModel : public CoreFixture {
     }
   }
 
-  // A node hears, carries out one of its orders as far as it gets, and reports.
+  // A node takes messages, carries out one of its orders as far as it can, and reports.
   void Work(Rng& rng, NodeId id) {
     ModelNode& node = model_[id];
     if (!node.up) return;
@@ -233,13 +233,13 @@ class CopiesModel : public CoreFixture {
       const auto relay = std::find_if(order.relays.begin(), order.relays.end(),
                                       [id](const CopyRelay& r) { return r.node == id; });
       const bool is_settled = relay == order.relays.end() || PassesOn(source, *relay, file, i);
-      // What the source has dropped meanwhile is no hole.
+      // An object that the source has dropped meanwhile is not a hole.
       if (relay == order.relays.end() && !HasObject(source, file) &&
           std::ranges::find(order.empty_sources, id) == order.empty_sources.end()) {
         report.failure = Failure{StatusCode::kDataLoss, ErrorReason::kCorrupt, "no object"};
         break;
       }
-      // Nor is what a relay has not got yet.
+      // Nor is a position that a relay lacks.
       if (is_settled || theirs != source.versions.end())
         Store(node, file, i, theirs == source.versions.end() ? 0 : theirs->second);
       if (is_settled) {
@@ -265,7 +265,7 @@ class CopiesModel : public CoreFixture {
     return first != node.versions.end() && first->first.first == file;
   }
 
-  // A relay has for good what it has settled by its order, and what that is not about.
+  // A relay vouches for what it has settled under its order, and for what its order does not cover.
   static bool PassesOn(const ModelNode& source, const CopyRelay& relay, FileId file, size_t i) {
     const auto its = source.orders.find(file);
     if (its == source.orders.end() || its->second.order < relay.order || its->second.follow)
@@ -290,17 +290,17 @@ class CopiesModel : public CoreFixture {
       const Reply bound = Call1(kAnna, BindRequest{f, kMiB});
       if (const auto* bind = std::get_if<BindReply>(&bound)) layout = bind->access.layout;
     }
-    if (!layout.bound()) {  // No node takes new bytes.
+    if (!layout.bound()) {  // No node accepts new bytes.
       Ok<EmptyReply>(kAnna, ReleaseRequest{f});
       return;
     }
     uint64_t version = open->attributes.data_version + 1;
-    // What has lost bytes is written from the beginning.
+    // A file that has lost bytes is written from the beginning.
     if (open->access.lost) {
       version = Ok<AttributesReply>(kAnna, SetAttributesRequest{.file = f, .size_bytes = 0})
                     .attributes.data_version +
                 1;
-      allowed_.erase(f);  // It is empty.
+      allowed_.erase(f);  // The file is empty.
     }
     const std::vector<NodeId>& nodes = layout.segments[0].nodes;
     ASSERT_EQ(nodes.size(), layout.segments[0].width)
@@ -319,7 +319,7 @@ class CopiesModel : public CoreFixture {
       commit.nodes.push_back({nodes[i], kMiB, 0});
       if (dies && allowed_.contains(f)) allowed_[f][i].insert(version);
     }
-    // Until the close others copy, nodes die, and time passes.
+    // Until the close other nodes copy, nodes die, and time passes.
     Hear();
     for (uint32_t i = 1; i <= kNodes; ++i) Work(rng, NodeId(i));
     if (rng.Chance(200)) Break(rng);
@@ -328,8 +328,8 @@ class CopiesModel : public CoreFixture {
     commit.last_close = true;
     const Reply told = Call1(kAnna, commit);
     if (const auto* failure = std::get_if<Failure>(&told)) {
-      // A node has come back empty meanwhile, and who wrote hears of it. What it has stored on the
-      // others may be there.
+      // A node has come back empty meanwhile, and the writer learns of it. Its bytes may be on the
+      // other nodes.
       ASSERT_EQ(failure->reason, ErrorReason::kStale) << failure->message;
       for (size_t i = 0; i < nodes.size() && allowed_.contains(f); ++i)
         allowed_[f][i].insert(version);
@@ -339,11 +339,11 @@ class CopiesModel : public CoreFixture {
     for (size_t i = 0; i < nodes.size(); ++i) allowed_[f][i] = {version};
   }
 
-  // The writer's mount is killed; so may be the manager before it has noticed.
+  // The writer's mount is killed, and maybe the manager too, before it has noticed.
   void Die(Rng& rng) {
     if (rng.Chance(200)) return RestartAll();
     if (rng.Chance(500)) {
-      Start(kAnna);  // It knows nothing of what it had open.
+      Start(kAnna);  // It has forgotten its open files.
     } else {
       Step(SessionClosed{kAnna});
       ConfirmAll();
@@ -351,7 +351,7 @@ class CopiesModel : public CoreFixture {
     }
   }
 
-  // What is under way arrives meanwhile.
+  // Messages in transit arrive meanwhile.
   void AdvanceSome(Rng& rng, uint64_t seconds_max) {
     for (uint64_t i = rng.Below(seconds_max + 1); i > 0; --i) {
       Hear();
@@ -405,9 +405,9 @@ class CopiesModel : public CoreFixture {
             !model_.at(id).damaged.contains({f, position}));
   }
 
-  // Everything that a reader may be sent to, and that answers, has what was committed, or stored
-  // since by a writer that died, and the same as the others. Damaged bytes only if nobody else has
-  // them, and the file is listed then.
+  // Checks every copy that a reader may be sent to and that answers: it holds what was committed,
+  // or what a dead writer has stored since, and equals the others. Damaged bytes appear only if no
+  // other node has them, and then the file is listed.
   void CheckReaders(FileId f) {
     const Reply reply = Call1(kBen, OpenRequest{f, false, ""});
     const FileStatus status = *core_->GetFileStatus("/" + std::to_string(f.value));
@@ -439,7 +439,7 @@ class CopiesModel : public CoreFixture {
     }
   }
 
-  // With all nodes there and no writer, everything that is not lost has all its copies in the end.
+  // With all nodes up and no writer, everything not lost gets all its copies in the end.
   void Settle(Rng& rng) {
     faults_ = false;
     for (uint32_t number = 1; number <= kNodes; ++number) {
@@ -462,14 +462,14 @@ class CopiesModel : public CoreFixture {
   }
 
   std::map<NodeId, ModelNode> model_;
-  // Which versions of each position readers may see; absent: nothing was committed yet.
+  // The versions of each position that readers may see; absent: nothing was committed yet.
   std::map<FileId, std::map<size_t, std::set<uint64_t>>> allowed_;
-  std::map<NodeId, std::set<FileId>> told_damaged_;  // What the manager was told.
-  uint64_t dirty_ = 0;  // Versions that writers have stored and not committed.
-  bool faults_ = true;  // Copies fail for want of room.
+  std::map<NodeId, std::set<FileId>> told_damaged_;  // Damage that was reported to the manager.
+  uint64_t dirty_ = 0;                               // Versions stored and not committed.
+  bool faults_ = true;                               // Copies fail for lack of room.
 };
 
-// Seeds that have found something once, and then many others.
+// Seeds that once found a bug, then many others.
 TEST(CopiesModelTest, ReadersAreSentOnlyToWhatWasCommitted) {
   std::vector<uint64_t> seeds{20261121, 2,   3,   11,  78,   135,  238,   332,
                               423,      554, 682, 786, 1702, 7905, 18681, 24128};

@@ -81,7 +81,7 @@ TEST_F(CoreCopies, ARewriteMakesThemStaleUntilTheyAreMadeAgain) {
   const Orders orders = TakeOrders();
   ASSERT_EQ(orders.size(), 1U);
   EXPECT_EQ(orders[0].first, both[1]);
-  // Also when it is only cut.
+  // Truncating the file counts as well.
   Ok<AttributesReply>(kAnna, SetAttributesRequest{.file = f, .size_bytes = kMiB});
   const Orders cut = TakeOrders();
   ASSERT_EQ(cut.size(), 1U);
@@ -124,7 +124,7 @@ TEST_F(CoreCopies, WhoeverRemovesOrReplacesAFileEndsItsCopies) {
   Ok<RenameReply>(kAnna, RenameRequest{kRootFile, "g", kRootFile, "h"});
   DoOrders();
   EXPECT_EQ(ValidCopies(g), 2U);
-  Advance(Seconds(1));  // Somebody might just have been opening it.
+  Advance(Seconds(1));  // A client may just have been opening it.
   EXPECT_EQ(std::count(dropped_[nodes_[0]].begin(), dropped_[nodes_[0]].end(), h), 1);
 }
 
@@ -145,7 +145,7 @@ TEST_F(CoreCopies, AnotherTakesTheFirstOnesPlaceAtOnceAndTheLostCopyIsMadeElsewh
   EXPECT_EQ(orders[0].second.sources.Nodes(), std::vector<NodeId>{second});
   Done(orders[0].first, orders[0].second);
   EXPECT_EQ(Readers(f), (std::vector<NodeId>{second, orders[0].first}));
-  // The old one has no part in it any more.
+  // The old node holds no part of it any more.
   AddNode("n1", uint64_t{1} << 30, 7, {f});
   ConfirmAll();
   EXPECT_EQ(dropped_[nodes_[0]], std::vector<FileId>{f});
@@ -180,7 +180,7 @@ TEST_F(CoreCopies, ANodeThatComesBackEmptyGetsThemAgain) {
   EXPECT_EQ(Readers(f), std::vector<NodeId>{nodes_[0]});
   DoOrders();
   EXPECT_EQ(Readers(f), (std::vector<NodeId>{nodes_[0], second}));
-  // The same of the first copy.
+  // The same for the first copy.
   Step(NodeStreamLost{nodes_[0]});
   AddNode("n1", uint64_t{1} << 30, 8);
   ConfirmAll();
@@ -209,8 +209,8 @@ TEST_F(CoreCopies, AValidCopyFollowsNobodyWhoHasOlderBytes) {
   }
 }
 
-// An empty file's copies are there without an order. One that has just been dropped may take the
-// writer's first bytes with it.
+// An empty file's copies exist without an order. A node with a drop order in transit could drop the
+// writer's first bytes.
 TEST_F(CoreCopies, WhatIsBeingDroppedDoesNotBecomeTheFirstCopy) {
   const FileId f = MakeOpen("f", "2");
   Commit(f, 0);
@@ -233,7 +233,7 @@ TEST_F(CoreCopies, WhatIsBeingDroppedDoesNotBecomeTheFirstCopy) {
   EXPECT_EQ(writes_to(), std::vector<NodeId>{second});
 }
 
-// What a writer has stored and not committed is nowhere but on the first copy's node.
+// What a writer has stored and not committed exists only on the first copy's node.
 TEST_F(CoreCopies, NobodyTakesTheFirstOnesPlaceWhileSomebodyWrites) {
   const FileId f = MakeCommitted("f", "2");
   DoOrders();
@@ -378,7 +378,7 @@ TEST_F(CoreCopies, ADrainedNodeGivesAwayAllItHasAndTakesNothing) {
   Step(NodeStreamLost{nodes_[0]});
   AdvanceAlive(Seconds(12), {kAnna, kBen}, Others({nodes_[0]}));
   EXPECT_TRUE(core_->ListLostFiles(10).empty());
-  // It is remembered.
+  // The mark is durable.
   Restart();
   Start(kAnna);
   Start(kBen);
@@ -424,7 +424,7 @@ TEST_F(CoreCopies, ACloseWaitsForThemButNotForEver) {
   EXPECT_EQ(reply.copied_bytes, 3 * kMiB);
   Done(orders[1].first, orders[1].second);
   EXPECT_EQ(Ok<AwaitCopiesReply>(kAnna, AwaitCopiesRequest{f, 1, 3}).copies_valid, 3U);
-  // More than there can be are not waited for.
+  // A close does not wait for more copies than are possible.
   const auto most = Ok<AwaitCopiesReply>(kAnna, AwaitCopiesRequest{f, 1, 9});
   EXPECT_EQ(most.copies_valid, 3U);
   EXPECT_FALSE(most.more);

@@ -1,4 +1,4 @@
-// Where copies lie and which node fetches them from which.
+// Where copies lie, and which node fetches them from which.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -25,7 +25,7 @@ TEST_F(CoreCopies, EachFetchesFromTheOneBefore) {
     before = node;
     relays = {{node, order.order}};
   }
-  // One in the middle is gone: who fetched from it is told another.
+  // A node in the middle is gone: the node that fetched from it gets another source.
   Step(NodeStreamLost{orders[1].first});
   const Orders again = TakeOrders();
   ASSERT_EQ(again.size(), 1U);
@@ -35,8 +35,8 @@ TEST_F(CoreCopies, EachFetchesFromTheOneBefore) {
   EXPECT_EQ(ValidCopies(f), 1U);
 }
 
-// Nobody sends as much as the file twice; least of all the writer's node, which has sent all others
-// their parts.
+// No node sends as much as the file twice, least of all the writer's node, which has already sent
+// the others their parts.
 TEST_F(CoreCopies, EachPartOfAStripeIsPassedOnFromNodeToNode) {
   for (const std::string replicas : {"3", "4"}) {
     const FileId f = MakeOpen("f" + replicas, replicas, "eager", "stripe");

@@ -1,5 +1,5 @@
-// Copies tell the truth: writers that end without a commit, damage, and closes that get fewer
-// copies than they wait for.
+// Validity of copies: writers that end without a commit, damage, and closes with fewer copies than
+// requested.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace {
 
 class CoreCopyTruth : public CoreCopies {
  protected:
-  // Two valid copies, the first on n1; kAnna has it open for writing.
+  // Two valid copies, the first on n1; kAnna has the file open for writing.
   FileId MakeOverwritten(const std::string& name) {
     const FileId f = MakeCommitted(name, "2");
     DoOrders();
@@ -29,7 +29,7 @@ class CoreCopyTruth : public CoreCopies {
     ConfirmAll();
     Start(client);
   }
-  // Asked by kBen: kAnna may be dead.
+  // Asks as kBen, since kAnna may be dead.
   std::string PathOf(FileId f) {
     for (const auto& item : Ok<ListDirectoryReply>(kBen, ListDirectoryRequest{kRootFile, ""}).items)
       if (item.entry.file == f) return "/" + item.name;
@@ -56,7 +56,7 @@ class CoreCopyTruth : public CoreCopies {
                      .healed_objects = std::move(healed)}});
     ConfirmAll();
   }
-  // As long as an order that was cancelled may still be carried out; `dead` is not heard.
+  // Waits as long as a cancelled order may still be carried out. `dead` sends nothing.
   void WaitForACancellation(NodeId dead) {
     for (int i = 0; i < 3; ++i) {
       AdvanceAlive(Seconds(5), {kAnna, kBen}, Others({dead}));
@@ -120,7 +120,7 @@ TEST_F(CoreCopyTruth, AWriterThatComesBackAfterARestartGoesOn) {
   EXPECT_EQ(Readers(f), std::vector<NodeId>{nodes_[0]});
 }
 
-// It may have stored something after its session had ended, when its copies were compared already.
+// The writer may have stored bytes after its session ended, when its copies had been compared.
 TEST_F(CoreCopyTruth, AWriterThatWasAwayIsDoubtedWhenItComesBack) {
   const FileId f = MakeOverwritten("f");
   AdvanceAlive(Seconds(6), {kBen}, nodes_);
@@ -152,7 +152,7 @@ TEST_F(CoreCopyTruth, ACloseWithoutAStoreCostsNothing) {
   Ok<EmptyReply>(kAnna, ReleaseRequest{f});
   EXPECT_EQ(Version(f), version);
   EXPECT_EQ(Readers(f).size(), 2U);
-  // It is marked already.
+  // The file is marked already.
   const std::string before = image_.at(InodeKey(f));
   now_ = now_ + Seconds(1);
   const Effects effects = Step(SessionRequest{
@@ -179,7 +179,7 @@ TEST_F(CoreCopyTruth, PagesOfAFileWithoutCopiesAreDroppedToo) {
   EXPECT_EQ(Version(f), version + 1);
 }
 
-// A report that is under way when somebody opens the file says nothing of what is stored since.
+// A report in transit at the time of an open says nothing about later stores.
 TEST_F(CoreCopyTruth, ACopyThatIsDoneWhileSomebodyMayStoreIsNotValid) {
   const FileId f = MakeCommitted("f", "2");
   const auto [node, order] = TakeOrders().at(0);
@@ -194,14 +194,14 @@ TEST_F(CoreCopyTruth, TheLastCommitTakesThePlaceOfAFirstCopyThatIsGone) {
   const FileId f = MakeOverwritten("f");
   const NodeId second = Readers(f)[1];
   const uint64_t version = Version(f);
-  // The writer's host goes, with mount and node.
+  // The writer's host fails, with mount and node.
   Step(NodeStreamLost{nodes_[0]});
   AdvanceAlive(Seconds(6), {kBen}, Others({nodes_[0]}));
   ConfirmAll();
   EXPECT_EQ(Readers(f), std::vector<NodeId>{second});
   EXPECT_GT(Version(f), version + 1) << "whoever has read the other bytes drops them";
   EXPECT_FALSE(IsListed(f));
-  // What comes back is compared with it before it counts.
+  // A node that comes back is compared before it counts.
   AddNode("n1", uint64_t{1} << 30, 7, {f});
   ConfirmAll();
   EXPECT_EQ(Readers(f), std::vector<NodeId>{second});
@@ -210,7 +210,7 @@ TEST_F(CoreCopyTruth, TheLastCommitTakesThePlaceOfAFirstCopyThatIsGone) {
   EXPECT_EQ(Readers(f)[0], second);
 }
 
-// The mount of a program that has mapped the file may have been killed, and its host follow.
+// The mount of a program that has mapped the file may be killed, and its host may fail afterwards.
 TEST_F(CoreCopyTruth, SoItDoesAfterStoresThatANodeAloneKnewOf) {
   const FileId f = MakeOpen("f", "2");
   Commit(f);
@@ -397,7 +397,7 @@ TEST_F(CoreCopyTruth, ACloseLearnsWhyThereAreFewerCopies) {
   EXPECT_FALSE(reply.more);
   EXPECT_TRUE(reply.no_room);
   EXPECT_NE(reply.reason, "");
-  // All are there.
+  // All copies exist.
   const FileId good = MakeCommitted("good", "2");
   DoOrders();
   reply = await(good);
@@ -406,7 +406,7 @@ TEST_F(CoreCopyTruth, ACloseLearnsWhyThereAreFewerCopies) {
   EXPECT_EQ(reply.reason, "");
 }
 
-// A node that dies meanwhile is given up before the close is.
+// A node that dies during a close is given up before the close is.
 TEST_F(CoreCopyTruth, ACloseOutlivesTheNodeThatWasToHaveTheCopy) {
   const FileId f = MakeCommitted("f", "2");
   const NodeId node = TakeOrders().at(0).first;

@@ -1,5 +1,5 @@
-// For the tests of ManagerCore: a core, its durable image, and clients that remember what they were
-// sent.
+// Fixture for tests of ManagerCore: a core, its durable image, and clients that record what they
+// receive.
 #ifndef MOSA_MANAGER_CORE_CORE_FIXTURE_H_
 #define MOSA_MANAGER_CORE_CORE_FIXTURE_H_
 
@@ -70,7 +70,7 @@ class CoreFixture : public ::testing::Test {
     now_ = now_ + by;
     Step(Tick{});
   }
-  // Time passes in which these clients send keep-alives.
+  // Advances time while these clients send keep-alives.
   void AdvanceAlive(Duration by, const std::vector<ClientId>& clients,
                     const std::vector<NodeId>& nodes = {}) {
     for (int64_t passed = 0; passed < by.ns; passed += Seconds(1).ns) {
@@ -82,12 +82,12 @@ class CoreFixture : public ::testing::Test {
     }
   }
 
-  // Sends an envelope; its replies, when they come, are in `replies_`.
+  // Sends an envelope. Its replies appear in `replies_`.
   RequestId Send(ClientId client, std::vector<Request> requests) {
     const RequestId id(++last_request_[client]);
     for (size_t i = 0; i < requests.size(); ++i) {
       asked_[{client, id}].push_back(AccessFileOf(requests[i]));
-      // As a mount does, unless the test says otherwise.
+      // As a mount does, unless the test sets it.
       if (auto* commit = std::get_if<CommitRequest>(&requests[i]); commit && !names_generations_)
         commit->generation = generations_[{client, commit->file}];
       if (auto* cut = std::get_if<SetAttributesRequest>(&requests[i]);
@@ -98,7 +98,7 @@ class CoreFixture : public ::testing::Test {
     return id;
   }
   bool Answered(ClientId client, RequestId id) const { return replies_.contains({client, id}); }
-  // Sends and confirms all recalls that it caused: the replies.
+  // Sends requests and confirms all recalls that they cause. Returns the replies.
   std::vector<Reply> Call(ClientId client, std::vector<Request> requests) {
     const RequestId id = Send(client, std::move(requests));
     if (!Answered(client, id)) ConfirmAll();
@@ -154,7 +154,8 @@ class CoreFixture : public ::testing::Test {
               bool open = false) {
     return Ok<MakeReply>(client, MakeOf(client, parent, std::move(name), type, open)).entry.file;
   }
-  // A file with objects: made, bound, and committed with these bytes on each node of its layout.
+  // A file with objects: made, bound, and committed with this many bytes on each node of its
+  // layout.
   FileId MakeBound(ClientId client, FileId parent, std::string name, uint64_t bytes_each) {
     const FileId file = Make(client, parent, std::move(name), FileType::kRegular, true);
     const auto bound = Ok<BindReply>(client, BindRequest{file, bytes_each});
@@ -168,7 +169,7 @@ class CoreFixture : public ::testing::Test {
     return file;
   }
 
-  // The manager dies; another one loads what was durable.
+  // The manager dies, and another one loads the durable image.
   void Restart() {
     core_ = std::make_unique<ManagerCore>(options_);
     for (const auto& [key, value] : image_) {
@@ -196,8 +197,8 @@ class CoreFixture : public ::testing::Test {
   std::vector<std::pair<NodeId, NodeOrder>> orders_;
   std::vector<std::string> log_;
   std::map<std::pair<ClientId, RequestId>, std::vector<FileId>> asked_;
-  std::map<std::pair<ClientId, FileId>, uint64_t> generations_;  // As last heard.
-  bool names_generations_ = false;  // The test fills in those of its commits.
+  std::map<std::pair<ClientId, FileId>, uint64_t> generations_;  // The last generations received.
+  bool names_generations_ = false;  // The test sets the generations of its commits.
 
  private:
   void NoteGenerations(ClientId client, const ReplyEnvelope& envelope) {

@@ -1,4 +1,4 @@
-// What was stored by a layout that is no longer the file's is not taken for the file's bytes.
+// Stores under a layout that is no longer the file's do not become the file's bytes.
 #include "manager/core/core_copies_fixture.h"
 #include "manager/core/writer_fences.h"
 
@@ -17,7 +17,7 @@ class CoreGenerations : public CoreCopies {
     for (const NodeId node : access.layout.Nodes()) commit.nodes.push_back({node, size_bytes, 0});
     return commit;
   }
-  // On n1 with a valid copy; closed.
+  // A closed file on n1 with a valid copy.
   FileId MakeCopied(const std::string& replicas = "2") {
     const FileId f = MakeOpen("f", replicas);
     CommitRequest commit = CommitOf(f, Open(kAnna, f, true));
@@ -42,7 +42,7 @@ class CoreGenerations : public CoreCopies {
 TEST_F(CoreGenerations, AWriterWhoseHostWasAwayCannotCommitPastThePromotedCopy) {
   const FileId f = MakeCopied();
   const DataAccess before = Open(kAnna, f, true);
-  Step(NodeStreamLost{nodes_[0]});  // Mount and node are of one host.
+  Step(NodeStreamLost{nodes_[0]});  // Mount and node share a host.
   Expire(kAnna, {kBen}, Others({nodes_[0]}));
   EXPECT_NE(Readers(f).front(), nodes_[0]);
   ComeBack(kAnna, {{f, true}});
@@ -192,7 +192,7 @@ TEST_F(CoreGenerations, SurviveARestart) {
   EXPECT_EQ(Refused(kAnna, CommitOf(f, before)), ErrorReason::kStale);
 }
 
-// Nobody knows any more which client has touched the file since its session expired.
+// After a restart nobody knows who has touched the file since the session expired.
 TEST_F(CoreGenerations, AWriterThatWasAwayBeforeARestartIsFenced) {
   const FileId f = MakeCopied("1");
   const DataAccess before = Open(kAnna, f, true);
@@ -233,6 +233,23 @@ TEST_F(CoreGenerations, FromTheFutureAndOfUnboundFilesAreRefused) {
   EXPECT_EQ(Refused(kAnna, CommitOf(f, access)), ErrorReason::kInvalid);
   access.generation = 0;
   EXPECT_EQ(Refused(kAnna, CommitOf(f, access)), ErrorReason::kStale) << "from before it was bound";
+}
+
+// By a mount that was away while another one put a new file in its place.
+TEST_F(CoreGenerations, ACommitOfAFileThatWasRemovedAndMadeAnewChangesNothing) {
+  const FileId old = MakeCopied("1");
+  const DataAccess before = Open(kAnna, old, true);
+  Expire(kAnna, {kBen}, nodes_);
+  RemoveRequest remove;
+  remove.parent = kRootFile;
+  remove.name = "f";
+  Ok<RemoveReply>(kBen, remove);
+  const FileId fresh = Make(kBen, kRootFile, "f");
+  ASSERT_NE(fresh, old);
+  ComeBack(kAnna, {{old, true}});
+  EXPECT_EQ(Refused(kAnna, CommitOf(old, before)), ErrorReason::kStale);
+  EXPECT_EQ(Refused(kAnna, CommitOf(fresh, before)), ErrorReason::kInvalid) << "it has no layout";
+  EXPECT_EQ(Ok<AttributesReply>(kBen, GetAttributesRequest{fresh}).attributes.size_bytes, 0U);
 }
 
 TEST_F(CoreGenerations, ACutByAnotherLayoutIsToBeRepeated) {
@@ -295,7 +312,7 @@ TEST(WriterFences, AreLimited) {
   WriterFences fences;
   for (uint64_t i = 0; i < WriterFences::kFilesMax; ++i) fences.NoteAbsent(FileId(i + 1), kAnna);
   EXPECT_FALSE(fences.Surplus());
-  // The oldest goes first, whatever its number.
+  // The oldest entry goes first, whatever its file id.
   fences.ForgetFile(FileId(1));
   fences.NoteAbsent(FileId(1), kBen);
   fences.NoteAbsent(FileId(WriterFences::kFilesMax + 1), kBen);

@@ -1,4 +1,4 @@
-// What hints may cost, and what older stores may hold: none of it stops the manager.
+// The cost of hints, and hints in older stores: nothing of it stops the manager.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -35,28 +35,28 @@ class CoreHintLimits : public CoreFixture {
   std::vector<NodeId> NodesOf(FileId file) {
     return Ok<OpenReply>(kAnna, OpenRequest{file, false, ""}).access.layout.Nodes();
   }
-  // As a program of the first format would have written it.
+  // Encodes the record as a program of format 1.
   void WriteAsVersion1(FileId file, const std::string& hints) {
     std::string& value = image_.at(InodeKey(file));
     InodeRecord record = *Decode<InodeRecord>(InodeKey(file), value);
     record.hints = hints;
     record.copies.clear();
-    record.objects.clear();  // It knew less about each.
+    record.objects.clear();  // Format 1 stored less about each object.
     value = Encode(record);
-    // It knew nothing of copies, generations, and whether copies may differ.
+    // Format 1 has no copies, generations, or marks of copies that may differ.
     value.resize(value.size() - sizeof(uint32_t) - 2 * sizeof(uint64_t) - 1 - sizeof(uint32_t));
     value[0] = 1;
   }
 };
 
-// ---- what is too long
+// ---- values that are too long
 
 TEST_F(CoreHintLimits, HintsThatDoNotFitAnAttributeAreRefusedAndNotSent) {
   FileId at = kRootFile;
   for (int i = 0; i < 14; ++i) {
     at = Make(kAnna, at, std::string(255, '\1'), FileType::kDirectory);
   }
-  // JSON makes six bytes of each of these, for each of the hints.
+  // JSON encodes each of these bytes in six, for each hint.
   for (const auto& [name, value] : std::map<std::string, std::string>{
            {"placement", "local"}, {"lifetime", "temporary"}, {"strict", "1"}, {"ack", "2"}})
     SetHint(at, name, value);
@@ -99,7 +99,7 @@ TEST_F(CoreHintLimits, ADeepDirectoryIsShownByItsEnd) {
   EXPECT_EQ(Xattr(file, "ack"), "2");  // Rules look at the same.
 }
 
-// ---- what is too many
+// ---- lists that are too long
 
 TEST_F(CoreHintLimits, ListsThatAreTooLongCountInAnAnswerToo) {
   AddNode("n1");
@@ -140,7 +140,7 @@ TEST_F(CoreHintLimits, BroadcastEndsWhereReplicasEnd) {
   EXPECT_EQ(Xattr(file, "replicas"), "64");
 }
 
-// ---- what older programs have written
+// ---- older formats
 
 TEST_F(CoreHintLimits, AStoreOfTheFirstFormatLoadsWithoutWhatIsRefusedToday) {
   AddNode("n1");
@@ -155,7 +155,7 @@ TEST_F(CoreHintLimits, AStoreOfTheFirstFormatLoadsWithoutWhatIsRefusedToday) {
   EXPECT_EQ(Xattr(file, "strict"), "1");
   EXPECT_EQ(Refused(kAnna, GetXattrRequest{file, "user.mosa.placement"}),
             ErrorReason::kNoAttribute);
-  // Damage is no limit.
+  // Corrupt hints are still an error.
   WriteAsVersion1(file, std::string("placement\0xlocal\0", 17));
   core_ = std::make_unique<ManagerCore>(options_);
   EXPECT_EQ(core_->LoadRecord(InodeKey(file), image_.at(InodeKey(file))).code(),
@@ -202,7 +202,7 @@ TEST_F(CoreHintLimits, ARulesIdIsNeverThatOfAnother) {
   EXPECT_EQ(Admin(RemoveHintRule{first}).status.code(), StatusCode::kNotFound);
 }
 
-// ---- when a hint comes too late
+// ---- hints that come too late
 
 TEST_F(CoreHintLimits, AReaderThatHasTheObjectOpenElsewhereKeepsAnEmptyFileWhereItIs) {
   Start(kBen, {.node_name = "n2"});
@@ -224,7 +224,8 @@ TEST_F(CoreHintLimits, AReaderThatHasTheObjectOpenElsewhereKeepsAnEmptyFileWhere
   ASSERT_TRUE(Answered(kAnna, freeze));
   EXPECT_EQ(Refused(kAnna, hint), ErrorReason::kBusy);
   EXPECT_EQ(NodesOf(file), std::vector<NodeId>{n2});
-  // The freeze went with the answer; a client that has closed the file is in nobody's way.
+  // The freeze ended with the answer. A client that has closed the file does not prevent the
+  // change.
   EXPECT_EQ(std::get<Failure>(Call1(kAnna, hint)).code, StatusCode::kAborted);
   Call1(kAnna, FreezeRequest{file});
   Ok<EmptyReply>(kAnna, hint);
@@ -243,7 +244,7 @@ TEST_F(CoreHintLimits, PeopleWhoSetAHintByPathWaitForReadersElsewhereToo) {
   Ok<OpenReply>(kBen, OpenRequest{file, false, ""});
   const SetFileHint hint{"/f", "placement", "node:n1"};
   EXPECT_EQ(Admin(hint).status.code(), StatusCode::kAborted);
-  EXPECT_EQ(Admin(hint).status.code(), StatusCode::kAborted);  // Nobody has answered.
+  EXPECT_EQ(Admin(hint).status.code(), StatusCode::kAborted);  // No client has answered.
   for (const RecallPush& recall : std::exchange(recalls_[kBen], {}))
     Send(kBen, {RecallDoneRequest{recall.recall, true, true}});
   EXPECT_EQ(Admin(hint).status.code(), StatusCode::kFailedPrecondition);
@@ -263,7 +264,7 @@ TEST_F(CoreHintLimits, BytesGoIntoObjectsOnceAHintSaysWhere) {
   commit.inline_data = "";
   commit.size_bytes = 0;
   Ok<AttributesReply>(kAnna, commit);
-  // What is inline already may stay so until it is written to objects.
+  // A file that is inline already may stay so until it is written to objects.
   const FileId old = Make(kAnna, kRootFile, "old", FileType::kRegular, true);
   Ok<AttributesReply>(kAnna, CommitRequest{.file = old, .size_bytes = 1, .inline_data = "x"});
   SetHint(old, "replicas", "2");

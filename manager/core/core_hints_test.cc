@@ -1,4 +1,4 @@
-// Hints that act: rules, groups and their anchors, strict files, who said what.
+// Hints with effects: rules, groups and their anchors, strict files, origins.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -33,7 +33,7 @@ class CoreHints : public CoreFixture {
   void SetHint(FileId file, const std::string& name, const std::string& value) {
     Ok<EmptyReply>(kAnna, SetXattrRequest{file, "user.mosa." + name, value});
   }
-  // "value<source:origin" of one hint at a path.
+  // Returns "value<source:origin" of one hint at a path.
   std::string Explained(const std::string& path, const std::string& name) {
     const auto explanation = core_->ExplainHints(path);
     if (!explanation.ok()) return MessageOf(explanation.status());
@@ -43,7 +43,7 @@ class CoreHints : public CoreFixture {
     }
     return "";
   }
-  // A file made and written (1 MiB on each of its nodes) in `parent`: the nodes it is on.
+  // Makes and writes a file in `parent` (1 MiB on each node). Returns its nodes.
   std::vector<NodeId> WriteFile(FileId parent, const std::string& name) {
     const FileId file = MakeBound(kAnna, parent, name, kMiB);
     return LayoutOf(file).Nodes();
@@ -87,7 +87,7 @@ TEST_F(CoreHints, RulesSurviveARestartAndKeepTheirOrder) {
   Start(kAnna);
   ASSERT_EQ(core_->ListHintRules().size(), 2U);
   EXPECT_EQ(Explained("/aa", "chunk_size"), "131072<4:/*a");
-  // In the place of the first, and later than the second.
+  // Replaces the first rule, and is later than the second.
   const uint64_t third = AddRule("/a*", {{"chunk_size", "256K"}});
   EXPECT_GT(third, second);
   EXPECT_EQ(Explained("/aa", "chunk_size"), "262144<4:/a*");
@@ -111,7 +111,7 @@ TEST_F(CoreHints, AFilesOwnHintWinsOverARuleAndThatOverItsDirectory) {
   SetHint(f, "stripe_width", "4");
   EXPECT_EQ(Explained("/d/f", "stripe_width"), "4<5:");
   EXPECT_EQ(Explained("/d/f", "ack"), "2<4:/d/*");
-  // Paths that do not exist, through directories that do not either.
+  // Paths that do not exist, below directories that do not exist either.
   AddRule("/d/new", {{"replicas", "2"}});
   EXPECT_EQ(Explained("/d/new/x/y", "replicas"), "2<3:/d/new");
   EXPECT_EQ(Explained("/d/new/x/y", "lifetime"), "temporary<3:/d");
@@ -134,7 +134,7 @@ TEST_F(CoreHints, WhereARuleMaySettleWhatIsMadeNobodyMakesFilesWithoutAsking) {
   EXPECT_TRUE(Admin(AddHintRule{"/d/*.dat", {{"placement", "local"}}}).settled);
   AdvanceAlive(Seconds(60), {kAnna});
   EXPECT_FALSE(Ok<MakeReply>(kAnna, MakeOf(kAnna, d, "f")).delegated);
-  // Rules that cannot keep a file from being inline do not matter.
+  // Rules that allow the file to be inline do not matter.
   AddRule("/e/*.dat", {{"chunk_size", "64K"}});
   EXPECT_TRUE(Ok<MakeReply>(kAnna, MakeOf(kAnna, kRootFile, "e", FileType::kDirectory)).delegated);
 }
@@ -166,7 +166,7 @@ TEST_F(CoreHints, FilesOfAGroupShareAnAnchorThatSurvivesARestart) {
   Restart();
   for (const char* name : {"n1", "n2", "n3", "n4"}) AddNode(name);
   Start(kAnna);
-  // Another node has more room by now: the anchor stays.
+  // Another node has more room now, but the anchor stays.
   SetUsed(anchor[0], 900 * kMiB);
   EXPECT_EQ(WriteFile(kRootFile, "c"), anchor);
 }
@@ -228,13 +228,13 @@ TEST_F(CoreHints, ReduceGathersTheFilesOfADirectory) {
     const auto anchor = WriteFile(d, "a");
     EXPECT_EQ(WriteFile(d, "b"), anchor);
     anchors.insert(anchor);
-    // Also when it is said of the file itself, once it is closed and before it has bytes.
+    // Also for a hint on the file itself, once it is closed and before it has bytes.
     const FileId e = Make(kAnna, d, "e");
     SetHint(e, "pattern", "default");
     SetHint(e, "pattern", "reduce");
     EXPECT_EQ(Ok<BindReply>(kAnna, BindRequest{e, kMiB}).access.layout.Nodes(), anchor);
   }
-  EXPECT_EQ(anchors.size(), 4U);  // Nodes of like room take turns.
+  EXPECT_EQ(anchors.size(), 4U);  // Nodes with equal room take turns.
 }
 
 // ---- the other policies
@@ -256,7 +256,7 @@ TEST_F(CoreHints, ScatterPutsRunsOfChunksOnOneNodeAfterAnother) {
       << chunks;
   EXPECT_NE(Xattr(f, "layout").find("\"chunk_size\":65536,\"run_chunks\":4"), std::string::npos);
   EXPECT_NE(Xattr(f, "layout").find("\"policy\":\"scatter:4\""), std::string::npos);
-  // What it is by now may be said again.
+  // Setting the current value again is allowed.
   SetHint(f, "chunk_size", "64K");
   EXPECT_EQ(Refused(kAnna, SetXattrRequest{f, "user.mosa.chunk_size", "256K"}),
             ErrorReason::kNotEmpty);
@@ -276,7 +276,7 @@ TEST_F(CoreHints, AStrictFileFailsRatherThanGoElsewhere) {
   EXPECT_NE(std::get<Failure>(reply).message.find("has strict=1 and cannot continue on another "
                                                   "node: no free space on n1; free space there"),
             std::string::npos);
-  // The freeze is over: it may be told to be less strict.
+  // The freeze has ended, so the file may become less strict.
   SetHint(f, "strict", "0");
   Ok<BindReply>(kAnna, FreezeRequest{f});
   Ok<BindReply>(kAnna, RelocateRequest{f, kMiB, UINT64_MAX, {n1}});
@@ -286,7 +286,7 @@ TEST_F(CoreHints, AStrictFileFailsRatherThanGoElsewhere) {
   EXPECT_EQ(Refused(kAnna, BindRequest{g, kMiB}), ErrorReason::kNoSpace);
 }
 
-// ---- when a hint may still come
+// ---- hints that come in time
 
 TEST_F(CoreHints, AnEmptyFileThatIsBoundAlreadyIsLaidOutAnew) {
   Start(kBen, {.node_name = "n2"});
@@ -309,7 +309,7 @@ TEST_F(CoreHints, AnEmptyFileThatIsBoundAlreadyIsLaidOutAnew) {
             std::vector<NodeId>{n2});
 }
 
-// ---- what people ask and set by path
+// ---- hints by path
 
 TEST_F(CoreHints, HintsAreSetByPathOnceMountsHaveLetGo) {
   const auto made = Ok<MakeReply>(kAnna, MakeOf(kAnna, kRootFile, "d", FileType::kDirectory));

@@ -45,8 +45,8 @@ TEST_F(CoreLeases, ReadersOfAttributesNeverWaitAndSeeTheNewState) {
   EXPECT_FALSE(Answered(kAnna, id));
 }
 
-// Else Carl appends to the new file and says so, and Ben, whose mount is silent, is still told that
-// there is no such file.
+// Otherwise Carl could append to the new file and announce it, while Ben, whose silent mount has an
+// old cache, is still told that the file does not exist.
 TEST_F(CoreLeases, NobodyIsToldOfANewNameWhileAnotherMountMayDenyIt) {
   Start(kCarl);
   const FileId old = Make(kAnna, kRootFile, "old");
@@ -68,7 +68,7 @@ TEST_F(CoreLeases, NobodyIsToldOfANewNameWhileAnotherMountMayDenyIt) {
   for (const RequestId read : reads) EXPECT_TRUE(Answered(kCarl, read));
 }
 
-// Withheld listings would take memory: they are made when it is known what everybody shows.
+// Withheld listings would take memory, so they are made only once all clients show the same names.
 TEST_F(CoreLeases, ListingsThatWaitAreMadeLaterAndNotAllAtOnce) {
   Start(kCarl);
   for (int i = 0; i < 1000; ++i) Make(kAnna, kRootFile, "f" + std::to_string(i));
@@ -79,7 +79,7 @@ TEST_F(CoreLeases, ListingsThatWaitAreMadeLaterAndNotAllAtOnce) {
     lists.push_back(Send(kCarl, {ListDirectoryRequest{.directory = kRootFile}}));
   EXPECT_FALSE(Answered(kAnna, make));
   EXPECT_FALSE(Answered(kCarl, lists.front()));
-  // Not all of their answers leave at once.
+  // Not all answers leave at once.
   Confirm(kBen);
   EXPECT_TRUE(Answered(kAnna, make));
   EXPECT_TRUE(Answered(kCarl, lists.front()));
@@ -167,7 +167,7 @@ TEST_F(CoreLeases, InterestWorksBeyondSixtyFourSessions) {
     Confirm(ClientId(1000 + i));
   }
   EXPECT_TRUE(Answered(kAnna, id));
-  // Slots of ended sessions are used again and mean nothing of what was.
+  // Slots of ended sessions are reused and carry no interest over.
   for (uint64_t i = 0; i < 100; ++i) Send(ClientId(1000 + i), {GetAttributesRequest{f}});
   for (uint64_t i = 0; i < 100; ++i) Step(SessionClosed{ClientId(1000 + i)});
   for (uint64_t i = 0; i < 100; ++i) Start(ClientId(2000 + i));
@@ -184,7 +184,7 @@ TEST_F(CoreLeases, ANewDirectoryIsItsMakersAlone) {
   EXPECT_FALSE(Answered(kBen, lookup));
   ASSERT_EQ(recalls_[kAnna].size(), 1U);
   EXPECT_EQ(recalls_[kAnna][0].file, d);
-  // The holder sends what it deferred, then lets go.
+  // The holder sends its deferred makes, then lets go.
   const FileId f = Make(kAnna, d, "f");
   EXPECT_FALSE(Answered(kBen, lookup));
   Confirm(kAnna);
@@ -356,7 +356,7 @@ TEST_F(CoreLeases, ALockIsItsHoldersThroughoutAReconnect) {
   back.locks = {{f, LockOf(f, LockType::kExclusive).lock}};
   Start(kAnna, back);
   EXPECT_FALSE(Answered(kBen, waiting));
-  // What it does not name again is the next one's.
+  // A lock that the client does not name again passes to the next waiter.
   Start(kAnna);
   EXPECT_TRUE(Answered(kBen, waiting));
   EXPECT_EQ(Refused(kAnna, LockOf(f, LockType::kExclusive)), ErrorReason::kWouldBlock);
@@ -492,7 +492,7 @@ TEST_F(CoreLeases, WhileTheManagerDidNotRunNobodyWasSilent) {
   const FileId f = Make(kAnna, kRootFile, "f");
   Ok<AttributesReply>(kBen, GetAttributesRequest{f});
   const RequestId id = Send(kAnna, {SetAttributesRequest{.file = f, .permissions = 0600}});
-  // Exactly so late that the session's own time to be looked at is what it missed.
+  // Exactly so late that the session's deadline falls into the stall.
   now_ = now_ + Seconds(30);
   Step(Stalled{Seconds(25)});
   Confirm(kBen);

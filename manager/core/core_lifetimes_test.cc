@@ -1,4 +1,4 @@
-// Files that go by themselves: readers that count, those that do not, and who still has them open.
+// Files that are removed automatically: which readers count, and which clients have the files open.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -26,7 +26,7 @@ class CoreLifetimes : public CoreFixture {
   void SetLifetime(FileId file, const std::string& value) {
     Ok<EmptyReply>(kAnna, SetXattrRequest{file, "user.mosa.lifetime", value});
   }
-  // Written by task "r/w", in a directory with this lifetime.
+  // A file written by task "r/w" in a directory with this lifetime.
   FileId Write(const std::string& name, const std::string& lifetime, ClientId client = kAnna) {
     SetLifetime(kRootFile, lifetime);
     MakeRequest make = MakeOf(client, kRootFile, name, FileType::kRegular, true);
@@ -43,12 +43,12 @@ class CoreLifetimes : public CoreFixture {
     EXPECT_TRUE(Ok<OpenReply>(client, OpenRequest{file, false, ""}).counts_readers);
     Ok<EmptyReply>(client, ReleaseRequest{file, task});
   }
-  // Mounts that are asked say that they have nothing open.
+  // Mounts that are asked answer that they have nothing open.
   bool IsThere(const std::string& name) {
     ConfirmAll();
     return std::holds_alternative<EntryReply>(Call1(kAnna, LookupRequest{kRootFile, name}));
   }
-  // Clients that are asked answer; Ben has open what he is asked about.
+  // Clients that are asked answer. Ben has the file open.
   void ConfirmOpenAtBens() {
     for (int round = 0; round < 4; ++round) {
       Confirm(kAnna);
@@ -154,7 +154,7 @@ TEST_F(CoreLifetimes, AHintMayBeChangedAtAnyTime) {
   SetLifetime(g, "keep");
   Ok<EmptyReply>(kAnna, ReleaseRequest{g, "r/a"});
   EXPECT_TRUE(IsThere("g"));
-  // Said of a file whose name is not known: it is found.
+  // Set on a file whose name is not recorded: the name is found.
   const FileId h = Write("h", "keep");
   SetLifetime(h, "readers:1");
   Read(h, "r/a");

@@ -1,4 +1,4 @@
-// What may grow, as clients see it.
+// Limits as clients see them.
 #include <fmt/format.h>
 
 #include <random>
@@ -16,7 +16,7 @@ class CoreLimits : public CoreFixture {
     Start(kAnna);
   }
 
-  // 0: the limit of `name` is not listed.
+  // Returns 0 if the limit `name` is not listed.
   uint64_t Used(std::string_view name) const {
     for (const LimitStatus& limit : core_->GetClusterStatus(now_).limits)
       if (limit.name == name) return limit.used;
@@ -103,7 +103,7 @@ TEST_F(CoreLimits, AFileThatDoesNotFitInlineIsToBeGivenObjects) {
   ASSERT_NE(failure, nullptr);
   EXPECT_EQ(failure->code, StatusCode::kFailedPrecondition);
   EXPECT_EQ(failure->reason, ErrorReason::kNoSpace);
-  // The caller hears that there is no room inline any more, and what is inline stays so.
+  // The client learns that there is no room for inline bytes. Existing inline bytes stay.
   EXPECT_EQ(Ok<OpenReply>(kAnna, OpenRequest{second, true}).access.inline_bytes_max, 0U);
   EXPECT_EQ(Ok<OpenReply>(kAnna, OpenRequest{first, true}).access.inline_bytes_max, 15'000U);
   Ok<BindReply>(kAnna, BindRequest{second, 15'000});
@@ -223,7 +223,7 @@ TEST_F(CoreLimits, RequestsThatWaitHaveALimitInBytes) {
   const FileId directory = Make(kBen, kRootFile, "d", FileType::kDirectory);
   ConfirmAll();
   ASSERT_TRUE(Ok<MakeReply>(kBen, MakeOf(kBen, directory, "f")).delegated);
-  // Anna's wait for the directory, which Ben does not give back.
+  // Anna's requests wait for the directory, which Ben does not give back.
   int refused = 0;
   for (int i = 0; i < 20; ++i) {
     MakeRequest make = MakeOf(kAnna, directory, fmt::format("g{}", i));
@@ -332,7 +332,7 @@ TEST_F(CoreLimits, TheNodeThatIsNearestToALimitOfItsConnectionsIsShown) {
   EXPECT_EQ(Used("connections not proven"), 2U);
 }
 
-// Random requests; after each the counts are those of a core that has counted from scratch.
+// Random requests. After each, the counts equal those of a core that counts from scratch.
 class CoreLimitsModel : public CoreLimits, public ::testing::WithParamInterface<uint32_t> {
  protected:
   void Compare() {
@@ -396,7 +396,7 @@ class CoreLimitsModel : public CoreLimits, public ::testing::WithParamInterface<
       case 9:
         return BindRequest{AnyFile(), Below(100'000)};
       default: {
-        // Its content has gone into its objects.
+        // Its content has moved to its objects.
         CommitRequest moved{.file = AnyFile(), .size_bytes = Below(50'000)};
         moved.inline_moved = true;
         moved.last_close = true;
@@ -423,7 +423,7 @@ TEST_P(CoreLimitsModel, CountsAreThoseOfAFreshCount) {
     Compare();
     if (HasFailure()) FAIL() << "seed " << GetParam() << ", step " << i;
     for (const LimitStatus& limit : core_->GetClusterStatus(now_).limits) {
-      // A file given away may take its new owner above his limit.
+      // A file given away may take its new owner above the limit.
       if (limit.name == "names" || limit.name == "inline" || limit.name == "attributes") {
         EXPECT_LE(limit.used, limit.limit) << limit.name;
       }

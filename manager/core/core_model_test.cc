@@ -1,5 +1,5 @@
-// Random operations against a naive reference: a tree of maps. In between the manager dies and is
-// loaded again from what it made durable.
+// Random operations against a naive reference, a tree of maps. In between, the manager dies and is
+// loaded again from its durable image.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -246,7 +246,7 @@ class CoreModel : public CoreFixture {
       if (HasFailure()) return;
     }
     Compare(kRootFile, root_);
-    Advance(Milliseconds(250));  // What somebody might just have been opening.
+    Advance(Milliseconds(250));  // A client may just have been opening it.
     ASSERT_EQ(core_->GetClusterStatus(now_).files + core_->GetClusterStatus(now_).directories,
               files_.size());
   }
@@ -262,7 +262,7 @@ TEST_F(CoreModel, AgreesWithATreeOfMapsThroughRestarts) {
   Run(seed, 4000);
 }
 
-// ---- the same commands at the same times give the same effects
+// ---- determinism
 
 class Digest {
  public:
@@ -359,7 +359,7 @@ CommitRequest AnyCommit(Rng& rng, FileId file, NodeId node) {
   return commit;
 }
 
-// Requests with any values, as a hostile client would send them.
+// Requests with arbitrary values, as a hostile client would send them.
 Request AnyRequest(Rng& rng) {
   const auto file = [&] { return FileId(rng.Chance(900) ? rng.Below(60) : rng.Next()); };
   const auto name = [&] {
@@ -467,7 +467,7 @@ Command AnyCommand(Rng& rng, std::map<uint64_t, uint64_t>& next_request) {
   return request;
 }
 
-// Runs hostile commands; loads the durable image every so often, since it must always be whole.
+// Runs hostile commands. Loads the durable image now and then, since it must always be consistent.
 uint64_t RunHostile(uint64_t seed, int steps, size_t* copy_orders = nullptr) {
   Rng rng(seed);
   Digest digest;

@@ -223,7 +223,7 @@ TEST_F(CoreNames, ABatchStopsAtItsFirstFailureAndWhatCameBeforeStands) {
   EXPECT_EQ(Refused(kAnna, LookupRequest{kRootFile, "b"}), ErrorReason::kNoEntry);
 }
 
-// One message of a few kilobytes must not be answered by one of gigabytes.
+// A message of a few kilobytes must not cause an answer of gigabytes.
 TEST_F(CoreNames, ABatchStopsWhereItsRepliesGrowTooLarge) {
   const std::string name(200, 'n');
   for (int i = 0; i < 2000; ++i) Make(kAnna, kRootFile, name + std::to_string(i));

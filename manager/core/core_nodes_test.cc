@@ -1,4 +1,4 @@
-// Storage nodes that come and go, and what is told of where bytes are.
+// Storage nodes that come and go, and what clients learn about the places of bytes.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -22,7 +22,7 @@ TEST_F(CoreNodes, WhatWasCommittedWhileANodeListedItsObjectsIsNotLost) {
     Step(SessionRequest{kAnna, {}});
   }
   Step(NodeStreamLost{n1});
-  // The node lists what it has, and goes on serving its clients until the list has arrived.
+  // The node lists its objects, and serves clients until the list has arrived.
   const FileId after = MakeBound(kAnna, kRootFile, "after", 8192);
   AddNode("n1", 1 << 30, 7, {before});
   EXPECT_EQ(Refused(kAnna, OpenRequest{gone, false, ""}), ErrorReason::kNodeLost);
@@ -62,7 +62,7 @@ TEST_F(CoreNodes, StoresThatANodeAloneKnowsOfAreSeenByWhoeverHasReadTheFile) {
       << "its bytes are not there";
 }
 
-// An order to drop could arrive after the next binding, and take the new bytes.
+// A drop order could arrive after the next binding and remove the new bytes.
 TEST_F(CoreNodes, AHintThatUnbindsAFileDropsItsObjectsOnlyWithTheFile) {
   const NodeId n1 = AddNode("n1");
   const NodeId n2 = AddNode("n2");
@@ -96,7 +96,7 @@ TEST_F(CoreNodes, AReplacedSegmentsObjectsAreDroppedWithTheFile) {
   EXPECT_EQ(dropped_[n2], std::vector<FileId>{f});
 }
 
-// What is longer could not be read by a client, which would ask for it again and again.
+// A client could not read a longer value, and would ask for it again and again.
 TEST_F(CoreNodes, WhatIsTooLongForAnAttributeIsRefused) {
   for (int i = 0; i < 300; ++i) AddNode(fmt::format("{:0>250}", i));
   const FileId f = MakeBound(kAnna, kRootFile, "f", 4096);

@@ -1,4 +1,4 @@
-// What users with certificates of their own may change.
+// What users with their own certificates may change.
 #include <gtest/gtest.h>
 
 #include "manager/core/core_fixture.h"
@@ -105,7 +105,7 @@ TEST_F(CoreOwners, HintsAreGivenToOnesOwnFiles) {
   MakeAs(kAlice, "hers");
   EXPECT_EQ(CodeOf(SetFileHint{"/hers", "replicas", "2", kBob}), StatusCode::kPermissionDenied);
   EXPECT_EQ(CodeOf(SetFileHint{"/", "replicas", "2", kAlice}), StatusCode::kPermissionDenied);
-  // The mount makes files in the root without asking: it lets go first.
+  // The mount makes files in the root without asking, so it must let go first.
   if (CodeOf(SetFileHint{"/hers", "replicas", "2", kAlice}) == StatusCode::kAborted) ConfirmAll();
   EXPECT_EQ(CodeOf(SetFileHint{"/hers", "replicas", "2", kAlice}), StatusCode::kOk);
   EXPECT_EQ(HintOf("/hers", "replicas"), "2");

@@ -1,4 +1,4 @@
-// A manager that may have forgotten what it acknowledged, and nodes that still have the bytes.
+// A manager that may have forgotten acknowledged changes, and nodes that still have the bytes.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ class CoreRecovery : public CoreFixture {
  protected:
   CoreRecovery() { Start(kAnna); }
 
-  // The machine crashes: what was written after `image` was taken is gone.
+  // The machine crashes: changes after `image` was taken are lost.
   void Crash(std::map<std::string, std::string> image) {
     image_ = std::move(image);
     options_.may_have_forgotten = true;
@@ -83,7 +83,7 @@ TEST_F(CoreRecovery, RememberedAfterTheNextRestartForNodesThatComeLater) {
   EXPECT_EQ(Ordered(n1, AsideAction::kSetAside), Ids{forgotten});
 }
 
-// An image that was put in the place of a newer one says nothing of a crash.
+// A restored image shows no sign of a crash.
 TEST_F(CoreRecovery, ObjectsThatAreNewerThanTheImageArePutAside) {
   AddNode("n1");
   const FileId removed = MakeBound(kAnna, kRootFile, "removed", 8192);
@@ -123,7 +123,7 @@ TEST_F(CoreRecovery, IdsThatANodeHasAnObjectOfAreNeverGivenOutAgain) {
   EXPECT_EQ(Ordered(n1, AsideAction::kSetAside), held);
   Start(kBen);
   EXPECT_GT(ready_[kBen].file_ids.first.value, next + 500'000);
-  // A client that was given ids which are forgotten by now uses them in peace.
+  // A client keeps using ids that it was given and that are now forgotten.
   const auto image = image_;
   Start(kCarl);
   const FileIdRangeReply range = ready_[kCarl].file_ids;
@@ -154,7 +154,7 @@ TEST_F(CoreRecovery, VersionsContinueAboveThoseThatWereForgotten) {
   EXPECT_EQ(Ok<OpenReply>(kAnna, OpenRequest{f, true, ""}).attributes.data_version, first);
 }
 
-// Nodes refuse a session, an incarnation or a layout that is older than what they have seen.
+// Nodes refuse a session, an incarnation or a layout older than what they have seen.
 TEST_F(CoreRecovery, GenerationsContinueAboveThoseThatWereForgotten) {
   AddNode("n1");
   const FileId f = MakeBound(kAnna, kRootFile, "f", 8192);
@@ -205,7 +205,7 @@ TEST_F(CoreRecovery, AnObjectThatWasCutIsLost) {
   EXPECT_EQ(core_->ListLostFiles(10)[0].path, "/cut");
 }
 
-// A mount cuts the objects of a file first, and then tells the manager.
+// A mount cuts the objects of a file first, and then reports it to the manager.
 TEST_F(CoreRecovery, AnObjectThatWasCutIsNotLostAfterItsFileIsCutAsWell) {
   AddNode("n1");
   const FileId f = MakeBound(kAnna, kRootFile, "f", 8 * kMiB);
@@ -301,7 +301,7 @@ TEST_F(CoreRecovery, WhatWasPutAsideIsAdoptedOrDiscarded) {
   EXPECT_EQ(status->entry.attributes.size_bytes, 5000U);
   EXPECT_EQ(status->layout.Nodes(), std::vector<NodeId>{n1});
 
-  // The order was lost with the node's connection, or the manager: it is repeated.
+  // The order was lost with the node's connection, or with the manager: it is repeated.
   Restart();
   Register("n1", {}, {}, {part, other});
   EXPECT_EQ(Ordered(n1, AsideAction::kRestore), Ids{f});
@@ -319,7 +319,7 @@ TEST_F(CoreRecovery, WhatWasPutAsideIsAdoptedOrDiscarded) {
 
 class CoreAdoption : public CoreRecovery {
  protected:
-  // Has the file adopted, as the tool does: until mounts have let go of the directories.
+  // Has the file adopted, as the tool does: retries until mounts have let go of the directories.
   AdoptOutcome Adopt(FileId file) {
     Register(
         "n1", {}, {},
@@ -376,7 +376,7 @@ TEST_F(CoreAdoption, SaysWhatToRemoveWhenAllPlacesAreTaken) {
   EXPECT_EQ(core_->ListAside(10, FileId()).size(), 1U);
 }
 
-// ---- what parts come to
+// ---- joining parts
 
 AsideObject Part(uint64_t size_bytes, std::vector<DataRuns> data) {
   return {.file = FileId(5),

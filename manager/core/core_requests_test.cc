@@ -1,5 +1,5 @@
-// A change that its asker was told has failed never takes effect later, and a change of a name
-// concerns only the file that the asker has seen there.
+// A change whose client was told that it failed never takes effect later. A change of a name
+// concerns only the file that the client saw there.
 #include "manager/core/core_fixture.h"
 #include "manager/core/given_up.h"
 #include "manager/core/records.h"
@@ -13,7 +13,7 @@ class CoreRequests : public CoreFixture {
     Start(kAnna);
     Start(kBen);
   }
-  // As it arrives from a client that has sent it before.
+  // Delivers an envelope that the client has sent before.
   void Deliver(ClientId client, RequestEnvelope envelope) {
     Step(SessionRequest{client, std::move(envelope)});
   }
@@ -177,7 +177,7 @@ TEST_F(CoreRequests, WhatWasCutOffTheRepliesIsNotRunAgain) {
     EXPECT_TRUE(Answered(kAnna, last.id)) << restarts;
     EXPECT_EQ(Refused(kBen, LookupRequest{kRootFile, "x"}), ErrorReason::kNoEntry) << restarts;
   }
-  // Once all is confirmed nothing is kept of it.
+  // Once everything is confirmed, no record is kept.
   Deliver(kAnna, {.id = RequestId(0), .answered_below = RequestId(last.id.value + 1)});
   EXPECT_FALSE(image_.contains(CutRepliesKey(kAnna)));
   EXPECT_FALSE(image_.contains(RepliesKey(kAnna, last.id)));

@@ -1,4 +1,4 @@
-// Files that are copied out of the store: which are, and what makes them need it again.
+// Staging: which files have been copied out of the store, and what makes them unstaged again.
 #include <gtest/gtest.h>
 
 #include "common/base/units.h"
@@ -29,7 +29,7 @@ class CoreStaging : public CoreFixture {
     EXPECT_EQ(reply.staged.size(), 1U);
     return reply.staged.empty() ? StageOutcome::kBusy : reply.staged[0];
   }
-  // As the tool does it: until all who are asked have answered.
+  // Stages as the tool does: until all clients that were asked have answered.
   StageOutcome Stage(FileId file) {
     const uint64_t version = VersionOf(file);
     const StageOutcome first = Mark(file, version);
@@ -100,7 +100,7 @@ TEST_F(CoreStaging, AChangeMakesItUnstagedAgain) {
   EXPECT_EQ(Unstaged(), 1U);
 }
 
-// What was copied has the name that the file had.
+// The staged copy has the file's old name.
 TEST_F(CoreStaging, AnotherNameMakesItUnstagedAgain) {
   const FileId file = MakeBound(kAnna, kRootFile, "final.tmp", kMiB);
   EXPECT_EQ(Stage(file), StageOutcome::kStaged);
@@ -149,7 +149,7 @@ TEST_F(CoreStaging, OpeningForWritingMakesItUnstagedBeforeAnythingIsCommitted) {
   for (const auto& [key, value] : image_) EXPECT_NE(key[0], 'T');
 }
 
-// One of two descriptors was closed: the manager has heard of an end, the mount knows better.
+// One of two descriptors was closed: the manager has seen an end, but the mount still writes.
 TEST_F(CoreStaging, AWriterOfWhomTheManagerDoesNotKnowIsAskedFor) {
   const FileId file = MakeBound(kAnna, kRootFile, "f", kMiB);
   Ok<OpenReply>(kBen, OpenRequest{file, true, ""});
@@ -214,7 +214,7 @@ TEST_F(CoreStaging, AUserInALoopRecallsOnceInTenSeconds) {
   const FileId two = Make(kAnna, kRootFile, "two", FileType::kDirectory);
   Make(kAnna, two, "second");
   ASSERT_EQ(delegations(), 1U);
-  // Nor does another user; and neither is told that he has heard of all files.
+  // Nor may another user; and neither is told that all files were reported.
   for (const uint32_t uid : {1000U, 1001U}) {
     EXPECT_EQ(Admin(RecallMakers{uid}).status.code(), StatusCode::kAborted);
     EXPECT_TRUE(recalls_[kAnna].empty());
@@ -225,14 +225,14 @@ TEST_F(CoreStaging, AUserInALoopRecallsOnceInTenSeconds) {
   EXPECT_FALSE(recalls_[kAnna].empty());
   ConfirmAll();
   EXPECT_TRUE(Admin(RecallMakers{1001}).status.ok());
-  // An admin need not wait.
+  // An administrator need not wait.
   const FileId three = Make(kAnna, kRootFile, "three", FileType::kDirectory);
   Make(kAnna, three, "third");
   EXPECT_EQ(Admin(RecallMakers{}).status.code(), StatusCode::kAborted);
   EXPECT_FALSE(recalls_[kAnna].empty());
 }
 
-// ---- in pieces
+// ---- scans in pieces
 
 TEST_F(CoreStaging, ALookInPiecesFindsTheSameAndSeesWhatHasGoneMeanwhile) {
   const FileId dir = Make(kAnna, kRootFile, "dir", FileType::kDirectory);
@@ -240,7 +240,7 @@ TEST_F(CoreStaging, ALookInPiecesFindsTheSameAndSeesWhatHasGoneMeanwhile) {
   for (int i = 0; i < 7; ++i)
     files.push_back(MakeBound(kAnna, i % 2 == 0 ? kRootFile : dir,
                               std::string(1, static_cast<char>('a' + i)), kMiB));
-  // Where it was given its last name it has none any more.
+  // The directory of its latest name no longer names it.
   Ok<EntryReply>(kAnna, LinkRequest{files[0], dir, "z"});
   Ok<RemoveReply>(kAnna, RemoveRequest{dir, "z"});
   const FileScanQuestion question{.kind = FileScanQuestion::Kind::kUnstaged, .files_max = 10};
@@ -252,7 +252,7 @@ TEST_F(CoreStaging, ALookInPiecesFindsTheSameAndSeesWhatHasGoneMeanwhile) {
     EXPECT_EQ(scan.unstaged.first[0].path, "/a") << steps;
     EXPECT_EQ(scan.unstaged.first[1].path, "/dir/b") << steps;
   }
-  // No more than it is told to do at once.
+  // One call does no more work than allowed.
   FileScan scan(question);
   int pieces = 1;
   for (; !core_->ContinueScan(scan, 2); ++pieces) {

@@ -1,4 +1,4 @@
-// What is waited for and how it ends, and what the manager believes for how long.
+// Waits and how they end, and how long the manager relies on what it was told.
 #include <gtest/gtest.h>
 
 #include "common/base/units.h"
@@ -15,7 +15,7 @@ class CoreWaits : public CoreFixture {
   }
 
   static SetAttributesRequest ChangeOf(FileId file) { return {.file = file, .permissions = 0600}; }
-  // kAnna has written it; kBen has it open.
+  // A file that kAnna has written and kBen has open.
   FileId MakeOpenElsewhere(const std::string& name, bool write) {
     const FileId file = MakeBound(kAnna, kRootFile, name, kMiB);
     Ok<OpenReply>(kBen, OpenRequest{file, write, ""});
@@ -79,7 +79,7 @@ TEST_F(CoreWaits, WhoOpensANamelessFileAgainAndAgainIsAskedOnceWhetherItHasIt) {
     Ok<OpenReply>(kBen, OpenRequest{f, false, ""});
     EXPECT_EQ(recalls_[kBen].size(), 2u);
   }
-  // An answer that says no may be from before the last open.
+  // A negative answer may be older than the last open.
   Ok<EmptyReply>(kBen, ReleaseRequest{f, {}});
   Ok<OpenReply>(kBen, OpenRequest{f, false, ""});
   for (const RecallPush& recall : std::exchange(recalls_[kBen], {}))
@@ -96,7 +96,7 @@ TEST_F(CoreWaits, AFreezeEndsAlthoughAClientComesBackAgainAndAgainAndNeverAnswer
   const RequestId freeze = Send(kAnna, {FreezeRequest{f}});
   for (const bool answered : {false, false, false, true}) {
     AdvanceAlive(Seconds(9), {kAnna, kBen});
-    Confirm(kAnna);  // kBen may have stored something before its session ended.
+    Confirm(kAnna);  // kBen may have stored bytes before its session ended.
     Start(kBen);
     EXPECT_EQ(Answered(kAnna, freeze), answered);
   }
@@ -109,7 +109,7 @@ TEST_F(CoreWaits, AFreezeEndsAlthoughAClientIsEndedAgainAndAgainAndNeverAnswers)
   for (const bool answered : {false, false, true}) {
     for (const int64_t seconds : {6, 5}) {
       AdvanceAlive(Seconds(seconds), {kAnna, kBen});
-      Confirm(kAnna);  // kBen may have stored something before its session ended.
+      Confirm(kAnna);  // kBen may have stored bytes before its session ended.
     }
     Start(kBen);
     EXPECT_EQ(Answered(kAnna, freeze), answered);
@@ -120,7 +120,8 @@ TEST_F(CoreWaits, AFreezeAsksAlsoWhoIsStillToConfirmAnotherRecall) {
   const NodeId n1 = AddNode("n1");
   AddNode("n2");
   const FileId f = MakeOpenElsewhere("f", false);
-  Send(kAnna, {ChangeOf(f)});  // kBen's interest ends here, not what its kernel has open.
+  // kBen's interest ends here, but its kernel still has the object open.
+  Send(kAnna, {ChangeOf(f)});
   const RequestId freeze = Send(kAnna, {FreezeRequest{f}});
   EXPECT_FALSE(Answered(kAnna, freeze));
   ConfirmPinned(kBen);
@@ -177,7 +178,7 @@ TEST_F(CoreWaits, ARenameBetweenTwoDelegatedDirectoriesAsksBothHoldersAtOnce) {
   Ok<EntryReply>(kCarl, LookupRequest{e, "y"});
 }
 
-// ---- what an answer says
+// ---- content of answers
 
 TEST_F(CoreWaits, AnAnswerThatWasWithheldSaysHowThingsAreWhenItLeaves) {
   AddNode("n1");
@@ -185,7 +186,7 @@ TEST_F(CoreWaits, AnAnswerThatWasWithheldSaysHowThingsAreWhenItLeaves) {
   const MakeRequest make = MakeOf(kAnna, kRootFile, "f", FileType::kRegular, true);
   const RequestId made = Send(kAnna, {make});
   ASSERT_FALSE(Answered(kAnna, made));
-  // Another thread of the mount has looked the file up, and was faster.
+  // Another thread of the mount has looked up the file, and was faster.
   const Layout layout = Ok<BindReply>(kAnna, BindRequest{make.file, kMiB}).access.layout;
   Ok<AttributesReply>(kAnna, CommitRequest{.file = make.file, .size_bytes = 5});
   Confirm(kBen);
@@ -217,7 +218,7 @@ TEST_F(CoreWaits, AnOrphanGoesWithTheLastWriterAlsoWithoutItsInterest) {
   Ok<RemoveReply>(kAnna, RemoveRequest{kRootFile, "f", false, false});
   EXPECT_TRUE(dropped_[n1].empty());
   AdvanceAlive(Seconds(6), {kAnna});
-  Confirm(kAnna);  // kBen may have stored something before its session ended.
+  Confirm(kAnna);  // kBen may have stored bytes before its session ended.
   AdvanceAlive(Seconds(1), {kAnna});
   EXPECT_EQ(dropped_[n1], std::vector<FileId>{f});
 }
@@ -331,7 +332,7 @@ TEST_F(CoreWaits, TheSameIsAnErrorIfTheNodeComesBackFirstAfterARestart) {
       EXPECT_EQ(Refused(client, commit), ErrorReason::kStale) << name;
       EXPECT_EQ(Ok<OpenReply>(client, OpenRequest{f, false, ""}).attributes.size_bytes, 0U);
     }
-    // What is stored there from then on counts.
+    // Later stores on that node count.
     const FileId after = Make(kAnna, kRootFile, name + "3", FileType::kRegular, true);
     Ok<BindReply>(kAnna, BindRequest{after, kMiB});
     Restart();
@@ -344,13 +345,13 @@ TEST_F(CoreWaits, TheSameIsAnErrorIfTheNodeComesBackFirstAfterARestart) {
   }
 }
 
-// ---- while the manager did not run
+// ---- stalls of the manager
 
 TEST_F(CoreWaits, AListFromBeforeAStallLosesNothing) {
   const NodeId n1 = AddNode("n1");
   const FileId before = MakeBound(kAnna, kRootFile, "before", 8192);
   AdvanceAlive(Seconds(10), {kAnna, kBen}, {n1});
-  // The node has listed its objects just before.
+  // The node listed its objects just before.
   const FileId after = MakeBound(kAnna, kRootFile, "after", 8192);
   for (int stall = 0; stall < 2; ++stall) {
     now_ = now_ + Seconds(30);

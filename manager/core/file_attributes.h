@@ -1,4 +1,4 @@
-// The ordinary extended attributes of one file, and what they take.
+// The ordinary extended attributes of one file, and their size.
 #ifndef MOSA_MANAGER_CORE_FILE_ATTRIBUTES_H_
 #define MOSA_MANAGER_CORE_FILE_ATTRIBUTES_H_
 
@@ -10,9 +10,9 @@
 
 namespace mosa::manager {
 
-// Names and values of one file's attributes together: one of the longest value and some short ones.
+// Limit for the names and values of one file: one value of maximum length and some short ones.
 inline constexpr uint64_t kAttributeBytesPerFileMax = 65536 + 4096;
-// What the tables and the database take for each attribute besides its name and value.
+// Approximate memory and database overhead of one attribute.
 inline constexpr uint64_t kAttributeOverheadBytes = 128;
 
 class FileAttributes {
@@ -22,10 +22,10 @@ class FileAttributes {
   const Values& values() const { return values_; }
   // Bytes of all names and values.
   uint64_t bytes() const { return bytes_; }
-  // The same with what keeping them takes.
+  // The same, with the overhead of each attribute.
   uint64_t charged_bytes() const { return bytes_ + values_.size() * kAttributeOverheadBytes; }
 
-  // What `bytes` is once `name` has a value of `value_bytes`.
+  // Returns what bytes() would be if `name` had a value of `value_bytes`.
   uint64_t BytesWith(std::string_view name, uint64_t value_bytes) const {
     const auto found = values_.find(name);
     const uint64_t before = found == values_.end() ? 0 : name.size() + found->second.size();
@@ -42,7 +42,7 @@ class FileAttributes {
     }
   }
 
-  // False if there is none of that name.
+  // Returns false if there is no attribute of that name.
   bool Erase(std::string_view name) {
     const auto found = values_.find(name);
     if (found == values_.end()) return false;

@@ -1,6 +1,6 @@
-// FileScan: a question about all files, answered in pieces. Looking at millions of files at once
-// would keep everybody waiting, so the asker goes on between other commands
-// (ManagerCore::ContinueScan). What changes meanwhile may be seen as it was or as it is.
+// FileScan: a query over all files, answered in pieces. Examining millions of files at once would
+// block all clients, so the caller continues the scan between other commands
+// (ManagerCore::ContinueScan). A change made during the scan may or may not be seen.
 #ifndef MOSA_MANAGER_CORE_FILE_SCAN_H_
 #define MOSA_MANAGER_CORE_FILE_SCAN_H_
 
@@ -30,13 +30,13 @@ struct FileScan {
   explicit FileScan(const FileScanQuestion& asked) : question(asked) {}
 
   const FileScanQuestion question;
-  // The answer, when all was looked at.
+  // The answer. Complete at kDone.
   UnstagedFiles unstaged;
   std::vector<FileStatus> lost;
 
-  // ---- where it goes on
-  // All files are looked at first, then the directories that give names to what was found, and then
-  // all others for names that are still missing.
+  // ---- position
+  // First all files are examined, then the directories that likely name what was found, then all
+  // other directories for names that are still missing.
   enum class Stage : uint8_t { kFiles, kLikelyDirectories, kAllDirectories, kDone };
   Stage stage = Stage::kFiles;
   FileId next_file;

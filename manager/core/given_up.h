@@ -1,7 +1,7 @@
-// Requests of one session whose asker has given up: they never run.
+// The requests of one session that their caller has given up. They never run.
 //
-// The client says of each envelope below which id everything is settled, and names the ids above
-// that which it has given up. One owner, one thread.
+// Each envelope says below which id all requests are settled, and lists the ids above it that were
+// given up. Not thread-safe.
 #ifndef MOSA_MANAGER_CORE_GIVEN_UP_H_
 #define MOSA_MANAGER_CORE_GIVEN_UP_H_
 
@@ -16,7 +16,7 @@ namespace mosa::manager {
 
 class GivenUp {
  public:
-  // What an envelope says. At most kAbandonedMax ids are kept, the latest ones.
+  // Records what an envelope says. Keeps the latest kAbandonedMax ids.
   void Note(RequestId settled_below, const std::vector<RequestId>& abandoned) {
     settled_below_ = std::max(settled_below_, settled_below);
     abandoned_.insert(abandoned.begin(), abandoned.end());

@@ -12,7 +12,7 @@ constexpr size_t kGlobBytesMax = 4096;
 constexpr size_t kGlobNamesMax = 256;
 constexpr std::string_view kDeep = "**";
 
-// The names of a path or glob. A "/" always separates, also within brackets.
+// Splits a path or glob into names. A "/" always separates, even within brackets.
 std::vector<std::string_view> Names(std::string_view path) {
   std::vector<std::string_view> names;
   for (size_t at = 1; at <= path.size() && path.size() > 1;) {
@@ -23,15 +23,15 @@ std::vector<std::string_view> Names(std::string_view path) {
   return names;
 }
 
-// One thing that a glob's name asks of one byte.
+// One element of a glob's name, matched against one byte.
 struct Item {
-  size_t size = 1;  // In the glob.
+  size_t size = 1;  // Its length in the glob.
   bool many = false;
   bool literal = false;
-  bool accepts = false;  // The byte that was asked about.
+  bool accepts = false;  // The given byte matches.
 };
 
-// The class that begins at `at`; absent if it does not end.
+// Reads the bracket class that begins at `at`; absent if it is not closed.
 std::optional<Item> ReadClass(std::string_view glob, size_t at, char byte) {
   Item item;
   size_t next = at + 1;
@@ -55,7 +55,7 @@ std::optional<Item> ReadClass(std::string_view glob, size_t at, char byte) {
   return item;
 }
 
-// Absent: an open bracket or a "\" at the end.
+// Absent for an open bracket, or a "\" at the end.
 std::optional<Item> ReadItem(std::string_view glob, size_t at, char byte) {
   switch (glob[at]) {
     case '*':
@@ -74,7 +74,7 @@ std::optional<Item> ReadItem(std::string_view glob, size_t at, char byte) {
 
 bool NameMatches(std::string_view glob, std::string_view name) {
   size_t at = 0, read = 0;
-  // Where to go on from when what follows the last star does not fit.
+  // Where to resume if what follows the last star does not match.
   std::optional<size_t> star;
   size_t star_read = 0;
   while (read < name.size() || at < glob.size()) {
@@ -98,7 +98,7 @@ bool NameMatches(std::string_view glob, std::string_view name) {
   return true;
 }
 
-// The name that a glob's name without wild bytes stands for; absent if it has some.
+// Returns the name that a glob's name without wildcards stands for; absent if it has some.
 std::optional<std::string> Literal(std::string_view name) {
   std::string literal;
   for (size_t at = 0; at < name.size();) {
@@ -167,7 +167,7 @@ Result<Glob> Glob::Parse(std::string_view text) {
   return glob;
 }
 
-// A "**" may stand for no name at all.
+// A "**" may match no name at all.
 void Glob::Skip(std::vector<bool>& positions) const {
   for (size_t i = 0; i < names_.size(); ++i) {
     if (positions[i] && names_[i] == kDeep) positions[i + 1] = true;

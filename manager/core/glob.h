@@ -1,6 +1,6 @@
-// Globs over absolute paths of the store, byte by byte: "*", "?" and "[a-z]" or "[!a-z]" stand for
-// bytes of one name, "**" as a whole name for any number of names (at the end: at least one), "\"
-// takes the next byte as it is. Pure.
+// Globs over absolute paths of the store. Bytewise: "*", "?", "[a-z]" and "[!a-z]" match within one
+// name. "**" as a whole name matches any number of names (at the end: at least one). "\" quotes the
+// next byte. Pure.
 #ifndef MOSA_MANAGER_CORE_GLOB_H_
 #define MOSA_MANAGER_CORE_GLOB_H_
 
@@ -14,36 +14,36 @@
 
 namespace mosa::manager {
 
-// A glob's text that stands for these bytes alone.
+// Returns a glob that matches exactly these bytes.
 std::string QuotedForGlob(std::string_view bytes);
 
 class Glob {
  public:
-  // InvalidArgument repeats the text and says what is wrong with it.
+  // InvalidArgument quotes the text and states the fault.
   static Result<Glob> Parse(std::string_view text);
 
-  // `path` is absolute, without empty names, "." and "..".
+  // Precondition: `path` is absolute and has no empty names, "." or "..".
   bool Matches(std::string_view path) const;
-  // True if some name directly in `directory` makes a path that matches.
+  // Returns true if some name directly in `directory` could match.
   bool MayMatchIn(std::string_view directory) const;
 
   bool is_exact() const { return is_exact_; }
-  // The one path that an exact glob matches.
+  // The only path that an exact glob matches.
   const std::string& exact_path() const { return literal_directory_; }
-  // The directory that every match lies below, at any depth: "/a" of "/a/*/b", "" for the root.
+  // The directory below which all matches lie, at any depth: "/a" for "/a/*/b", "" for the root.
   // Precondition: not exact.
   const std::string& literal_directory() const { return literal_directory_; }
 
-  // Which of two globs says more of a path: the exact one, then the one with more bytes that are
-  // not wild, then the one with fewer "**".
+  // Orders globs by how specific they are: exact ones first, then by more literal bytes, then by
+  // fewer "**".
   bool MoreSpecificThan(const Glob& other) const;
 
  private:
-  // Which positions of `names_` may come next after the names of `path`.
+  // Returns the positions in `names_` that may match next after the names of `path`.
   std::vector<bool> After(std::string_view path) const;
   void Skip(std::vector<bool>& positions) const;
 
-  std::vector<std::string> names_;  // A "**" is never the last.
+  std::vector<std::string> names_;  // "**" is never the last.
   std::string literal_directory_;
   bool is_exact_ = false;
   uint32_t literal_bytes_ = 0;

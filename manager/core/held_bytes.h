@@ -1,6 +1,6 @@
-// HeldBytes: bytes that an object keeps, counted in a sum for as long as it keeps them.
+// HeldBytes: counts an object's bytes in a sum for the object's lifetime.
 //
-// The sums outlive it. Moving moves the count. One thread.
+// The sum must outlive it. Moving it moves the count. Not thread-safe.
 #ifndef MOSA_MANAGER_CORE_HELD_BYTES_H_
 #define MOSA_MANAGER_CORE_HELD_BYTES_H_
 
@@ -23,7 +23,7 @@ class HeldBytes {
   }
   ~HeldBytes() { Hold(nullptr, 0); }
 
-  // From now on `bytes`, counted in `sum`, instead of what was held before.
+  // Replaces what was held by `bytes`, counted in `sum`. A null `sum` holds nothing.
   void Hold(uint64_t* sum, uint64_t bytes) {
     if (sum_ != nullptr) *sum_ -= bytes_;
     sum_ = sum;

@@ -9,10 +9,10 @@
 namespace mosa::manager {
 namespace {
 
-// At the limit all are forgotten.
+// At this size the cache is cleared.
 constexpr size_t kCandidatesMax = 4096;
 
-// "/a" of "/a/b", "" of "/a".
+// Returns "/a" for "/a/b", "" for "/a".
 std::string_view DirectoryOf(std::string_view path) { return path.substr(0, path.rfind('/')); }
 
 }  // namespace
@@ -62,7 +62,7 @@ Status HintRules::CheckRoomFor(const HintRule& rule) const {
   return OkStatus();
 }
 
-// `change` is 1 or, wrapping around, -1.
+// `change` is 1, or -1 by wrapping around.
 void HintRules::Count(const Compiled& compiled, size_t change) {
   if (!compiled.rule.owner) return;
   Owned& owned = owned_[*compiled.rule.owner];

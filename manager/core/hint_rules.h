@@ -1,9 +1,9 @@
-// HintRules: what is said about paths before there are files. If several rules match a path, the
-// most specific one that speaks of a hint wins; among equals one of the maker's own beats one for
-// everybody, and then the later one wins. One owner, one thread.
+// HintRules: hints for paths whose files do not exist yet. If several rules match a path, the most
+// specific one that sets a hint wins. Among equally specific rules the maker's own beats a rule for
+// everybody; then the later rule wins. Not thread-safe.
 //
-// Limits: a make in a directory costs a match for each rule whose glob is not exact and may match
-// there. So there may be many exact rules, and few others.
+// Cost: a make matches each rule whose glob is not exact and may match in that directory. So there
+// may be many exact rules, but few others.
 #ifndef MOSA_MANAGER_CORE_HINT_RULES_H_
 #define MOSA_MANAGER_CORE_HINT_RULES_H_
 
@@ -23,26 +23,26 @@
 namespace mosa::manager {
 
 inline constexpr size_t kHintRulesMax = 65'536;
-inline constexpr size_t kWildRulesMax = 256;  // How many of those may have "*", "?" or "[".
-// Per-user limits on both, for a user who may change only what is his own.
+inline constexpr size_t kWildRulesMax = 256;  // Rules with "*", "?" or "[", of kHintRulesMax.
+// The same limits for one user.
 inline constexpr size_t kRulesPerOwnerMax = 16'384;
 inline constexpr size_t kWildRulesPerOwnerMax = 64;
 
 class HintRules {
  public:
-  // The rule with canonical values, by name. InvalidArgument says what is wrong.
+  // Returns the rule with canonical values, sorted by name. InvalidArgument states the fault.
   static Result<HintRule> Check(std::string_view glob, const std::vector<HintValue>& hints);
 
-  // ResourceExhausted if there are so many of the rule's kind that none is added.
+  // ResourceExhausted if there is no room for another rule of this kind.
   Status CheckRoomFor(const HintRule& rule) const;
-  // Precondition: the rule is as Check gives it; no other has its id, or its glob and owner.
+  // Precondition: Check returned the rule, and no other has its id, or its glob and owner.
   void Add(HintRule rule);
-  // False if there is none.
+  // Returns false if there is none.
   bool Remove(uint64_t id);
-  // Precondition: there is such a rule, and it has no owner. While rules are loaded, before their
-  // owners are known, several may have one glob and no owner.
+  // Precondition: the rule exists and has no owner. While rules are loaded and their owners are not
+  // known yet, several rules without owner may have the same glob.
   void SetOwner(uint64_t id, uint32_t owner);
-  // The glob of two rules with one owner; nothing if there are no such rules, as it must be.
+  // Returns the glob of two rules with the same owner, if there are any. That is a corrupt image.
   std::optional<std::string> FindDoubled() const;
   // Null if there is none.
   const HintRule* Find(uint64_t id) const;
@@ -54,13 +54,13 @@ class HintRules {
   // 0 if there is none.
   uint64_t last_id() const { return rules_.empty() ? 0 : rules_.rbegin()->first; }
 
-  // What a file or directory made at `path` by user `maker` is given, with the rules' globs as
-  // origins.
+  // Returns the hints of a file or directory that user `maker` makes at `path`. Origins are the
+  // rules' globs.
   Hints For(std::string_view path, std::optional<uint32_t> maker = std::nullopt) const;
-  // True if a rule may settle the place of a file made directly in `directory`: then nobody can
-  // make files there without asking.
+  // Returns true if a rule may settle the placement of a file made directly in `directory`. Then
+  // mounts must not make files there without asking.
   bool MaySettleIn(std::string_view directory) const;
-  // The same of one rule. False if there is none with this id.
+  // The same for one rule. Returns false if there is no rule with this id.
   bool MaySettleIn(uint64_t id, std::string_view directory) const;
 
  private:
@@ -73,22 +73,23 @@ class HintRules {
     Hints hints;
     bool settles = false;
   };
-  // The rules whose globs are not exact and may match names directly in a directory.
+  // The rules whose globs are not exact and may match names directly in one directory.
   struct Candidates {
     std::vector<const Compiled*> rules;
-    bool settle = false;  // One of them does.
+    bool settle = false;  // At least one of them may settle placement.
   };
   const Candidates& CandidatesIn(std::string_view directory) const;
   void Count(const Compiled& compiled, size_t change);
 
   std::map<uint64_t, Compiled> rules_;
-  std::map<std::string, std::set<uint64_t>, std::less<>> by_glob_;  // One of each owner.
+  std::map<std::string, std::set<uint64_t>, std::less<>> by_glob_;  // At most one per owner.
   std::map<std::string, std::set<uint64_t>, std::less<>> exact_;  // By path; "/a" and "/\a" differ.
-  std::map<std::string, uint64_t, std::less<>> exact_settling_;   // Rules in that directory.
-  std::map<std::string, std::set<uint64_t>, std::less<>> wild_;   // By the literal directory.
+  // Number of such rules by directory.
+  std::map<std::string, uint64_t, std::less<>> exact_settling_;
+  std::map<std::string, std::set<uint64_t>, std::less<>> wild_;  // By literal directory.
   size_t wild_count_ = 0;
   std::map<uint32_t, Owned> owned_;
-  // By directory; found out when it is first asked for, forgotten when a rule comes or goes.
+  // By directory. Filled on first use; cleared when rules change.
   mutable std::map<std::string, Candidates, std::less<>> candidates_;
 };
 

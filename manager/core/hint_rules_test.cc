@@ -185,7 +185,7 @@ TEST_F(Rules, OfTheMakersOwnBeatThoseForEverybodyWithEquallySpecificGlobs) {
   Add("/x*.dat", {{"strict", "0"}});
   EXPECT_EQ(For("/a.dat", 1000), "placement=local</*.dat strict=1</*.dat");
   EXPECT_EQ(For("/a.dat", 1001), "placement=stripe</*.dat strict=1</*.dat");
-  // What says more of the path goes before what is the maker's.
+  // A more specific rule beats the maker's own.
   Add("/*.dat", {{"strict", "1"}}, 1001);
   EXPECT_EQ(For("/x.dat", 1001), "placement=stripe</*.dat strict=0</x*.dat");
 }

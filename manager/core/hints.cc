@@ -8,14 +8,14 @@
 namespace mosa::manager {
 namespace {
 
-// The group of a file whose directory is its group. People's groups have no space.
+// Marks a group that is a directory. Groups named by users contain no space.
 constexpr std::string_view kGroupHint = "group";
 constexpr std::string_view kDirectoryGroup = "directory ";
 
 }  // namespace
 
 // ---- encoding: name NUL source [origin NUL] value NUL. Sources: s own, d directory, r rule, i
-// directory (its id was not written down), p what SettleGroup has added.
+// directory whose id was not recorded, p added by SettleGroup
 
 std::string EncodeHints(const Hints& hints) {
   std::string encoded;
@@ -129,7 +129,7 @@ std::vector<HintValue> MeaningOf(const Hints& hints) {
   return MeaningOfPattern(pattern->second.value, group == hints.end() ? "" : group->second.value);
 }
 
-// Takes out what a pattern that a stronger source has set speaks of.
+// Removes the hints that the pattern of a stronger source replaces.
 void MakeWayFor(std::string_view pattern, Hints& hints, bool keep_own) {
   const auto remove = [&](std::string_view name) {
     const auto found = hints.find(name);
@@ -181,7 +181,7 @@ void SettleGroup(Hints& hints, FileId directory) {
       Hint{fmt::format("{}{}", kDirectoryGroup, directory.value), HintSource::kPattern, {}});
 }
 
-// ---- what it comes to
+// ---- evaluation
 
 EffectiveHints Evaluate(const Hints& hints, const HintDefaults& defaults) {
   EffectiveHints result{.placement = defaults.placement,

@@ -153,7 +153,7 @@ TEST(Hints, ComeToPlacementChunksAndWhetherBytesMayStayInline) {
   EXPECT_FALSE(Evaluate({{"replicas", {"1"}}}, defaults).may_be_inline);
 }
 
-// What `hints` come to, as "name=value<source", without defaults.
+// Returns the evaluated `hints` as "name=value<source", without defaults.
 std::string Say(const Hints& hints) {
   std::string text;
   for (const ExplainedHint& hint : Explain(hints, {"stripe", 1 << 20, 0})) {
@@ -193,7 +193,7 @@ TEST(Patterns, WithoutAGroupTakeTheDirectory) {
   SettleGroup(hints, FileId(17));
   EXPECT_EQ(Evaluate(hints, {"stripe", 1 << 20, 0}).placement, "collocate:directory 17");
   EXPECT_EQ(*DecodeHints(EncodeHints(hints)), hints);
-  // Nobody can ask for such a group.
+  // Users cannot ask for such a group.
   EXPECT_FALSE(ParseHint("placement", false, "collocate:directory 17").ok());
   EXPECT_FALSE(DecodeHints(std::string("group\0pg\0", 9)).ok());
   Hints named = hints;
@@ -210,14 +210,14 @@ TEST(Hints, OfANearerSourceWinAndTheirPatternTakesThePlaceOfWhatItStandsFor) {
   const Hints above = {{"placement", {"node:n1"}}, {"chunk_size", {"65536"}}, {"ack", {"1"}}};
   Hints hints = InheritedHints(above, "5");
   EXPECT_EQ(Say(hints), "ack=1<5 chunk_size=65536<5 placement=node:n1<5");
-  // Through another directory: the first one has said it.
+  // Inherited through another directory: the first one remains the origin.
   EXPECT_EQ(InheritedHints(hints, "6"), hints);
   Overlay(hints, {{"pattern", rule("reduce:g")}});
   EXPECT_EQ(Say(hints),
             "ack=1<5 chunk_size=65536<5 pattern=reduce:g</r placement=collocate:g<reduce:g");
   Overlay(hints, {{"pattern", rule("default")}});
   EXPECT_EQ(Say(hints), "pattern=default</r");
-  // What is set beside a pattern by the same source wins over it, in any order.
+  // A hint set beside a pattern by the same source wins over it, in any order.
   Hints own;
   SetOwn(own, "placement", "local");
   SetOwn(own, "pattern", "scatter:65536");

@@ -10,7 +10,7 @@ constexpr size_t kLocksPerFileMax = 65536;
 
 bool Overlap(const Lock& a, const Lock& b) { return a.begin <= b.last && b.begin <= a.last; }
 
-// True if the ranges overlap or lie side by side.
+// Returns true if the ranges overlap or are adjacent.
 bool Touch(const Lock& a, const Lock& b) {
   return Overlap(a, b) || (a.last != UINT64_MAX && a.last + 1 == b.begin) ||
          (b.last != UINT64_MAX && b.last + 1 == a.begin);
@@ -20,7 +20,7 @@ bool SameHolder(const Lock& a, const Lock& b) {
   return a.owner == b.owner && a.whole_file == b.whole_file;
 }
 
-// As it is kept; nothing if it makes no sense.
+// Returns the lock in canonical form; nothing if it is invalid.
 std::optional<Lock> Normalized(Lock lock) {
   if (lock.whole_file) {
     lock.begin = 0;
@@ -62,7 +62,8 @@ LockTable::Outcome LockTable::Set(FileId file, ClientId client, const Lock& lock
     FileLocks& locks = files_[file];
     if (locks.waiters.size() >= kLocksPerFileMax) return Outcome::kTooMany;
     if (wanted.whole_file) {
-      // flock(2) gives up the old lock before it waits; two that wait to upgrade would never end.
+      // flock(2) releases the old lock before it waits; otherwise two waiting upgrades would
+      // deadlock.
       Lock unlock = wanted;
       unlock.type = LockType::kUnlock;
       Replace(locks, client, unlock);
@@ -83,7 +84,7 @@ LockTable::Outcome LockTable::Set(FileId file, ClientId client, const Lock& lock
   return Outcome::kDone;
 }
 
-// True if `lock` lies inside of a range of its holder, of which two are left then.
+// Returns true if `lock` lies inside a range of its holder and would split it in two.
 bool LockTable::Splits(const FileLocks& locks, ClientId client, const Lock& lock) {
   return std::any_of(locks.held.begin(), locks.held.end(), [&](const Held& held) {
     return held.client == client && SameHolder(held.lock, lock) && held.lock.begin < lock.begin &&
@@ -115,7 +116,7 @@ void LockTable::Replace(FileLocks& locks, ClientId client, const Lock& lock) {
     }
   }
   if (lock.type != LockType::kUnlock) kept.push_back(added);
-  Count(client, locks.held.size(), kept.size());  // All others' were kept.
+  Count(client, locks.held.size(), kept.size());  // All locks of others were kept.
   locks.held = std::move(kept);
 }
 
@@ -132,12 +133,12 @@ void LockTable::GrantWaiters(FileLocks& locks, std::vector<Waiting>& granted) {
     locks.waiters.erase(locks.waiters.begin() + static_cast<ptrdiff_t>(i));
     Replace(locks, waiter.who.client, waiter.lock);
     granted.push_back(waiter.who);
-    i = 0;  // A grant may downgrade what its holder had, and so let an earlier waiter go on.
+    i = 0;  // A grant may downgrade its holder's lock, and so unblock an earlier waiter.
   }
 }
 
-// Follows "waits for" from the holders that `lock` conflicts with; coming back to the asker
-// means that nobody could ever go on.
+// Follows "waits for" edges from the holders that conflict with `lock`. Returns true if they lead
+// back to the requester.
 bool LockTable::WouldDeadlock(FileId file, ClientId client, const Lock& lock) const {
   using Owner = std::pair<ClientId, uint64_t>;
   std::vector<Owner> open;

@@ -125,7 +125,6 @@ TEST_F(LockTableTest, NonsenseIsRefused) {
   EXPECT_EQ(Set(kFile, kA, Range(LockType::kUnlock, 0, 4)), Outcome::kDone);
 }
 
-// Sixteen bytes, each locked by at most one exclusive or several shared holders.
 TEST_F(LockTableTest, OneClientHoldsUpToALimitAndOthersGoOn) {
   const ClientId client(1);
   for (uint64_t i = 0; i < kLocksPerClientMax; ++i)

@@ -71,12 +71,12 @@ ManagerCore::State::State(ManagerOptions options)
 }
 
 Effects ManagerCore::State::Step(const Command& command, Time now) {
-  // A core that was given no image begins with an empty one.
+  // A core that was given no image starts with an empty one.
   if (!loaded_) MOSA_CHECK(FinishLoad(now).ok());
   effects_ = {};
   effects_.log = std::exchange(load_log_, {});
   now_ = std::max(now_, now);
-  // What has run out ends before anything new is heard, however late the shell's tick is.
+  // Ends what has expired before the command is handled, however late the shell's tick is.
   if (now_ >= next_tick_ && !std::holds_alternative<Stalled>(command)) Handle(Tick{});
   if (!std::holds_alternative<Tick>(command))
     std::visit([this](const auto& what) { Handle(what); }, command);

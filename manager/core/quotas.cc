@@ -10,7 +10,7 @@ namespace mosa::manager {
 namespace {
 
 constexpr uint32_t kRoot = 0;
-// Near a limit is within this part of it.
+// Within this fraction of a limit counts as near.
 constexpr uint64_t kMarginDivisor = 16;
 
 struct Resource {

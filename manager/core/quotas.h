@@ -1,8 +1,8 @@
-// What may grow in the manager, how far it has grown, and who made it grow.
+// Quotas: the limits on what may grow in the manager, and what each user has used of them.
 //
-// Each file is charged to its owner: one name for each of its links, the bytes that its record
-// keeps inline, and the bytes of its attributes. A charge is replaced whenever the file has
-// changed, by what the file takes then; nobody counts up or down by hand.
+// Each file is charged to its owner: one name per link, the bytes kept inline, and the bytes of its
+// attributes. Whenever a file changes, its charge is replaced by the file's current size, so no
+// caller counts up or down.
 #ifndef MOSA_MANAGER_CORE_QUOTAS_H_
 #define MOSA_MANAGER_CORE_QUOTAS_H_
 
@@ -18,7 +18,7 @@ namespace mosa::manager {
 
 inline constexpr uint64_t kNoLimit = UINT64_MAX;
 
-// What one file takes. Kept with the file, so it is small.
+// The charge of one file. Stored with each file, so it is small.
 struct Charge {
   uint32_t uid = 0;
   uint32_t names = 0;
@@ -27,7 +27,7 @@ struct Charge {
   bool operator==(const Charge&) const = default;
 };
 
-// What all files of one owner, or of all owners, take; or how much they may.
+// Totals, or limits, for one owner or for all owners.
 struct Amounts {
   uint64_t names = 0;
   uint64_t inline_bytes = 0;
@@ -37,34 +37,35 @@ struct Amounts {
 
 struct QuotaOptions {
   Amounts all = {kNoLimit, kNoLimit, kNoLimit};
-  // For each user but root, to whom only `all` applies.
+  // For each user except root, to whom only `all` applies.
   Amounts per_user = {kNoLimit, kNoLimit, kNoLimit};
 };
 
-// One owner, one thread.
+// Not thread-safe.
 class Quotas {
  public:
   explicit Quotas(const QuotaOptions& options) : options_(options) {}
 
-  // The file that is charged `charged` takes `now` instead; Charge{} if it is gone.
+  // Replaces a file's charge by `now`; Charge{} if the file is gone.
   void Recharge(Charge& charged, const Charge& now);
 
-  // While set, nothing may grow, whatever the counts are: the data directory is nearly full. `why`
-  // says so with the numbers, and what to do.
+  // Refuses all growth, whatever the counts, until AllowGrowth: the data directory is nearly full.
+  // `why` states it with numbers and what to do.
   void RefuseGrowth(std::string why) { refusal_ = std::move(why); }
   void AllowGrowth() { refusal_.reset(); }
   bool is_refused() const { return refusal_.has_value(); }
 
-  // Why `uid` may not take `growth` more: kNoSpace if the store is full, kQuota if the user is.
+  // Returns why `uid` may not use `growth` more: kNoSpace if the store is full, kQuota if the user
+  // is at a limit.
   std::optional<Failure> Check(uint32_t uid, const Amounts& growth) const;
-  // True if the user, or the store, has less than a sixteenth of a limit left: what is promised
-  // ahead of the count, such as names that a mount may give by itself, may no longer fit.
+  // Returns true if the user or the store has less than a sixteenth of a limit left. Then promises
+  // made ahead of the count, such as names that a mount may give by itself, may no longer fit.
   bool IsNearLimit(uint32_t uid) const;
 
   const QuotaOptions& options() const { return options_; }
   const Amounts& all() const { return all_; }
   Amounts Of(uint32_t uid) const;
-  // Users who are charged for anything.
+  // Only users with charges.
   const std::map<uint32_t, Amounts>& users() const { return users_; }
 
  private:

@@ -14,16 +14,16 @@
 namespace mosa::manager {
 namespace {
 
-// 2 knows where inherited hints come from; what 1 wrote is read as it is. 3 knows of copies: what
-// older versions wrote has none. 4 knows for how many copies a close has waited. 5 knows
-// generations of layouts, sessions and nodes: what older versions wrote is of generation 0. It
-// knows as well which copies may differ from the first and which objects are damaged.
+// Format versions. 2 adds the origin of inherited hints; version 1 is read unchanged. 3 adds
+// copies; older records have none. 4 adds the number of copies that a close has waited for. 5 adds
+// generations of layouts, sessions and nodes (older records have generation 0), copies that may
+// differ from the first, and damaged objects.
 constexpr uint8_t kCopiesVersion = 3;
 constexpr uint8_t kCopiesWantedVersion = 4;
 constexpr uint8_t kGenerationsVersion = 5;
 constexpr uint8_t kRecordVersion = 5;
 
-// Writer and Reader have the same calls, so that one Visit() per type serves both directions.
+// Writer and Reader have the same interface, so one Visit() per type serves both directions.
 class Writer {
  public:
   static constexpr bool kReads = false;
@@ -47,7 +47,7 @@ class Writer {
   }
   void Require(bool) {}
   bool ok() const { return true; }
-  // The version of the record that is visited.
+  // The format version of the visited record.
   uint8_t version() const { return kRecordVersion; }
   std::string Take() {
     bytes_.resize(size_);
@@ -55,10 +55,10 @@ class Writer {
   }
 
  private:
-  // Most records have fewer.
+  // Most records are smaller.
   static constexpr size_t kBytesAtFirst = 256;
 
-  // Where the next bytes go.
+  // Returns where the next bytes go.
   char* Room(size_t bytes) {
     const size_t at = std::exchange(size_, size_ + bytes);
     if (size_ > bytes_.size()) bytes_.resize(2 * size_);
@@ -99,7 +99,8 @@ class Reader {
     value = rest_.substr(0, size);
     rest_.remove_prefix(size);
   }
-  // Every item takes a byte at least, so a count beyond what is left is damage, not memory.
+  // Every item takes at least one byte, so a count above the remaining bytes is damage. This also
+  // bounds memory.
   uint32_t Count(size_t) {
     uint32_t count = 0;
     Number(count);
@@ -314,8 +315,8 @@ void Visit(A& archive, AwaitCopiesReply& reply) {
   if (archive.version() >= kGenerationsVersion) All(archive, reply.no_room, reply.reason);
 }
 
-// A variant is its index, then the alternative: the order of Reply's alternatives is part of the
-// format.
+// A variant is encoded as its index and the alternative, so the order of Reply's alternatives is
+// part of the format.
 template <typename A, size_t kIndex = 0>
 void VisitAlternative(A& archive, Reply& reply, uint8_t index) {
   if constexpr (kIndex < std::variant_size_v<Reply>) {
@@ -445,7 +446,7 @@ void Visit(A& archive, StagedRecord& record) {
 
 template <typename A>
 void Visit(A& archive, RecoveryRecord& record) {
-  uint64_t unused = 0;  // Older programs wrote a time there.
+  uint64_t unused = 0;  // Older programs stored a time here.
   All(archive, record.kept_below, record.version_floor, unused);
 }
 
@@ -459,7 +460,7 @@ std::string EncodeRecord(const T& record) {
   Writer writer;
   uint8_t version = kRecordVersion;
   writer.Number(version);
-  // Writer only reads what it visits.
+  // Writer does not modify what it visits.
   Visit(writer, const_cast<T&>(record));
   return writer.Take();
 }

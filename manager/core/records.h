@@ -1,8 +1,8 @@
 // The records of the durable image and their keys.
 //
-// Values are little-endian, begin with their format's version and are read with every bound
-// checked: any bytes give a value or DataLoss, a newer version FailedPrecondition. Keys sort by
-// kind, then by id (big-endian).
+// Values are little-endian and begin with their format version. Decoding checks every bound: any
+// bytes yield a value or DataLoss, a newer version FailedPrecondition. Keys sort by kind, then by
+// id (big-endian).
 //
 //   "B" file           the bytes of an inline file (raw; written by the core, read by the shell)
 //   "C"                ClusterRecord
@@ -14,7 +14,7 @@
 //   "K"                CountersRecord
 //   "L" file reader    ReaderRecord
 //   "N" node           NodeRecord
-//   "O" "H" rule, or "O" "W" run   OwnerRecord; behind the rule, before the run
+//   "O" "H" rule, or "O" "W" run   OwnerRecord; sorted after the rule, before the run
 //   "P"                RecoveryRecord
 //   "Q" client         CutRepliesRecord
 //   "R" client request the recorded replies of an envelope
@@ -54,14 +54,15 @@ struct NodeObject {
   NodeId node;
   bool lost = false;  // The node came back without it.
   uint64_t allocated_bytes = 0;
-  bool damaged = false;  // The node found blocks whose checksum is wrong.
+  bool damaged = false;  // The node found blocks with wrong checksums.
   bool operator==(const NodeObject&) const = default;
 };
 
 // One stripe position's copy on one node.
 struct CopyCell {
-  NodeId node;  // kNoNode: there is none.
-  // The file's when the node had all of it; valid while the file has it still.
+  NodeId node;  // kNoNode: no copy.
+  // The file's data_version when the node had all bytes. The copy is valid while the file still has
+  // it.
   uint64_t data_version = 0;
   bool operator==(const CopyCell&) const = default;
 };
@@ -75,17 +76,19 @@ struct InodeRecord {
   std::string symlink_target;
   Layout layout;                    // Layout of the first copy.
   std::vector<NodeObject> objects;  // Ascending by node.
-  // By segment, copy by copy without the first; empty if there are no others.
+  // By segment, copy by copy without the first; empty if there is only one copy.
   std::vector<std::vector<CopyCell>> copies;
-  // Somebody may have stored bytes in the first copy that valid copies lack.
+  // A client may have stored bytes in the first copy that valid copies lack.
   bool may_differ = false;
-  // How often data_version was raised since the last commit, because a writer ended without one.
+  // How often data_version was raised since the last commit because a writer ended without
+  // committing.
   uint32_t raised_uncommitted = 0;
   bool is_inline = false;
   uint64_t inline_valid_bytes = 0;
   NodeId inline_node;
   ClientId uncommitted_by;  // The session that made it and has not committed it yet, or 0.
-  uint64_t generation = 0;  // The layout's, and the oldest one whose stores still count.
+  // The layout's generation. `kept_since` is the oldest generation whose stores still count.
+  uint64_t generation = 0;
   uint64_t kept_since = 0;
   bool operator==(const InodeRecord&) const = default;
 };
@@ -94,33 +97,33 @@ struct NodeRecord {
   NodeAddress address;
   uint64_t limit_bytes = 0;
   bool draining = false;
-  uint64_t epoch = 0;  // When this incarnation came.
+  uint64_t epoch = 0;  // Epoch in which this incarnation appeared.
   bool operator==(const NodeRecord&) const = default;
 };
 
-// What is remembered of a node for a while only.
+// Properties of a node that are kept for a limited time.
 struct NodeNotesRecord {
-  bool came_empty = false;     // Since the manager's restart, whose grace is not over yet.
+  bool came_empty = false;     // During the grace period after the manager's restart.
   uint64_t settled_below = 0;  // As in Node.
   bool operator==(const NodeNotesRecord&) const = default;
 };
 
-// The oldest layout generation whose stores count for one writer of a file.
+// The oldest layout generation whose stores by one writer of a file count.
 struct WriterBound {
   ClientId client;
   uint64_t kept_since = 0;
   bool operator==(const WriterBound&) const = default;
 };
 
-// The writers of a file that a fence did not concern.
+// The writers of a file that a fence left unaffected.
 struct WriterBoundsRecord {
   std::vector<WriterBound> bounds;
   bool operator==(const WriterBoundsRecord&) const = default;
 };
 
-// Replies of a client were dropped before it has confirmed them.
+// Replies to a client were dropped before the client confirmed them.
 struct CutRepliesRecord {
-  RequestId last;  // The highest request of these.
+  RequestId last;  // Highest request id of these.
   bool operator==(const CutRepliesRecord&) const = default;
 };
 
@@ -154,41 +157,41 @@ struct RuleRecord {
   bool operator==(const RuleRecord&) const = default;
 };
 
-// What is counted through all restarts.
+// Counters that never restart.
 struct CountersRecord {
   uint64_t next_rule_id = 1;
-  uint64_t era = 0;    // Sessions begun.
-  uint64_t epoch = 0;  // Nodes that came new, or with a new incarnation.
+  uint64_t era = 0;    // Sessions started.
+  uint64_t epoch = 0;  // Nodes that registered for the first time, or with a new incarnation.
   bool operator==(const CountersRecord&) const = default;
 };
 
-// For a file that is removed by itself: somebody has read it, or (reader 0) it is to go.
+// For a file that is removed automatically: a reader, or (reader 0) that the file is due.
 struct ReaderRecord {
-  bool counts = false;  // Nobody need say any more that its task succeeded.
+  bool counts = false;  // Final: no report of the task's success is awaited.
   bool operator==(const ReaderRecord&) const = default;
 };
 
-// A run whose runner tells of its tasks.
+// A run whose runner reports its tasks.
 struct WorkflowRecord {
   Time begun;
   bool operator==(const WorkflowRecord&) const = default;
 };
 
-// Whose rule or run it is; those without are nobody's in particular.
+// The owner of a rule or run. Those without a record belong to nobody in particular.
 struct OwnerRecord {
   uint32_t uid = 0;
   bool operator==(const OwnerRecord&) const = default;
 };
 
-// A file that has been copied out of the store.
+// A file that was copied out of the store.
 struct StagedRecord {
-  uint64_t data_version = 0;  // The copy's.
+  uint64_t data_version = 0;  // The version that was copied.
   bool operator==(const StagedRecord&) const = default;
 };
 
-// What may have been forgotten before, and from where on everything is known again.
+// What earlier runs of the manager may have forgotten, and from where on everything is known.
 struct RecoveryRecord {
-  uint64_t kept_below = 0;     // Objects of files with ids below are never dropped as nobody's.
+  uint64_t kept_below = 0;     // Objects of files with lower ids are never dropped as unowned.
   uint64_t version_floor = 0;  // Files with bytes have at least this data_version.
   bool operator==(const RecoveryRecord&) const = default;
 };
@@ -201,7 +204,7 @@ std::string Encode(const WriterBoundsRecord& record);
 std::string Encode(const CutRepliesRecord& record);
 std::string Encode(const SessionRecord& record);
 std::string Encode(const RepliesRecord& record);
-// As of a RepliesRecord, which would be a copy.
+// Encodes a RepliesRecord without copying the replies into one.
 std::string Encode(const std::vector<Reply>& replies);
 std::string Encode(const EntryRecord& record);
 std::string Encode(const GroupRecord& record);
@@ -213,11 +216,11 @@ std::string Encode(const OwnerRecord& record);
 std::string Encode(const StagedRecord& record);
 std::string Encode(const RecoveryRecord& record);
 
-// The error names `key`. T is one of the records above.
+// T is one of the records above. Errors name `key`.
 template <typename T>
 Result<T> Decode(std::string_view key, std::string_view value);
 
-// A key for people: kind and ids, other bytes as hexadecimal digits.
+// Returns a readable key: kind and ids, other bytes in hexadecimal.
 std::string PrintableKey(std::string_view key);
 
 std::string ClusterKey();
@@ -240,7 +243,7 @@ std::string WorkflowKey(std::string_view run);
 std::string WriterBoundsKey(FileId file);
 std::string XattrKey(FileId file, std::string_view name);
 
-// The big-endian number at `position` of a key. Precondition: the key is long enough.
+// Returns the big-endian number at `position` of a key. Precondition: the key is long enough.
 uint64_t KeyNumber(std::string_view key, size_t position);
 
 }  // namespace mosa::manager

@@ -78,7 +78,7 @@ TEST(Records, OfANewerVersionAreRefusedAndDamagedOnesNameTheirKey) {
   EXPECT_EQ(Decode<InodeRecord>(key, encoded).status().code(), StatusCode::kFailedPrecondition);
 }
 
-// What the program before this one wrote, byte for byte but for what it did not know.
+// Builds the earlier format byte by byte, by removing what it lacked.
 TEST(Records, OfOlderVersionsHaveNoCopies) {
   const NodeRecord node{{.node = NodeId(4), .name = "n4"}, 1 << 20, false};
   std::string encoded = Encode(node);
@@ -86,7 +86,7 @@ TEST(Records, OfOlderVersionsHaveNoCopies) {
   encoded.resize(encoded.size() - 9);
   EXPECT_EQ(*Decode<NodeRecord>("k", encoded), node);
   InodeRecord inode = SomeInode();
-  inode.objects.clear();  // Each has a byte more now.
+  inode.objects.clear();  // Each has one byte more now.
   inode.may_differ = false;
   inode.raised_uncommitted = 0;
   encoded = Encode(inode);
@@ -146,7 +146,7 @@ TEST(Records, ThatMakeNoSenseAreDamaged) {
   EXPECT_FALSE(Decode<InodeRecord>("k", Encode(record)).ok());
 }
 
-// An image is whole or refused: cut, changed or random records never crash the loading.
+// Every image is loaded or refused: truncated, changed or random records never crash the loader.
 TEST(Records, OfAnyBytesAreReadOrRefused) {
   const uint64_t seed = 4711;
   RecordProperty("seed", std::to_string(seed));
@@ -213,7 +213,7 @@ TEST(Records, ThatDoNotHoldTogetherAreRefused) {
        {RuleRecord{"a", good.hints}, RuleRecord{"/a", {}}, RuleRecord{"/a", {{"colour", "blue"}}},
         RuleRecord{"/a", {{"chunk_size", "1M"}}}})
     EXPECT_EQ(LoadAll({cluster, rule(1, bad), root}).code(), StatusCode::kDataLoss) << bad.glob;
-  // Once it may have been allowed.
+  // An older version may have allowed it.
   EXPECT_TRUE(LoadAll({cluster, rule(1, {"/a", {{"placement", "near"}}}), root}).ok());
   EXPECT_EQ(LoadAll({cluster, rule(0, good), root}).code(), StatusCode::kDataLoss);
   EXPECT_EQ(LoadAll({cluster, rule(1, good), rule(2, good), root}).code(), StatusCode::kDataLoss);

@@ -15,7 +15,7 @@ struct Piece {
   NodeId node;
 };
 
-// The ranges with data, widened to whole pages of the layout, ascending.
+// Returns the ranges with data, extended down to whole units of the layout, ascending.
 std::vector<Piece> PiecesOf(NodeId node, const AsideObject& object) {
   std::vector<Piece> pieces;
   for (const DataRuns& runs : object.data) {
@@ -48,8 +48,8 @@ std::vector<Piece> Merged(const std::vector<Piece>& a, const std::vector<Piece>&
   return merged;
 }
 
-// One segment that stripes over `width` nodes, if all pieces lie as it says, and one node at least
-// has several.
+// Returns one segment striped over `width` nodes if all pieces fit it and at least one node has
+// several.
 std::optional<Layout> AsStripe(const std::vector<Piece>& pieces, size_t width) {
   if (width < 2 || pieces.size() <= width) return std::nullopt;
   const uint64_t chunk = pieces[1].begin - pieces[0].begin;
@@ -75,7 +75,8 @@ uint64_t FirstAfterRecovery(Time now) {
 }
 
 uint64_t Recovery::Recover(uint64_t next_file_id, Time now) {
-  // Twice within a microsecond, or by a clock that went back: still above what there was.
+  // For two recoveries within a microsecond, or a clock that went back: still exceed all earlier
+  // numbers.
   constexpr uint64_t kLeap = uint64_t{1} << 32;
   const uint64_t first = FirstAfterRecovery(now);
   record_.kept_below = std::max(first, next_file_id + kLeap);

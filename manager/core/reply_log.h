@@ -1,4 +1,4 @@
-// Replies that a client may ask for again.
+// ReplyLog: the replies of one client that it may ask for again.
 #ifndef MOSA_MANAGER_CORE_REPLY_LOG_H_
 #define MOSA_MANAGER_CORE_REPLY_LOG_H_
 
@@ -18,11 +18,11 @@ struct ReplyLog {
   using Replies = std::map<RequestId, std::string>;  // Encoded.
 
   Replies replies;
-  RequestId cut;                // The highest one that was dropped before it was confirmed, or 0.
-  std::optional<Time> drop_at;  // The session has ended.
-  HeldBytes held;               // What `replies` takes, in the sum that Put names.
+  RequestId cut;                // Highest id that was dropped before it was confirmed, or 0.
+  std::optional<Time> drop_at;  // Set once the session has ended.
+  HeldBytes held;               // Size of `replies`, counted in the sum passed to Put.
 
-  // `sum` counts what all logs take, and outlives this one.
+  // `sum` is the size of all logs. It must outlive this log.
   void Put(uint64_t* sum, RequestId id, std::string encoded) {
     std::string& kept = replies[id];
     const uint64_t before = kept.empty() ? 0 : BytesOf(kept);

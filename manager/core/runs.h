@@ -1,9 +1,9 @@
-// Runs: the workflow runs whose runners tell of their tasks, whose they are, and which tasks have
-// succeeded. Runs and owners are durable, which the caller sees to; tasks are not.
+// Runs: the workflow runs whose runners report their tasks, with owners and tasks that succeeded.
+// The caller makes runs and owners durable; tasks are not durable.
 //
-// A run that belongs to nobody is an administrator's, and bound by the limits in all only. Tasks
-// beyond a limit are left out: files that wait for them as readers stay.
-// One owner, one thread. Invariant: tasks() is the sum over all runs, and within `tasks_max`.
+// A run without owner belongs to an administrator; only the global limits apply to it. Tasks beyond
+// a limit are not recorded, so files that wait for them as readers stay.
+// Not thread-safe. Invariant: `tasks_` is the sum over all runs and at most `tasks_max`.
 #ifndef MOSA_MANAGER_CORE_RUNS_H_
 #define MOSA_MANAGER_CORE_RUNS_H_
 
@@ -27,7 +27,7 @@ struct RunLimits {
   size_t tasks_max = 4'000'000;
   size_t tasks_per_user_max = 1'000'000;
 };
-// What one task takes of the manager's memory, in a tree that is half full.
+// Approximate memory of one task, in a half-full tree.
 inline constexpr size_t kTaskMemoryBytes = 20;
 
 class Runs {
@@ -48,7 +48,7 @@ class Runs {
     return found != runs_.end() && found->second.contains(task);
   }
 
-  // ResourceExhausted if one more would be too many, of `owner` or in all.
+  // ResourceExhausted if another run would exceed a limit, of `owner` or in total.
   Status CheckBegin(std::optional<uint32_t> owner) const {
     if (runs_.size() >= limits_.runs_max)
       return ResourceExhaustedError(
@@ -59,13 +59,13 @@ class Runs {
           fmt::format("{} runs of user {} are open, which is the limit: end some", own, *owner));
     return OkStatus();
   }
-  // An image may have more than the limits allow, and names owners first. While a run has tasks
-  // its owner stays.
+  // Does not check limits: an image may exceed them, and names owners first. A run's owner must not
+  // change while it has tasks.
   void Begin(std::string_view run) { runs_.try_emplace(std::string(run)); }
   void SetOwner(std::string_view run, uint32_t owner) {
     owners_.insert_or_assign(std::string(run), owner);
   }
-  // False if there is none.
+  // Returns false if there is none.
   bool End(std::string_view run) {
     const auto found = runs_.find(run);
     if (found == runs_.end()) return false;
@@ -98,7 +98,7 @@ class Runs {
     for (const auto& [run, uid] : owners_) use.runs += uid == owner && runs_.contains(run) ? 1 : 0;
     return use;
   }
-  // The user with the most runs, if any run is a user's.
+  // Returns the user with the most runs, if any user has one.
   std::optional<uint32_t> UserWithMostRuns() const {
     std::map<uint32_t, size_t> counts;
     for (const auto& [run, uid] : owners_) counts[uid] += runs_.contains(run) ? 1 : 0;

@@ -1,4 +1,4 @@
-// Runs and their tasks: what one user, and all together, may have.
+// Runs and tasks: limits per user and in total.
 #include "manager/core/runs.h"
 
 #include <gtest/gtest.h>
@@ -25,7 +25,7 @@ TEST(Runs, TasksOfAUserAreBoundAcrossHisRunsAndOthersStillCount) {
   for (uint64_t task = 1; task <= 3; ++task) runs.NoteTask("b", task, true);
   EXPECT_EQ(runs.UseOf(kBob).tasks, 2U);
   EXPECT_EQ(runs.all().tasks, 5U);
-  // What ends makes room, and so does a task that has failed after all.
+  // A run that ends makes room, and so does a task that failed after all.
   runs.NoteTask("b", 1, false);
   EXPECT_TRUE(runs.End("a1"));
   EXPECT_EQ(runs.all().tasks, 2U);

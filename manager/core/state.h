@@ -1,15 +1,15 @@
-// The inside of ManagerCore: its state, and the rules by theme, one source file each
+// The implementation of ManagerCore: its state, and its rules by topic, one source file each
 // (state_envelopes, state_recalls, state_sessions, state_names, state_bytes, state_generations,
 // state_limits, state_space, state_copies, state_copy_orders, state_copy_truth, state_xattrs,
 // state_hints, state_lifetimes, state_staging, state_nodes, state_recovery, state_load,
-// state_scans, state_status). Only manager_core.cc and these include it.
+// state_scans, state_status). Only these files and manager_core.cc include this header.
 //
 // Invariants:
-//  1. Every entry of a directory names an inode; every inode has a name, or is in `orphans_`.
-//  2. An inode's link_count is the number of its names (a directory's: 2 and its subdirectories).
-//  3. What is in `dirty_` is written before the step ends; nothing else of an inode is durable.
-//  4. A session's outstanding recalls are exactly those in `recalls_by_file_` under its name.
-//  5. A node's granted_bytes is the sum of the sessions' grants on it.
+//  1. Every directory entry names an inode; every inode has a name or is in `orphans_`.
+//  2. An inode's link_count is the number of its names (a directory's: 2 plus its subdirectories).
+//  3. Every inode in `dirty_` is written before the step ends; no other inode change is durable.
+//  4. A session's outstanding recalls are exactly those in `recalls_by_file_` under its client.
+//  5. A node's granted_bytes is the sum of all sessions' grants on it.
 #ifndef MOSA_MANAGER_CORE_STATE_H_
 #define MOSA_MANAGER_CORE_STATE_H_
 
@@ -58,7 +58,7 @@ struct ManagerCore::State {
   uint32_t CountStayingNodes() const;
   std::vector<ReadableFile> ListReadable(const std::vector<std::string>& paths) const;
   CapabilityTerms TermsFor(ClientId client) const;
-  // Sets `file`, or says why there is no regular file at `path`.
+  // Sets `file`, or returns why `path` is not a regular file.
   std::optional<Failure> FindRegular(const std::string& path, FileId& file) const;
   std::vector<FileLocation> ListLocations(const std::vector<std::string>& paths,
                                           bool with_chunks) const;
@@ -96,7 +96,7 @@ struct ManagerCore::State {
   void ReceiveEnvelope(Session& session, const RequestEnvelope& envelope);
   static void NoteGivenUp(Session& session, const RequestEnvelope& envelope);
   bool AnswerAsRecorded(Session& session, const RequestEnvelope& envelope);
-  // `names_awaited`: what it lists, everybody shows the same of by now.
+  // `names_awaited`: every client already shows the names that a listing would return.
   void RunEnvelope(Session& session, const RequestEnvelope& envelope, bool names_awaited = false);
   void Withhold(Session& session, const RequestEnvelope& envelope, size_t recalls,
                 std::vector<Reply> replies);
@@ -134,15 +134,17 @@ struct ManagerCore::State {
   bool IsRecalledFrom(ClientId client, FileId file) const;
   void AskHolder(Session& session, FileId file);
   void FinishRecall(Session& session, const RecallDoneRequest& done);
-  // Recalls what was touched from everyone but `actor`; each recall holds `waiter` back. Returns
-  // how many do.
+  // Recalls `touched_` and `access_changed_` from all interested clients but `actor`. `waiter`, if
+  // given, waits for these recalls, except access recalls that need no wait, and for earlier ones
+  // of the same files. Returns the number of recalls that it waits for.
   size_t RecallTouched(ClientId actor, std::optional<Waiter> waiter);
-  // They hold a request back until others have confirmed earlier recalls, and return of how many.
+  // Both withhold a request's reply until other clients have confirmed earlier recalls. They return
+  // how many recalls the reply now waits for.
   size_t AwaitSameNames(ClientId client, const RequestEnvelope& envelope,
                         const std::vector<Reply>& replies);
   size_t AwaitRecalls(FileId file, const Waiter& waiter);
   size_t RecallAccess(ClientId actor, std::optional<Waiter> waiter);
-  // `waits`: the reply under way waits until nobody stores by the layout of before.
+  // `waits`: the current reply waits until no client stores by the previous layout.
   void TouchAccess(FileId file, bool waits = true);
   bool MayDelegate(const Session& session, FileId directory) const;
   void Delegate(Session& session, FileId directory);
@@ -186,10 +188,11 @@ struct ManagerCore::State {
   void SetSize(FileId file, Inode& inode, uint64_t size_bytes);
   void AddEntry(FileId parent, const std::string& name, FileId child);
   void EraseEntry(FileId parent, std::string_view name);
-  // The name is gone already: one link less, or a directory less.
+  // Called after the name was erased: drops one link, or removes the directory.
   uint32_t Unlink(FileId file, bool holder_has_it_open, ClientId holder);
   void CheckOrphan(FileId file);
-  // Somebody else may have found the name just before it went, and be about to open the file.
+  // Keeps an orphan for a while: another client may have looked the name up just before it was
+  // removed, and be about to open the file.
   void Linger(FileId orphan);
   void DropInode(FileId file);
   void TouchDirectory(FileId directory, Time at);
@@ -212,9 +215,9 @@ struct ManagerCore::State {
   Result<PlacementPlan> PlaceSegment(const Inode& inode, const EffectiveHints& hints,
                                      PlacementRequest request) const;
   Status Bind(FileId file, Inode& inode, uint64_t first_bytes);
-  // The freeze of the file; null if nobody has frozen it.
+  // Returns the file's freeze, or null if there is none.
   Freeze* FreezeOf(FileId file);
-  // For the actor; the caller's reply waits until nobody stores by the layout any more.
+  // Freezes the file for the actor. The caller's reply waits until no client stores by the layout.
   std::optional<Failure> FreezeFor(FileId file);
   Reply Relocate(const RelocateRequest& request, Inode& inode);
   void Unbind(FileId file, Inode& inode);
@@ -223,21 +226,21 @@ struct ManagerCore::State {
   Layout LayoutOf(const Inode& inode) const;
   HintDefaults Defaults() const;
   const EffectiveHints& HintsOf(const Inode& inode) const;  // Valid until the next call.
-  // Chunks of the file's own size in one of its layout.
+  // Chunks of the file's own size in one chunk of its layout.
   uint64_t RunChunksOf(const Inode& inode) const;
   FileBytes& BytesOf(Inode& inode) const;
   void SetReason(FileBytes& bytes, std::string_view reason);
   void CloseWrite(Session& session, FileId file);
   void CommitTo(FileId file);
-  // The first node, if any, whose loss or silence takes bytes of the file away.
+  // Returns the first node, if any, whose loss or silence makes bytes of the file unavailable.
   std::optional<NodeId> LostAt(const Inode& inode) const;
 
   // ---- generations of layouts (state_generations.cc)
-  // Where its bytes go has changed. What was stored there before still counts.
+  // Call when the places of a file's bytes change. What was stored by earlier layouts still counts.
   void RaiseGeneration(FileId file, Inode& inode);
-  // The same, and what was stored before by writers that are not `live` does not count any more.
+  // As RaiseGeneration, but what writers outside `live` stored by earlier layouts no longer counts.
   void FenceWriters(FileId file, Inode& inode, const std::set<ClientId>& live);
-  // Somebody relies on the file as it is: writers that are away are fenced.
+  // Another client now relies on the file's content: fences writers whose sessions have expired.
   void FenceAbsentWriters(FileId file);
   void NoteReturned(FileId file, ClientId client, bool was_known);
   static bool TellsOfObjects(const CommitRequest& request);
@@ -248,7 +251,7 @@ struct ManagerCore::State {
   Charge ChargeOf(FileId file, const Inode& inode) const;
   void ChargeForChanges();
   void ChargeForAll();
-  // How long the file's inline content may be. What it has already, it keeps.
+  // Maximum length of the file's inline content. Content that is already longer is kept.
   uint64_t InlineBytesMaxOf(const Inode& inode) const;
   std::optional<Failure> CheckInlineGrowth(const Inode& inode, uint64_t bytes) const;
   std::optional<Failure> CheckAttributeGrowth(FileId file, const Inode& inode,
@@ -256,7 +259,7 @@ struct ManagerCore::State {
   std::optional<Failure> CheckTextGrowth(uint32_t uid) const;
   std::vector<LimitStatus> ListLimits() const;
 
-  // ---- questions about all files (state_scans.cc)
+  // ---- queries over all files (state_scans.cc)
   bool CountUnstaged(UnstagedFiles& unstaged, FileId file, const Inode& inode) const;
   void ScanFile(FileScan& scan, FileId file, const Inode& inode) const;
   void ScanFiles(FileScan& scan, size_t& steps) const;
@@ -282,7 +285,7 @@ struct ManagerCore::State {
   Reply SetHint(FileId file, Inode& inode, const AttributeName& name,
                 const SetXattrRequest& request);
   Reply RemoveHint(FileId file, Inode& inode, const AttributeName& name, bool pinned);
-  // `pinned`: the asker's kernel has the file's object open.
+  // `pinned`: the requester's kernel has the file's object open.
   std::optional<Failure> PrepareLayoutHint(FileId file, Inode& inode, std::string_view hint,
                                            bool pinned);
   std::optional<Failure> UnbindForHint(FileId file, Inode& inode, std::string_view hint);
@@ -300,26 +303,28 @@ struct ManagerCore::State {
   const std::string& NameOf(NodeId node) const;
   std::string NamesOf(const std::vector<NodeId>& nodes) const;
 
-  // ---- hints before there are files, and groups (state_hints.cc)
+  // ---- hints for files that do not exist yet, and groups (state_hints.cc)
   Hints HintsAtMake(FileId parent, std::string_view name, FileType type, uint32_t maker) const;
-  // The same with the maker's own on top, for a request that CheckMake has found right.
+  // As HintsAtMake, with the request's own hints on top. Precondition: CheckMake accepted the
+  // request.
   Hints HintsOfMake(const MakeRequest& request) const;
   FileId DirectoryOf(const Inode& inode) const;
   std::vector<ExplainedHint> ExplainedHintsOf(const Inode& inode) const;
   void NameOrigins(std::vector<ExplainedHint>& hints) const;
-  // With replicas=auto: notes how many copies a file of that size gets.
+  // For replicas=auto, adds how many copies a file of this size gets.
   void NoteCopies(std::vector<ExplainedHint>& hints, std::optional<uint64_t> size_bytes) const;
-  // Without the "/" at the end, so that a name can be put behind one: the root is "". A path longer
-  // than the kernel takes is cut to its end, behind "/...".
+  // Returns the path without a trailing "/", so that a name can be appended; the root is "". A path
+  // longer than the kernel accepts is shortened to its end, after "/...".
   std::string PathOf(FileId directory) const;
-  // Where a rule may settle what is made, makes are not deferred: recalls the delegations of such
-  // directories, all that lie in `within`, or those where one rule does (true if there are none).
+  // Mounts must not defer creations where a rule may settle the placement. These recall the
+  // delegations of such directories: all below `within`, or those where one rule settles placement
+  // (returns true if there are none).
   void RecallRuledDelegations(FileId within);
   bool RecallDelegationsUnder(uint64_t rule);
   void AnswerAdmin(Status status, uint64_t rule = 0, bool settled = true);
   Status StillRestarting() const;
   void RemoveRule(const HintRule& rule);
-  // PermissionDenied if the run has begun and the asker, a user, has not begun it.
+  // PermissionDenied if the run has begun and a user other than its owner asks.
   Status CheckRunOwner(std::string_view run, Asker asker) const;
   NodeId AnchorFor(const EffectiveHints& hints) const;
   void JoinGroup(const EffectiveHints& hints);
@@ -329,7 +334,7 @@ struct ManagerCore::State {
   void CountGroups();
 
   // ---- lifetimes (state_lifetimes.cc)
-  // Called when a file has got its hints. `name` may be empty if it is not known.
+  // Called when a file gets its hints. `name` is empty if unknown.
   void FollowLifetime(FileId file, const Inode& inode, std::string_view name);
   void ForgetLifetime(FileId file);
   void ForgetReaders(FileId file, Lifetime& lifetime);
@@ -343,7 +348,7 @@ struct ManagerCore::State {
   void RecheckDue(FileId file);
   void NoteHolder(FileId file, ClientId client, bool holds_open);
   void CheckDue();
-  // Asks clients that may have the file open, if none is known to.
+  // If no client is known to have the file open, asks those that may have.
   bool MayReclaim(FileId file);
   bool FindName(FileId file);
 
@@ -353,7 +358,7 @@ struct ManagerCore::State {
   void ForgetStaged(FileId file);
   void NoteWriter(Session& session, FileId file);
 
-  // ---- locks and the rest (state_envelopes.cc)
+  // ---- locks and other requests (state_envelopes.cc)
   Reply Apply(const GetLockRequest& request);
   Reply Apply(const SetLockRequest& request);
   Reply Apply(const CancelLockRequest& request);
@@ -362,11 +367,11 @@ struct ManagerCore::State {
   Reply Apply(const RecallDoneRequest& request);
   void AnswerLocks(const std::vector<LockTable::Waiting>& waiting, const Reply& reply);
 
-  // ---- copies: what is wanted, and which node has what (state_copies.cc)
+  // ---- copies: wanted copies, and the nodes that hold them (state_copies.cc)
   void ReviewCopiesLater(FileId file, const Inode& inode);
   void RunCopyReviews();
   void ReviewCopies(FileId file);
-  // Looks at all files, some thousand per step.
+  // Examines all files, some thousand per step.
   void StartCopyScan();
   void ContinueCopyScan();
   bool PromoteCopies(FileId file, Inode& inode);
@@ -377,17 +382,17 @@ struct ManagerCore::State {
   CopiesPlan PlanOf(FileId file, const Inode& inode, size_t segment, uint32_t wanted) const;
   Status CheckStrictCopies(const Inode& inode, const EffectiveHints& hints,
                            const Segment& segment) const;
-  // How many a close that asked for so many waits for.
+  // Returns the number of copies that a close waits for if it asked for `asked`.
   uint32_t CopiesAwaited(FileId file, const Inode& inode, uint32_t asked) const;
-  // Takes over the copies of segments that `bytes` still has as they were.
+  // Carries over the copies of segments that `bytes` still has unchanged.
   void KeepCells(FileBytes& bytes, const std::vector<Segment>& before);
-  // What `replicas` asks for: a number, or what auto comes to by now.
+  // Returns the copies that `replicas` asks for: a number, or the current choice for auto.
   uint32_t CopiesOf(FileId file, const Inode& inode, const EffectiveHints& hints) const;
   CopiesChoice ChooseCopiesOf(FileId file, const Inode& inode, const EffectiveHints& hints) const;
   bool IsReachable(NodeId node) const;
   static bool IsLost(const FileBytes& bytes, NodeId node);
-  // True if that stripe position has a byte of a file of this size. The first position of a file
-  // counts always, so that an empty file has its copies too.
+  // Returns true if the stripe position holds a byte of a file of this size. The first position
+  // always counts, so that an empty file has copies too.
   static bool HasBytes(const FileBytes& bytes, uint64_t size_bytes, size_t segment,
                        size_t position);
   bool Stays(NodeId node) const;
@@ -402,11 +407,11 @@ struct ManagerCore::State {
   uint32_t ValidCopies(const Inode& inode) const;
   void DescribeCopies(FileId file, const Inode& inode, FileStatus& status) const;
 
-  // ---- copies: what they are worth (state_copy_truth.cc)
+  // ---- copies: validity (state_copy_truth.cc)
   void RaiseVersion(FileId file, Inode& inode, bool committed);
-  // Called before anybody is given the right to store in the file.
+  // Must be called before any client is given the right to store in the file.
   void MarkMayDiffer(FileId file);
-  // Somebody who had the file open for writing is gone, or has not got its commit taken.
+  // A client that had the file open for writing is gone, or its commit was rejected.
   void EndUncommitted(FileId file);
   void EndMarkedOpens();
   static bool HasUnmarkedCopies(const Inode& inode);
@@ -422,13 +427,13 @@ struct ManagerCore::State {
   void OrderCopies(FileId file, const Inode& inode, bool eagerly);
   bool MayOrderCopy(FileId file, const Inode& inode, NodeId target, bool follow);
   bool Answers(NodeId node) const;
-  // The nodes on whose hosts the file is open for writing.
+  // Returns the nodes on whose hosts the file is open for writing.
   std::set<NodeId> WritersOf(FileId file) const;
   struct CopyPlace {
     size_t segment = 0;
     size_t cell = 0;
-    NodeId current{};  // Where it is fetched from now.
-    NodeId avoided{};  // From where it could not be fetched.
+    NodeId current{};  // The node it is fetched from now.
+    NodeId avoided{};  // The node it could not be fetched from.
     bool follow = false;
   };
   std::optional<size_t> SuccessorOf(FileId file, const Inode& inode, CopyPlace place, bool gone);
@@ -460,10 +465,10 @@ struct ManagerCore::State {
   void LoseStoresOnEmptyNodes(FileId file, Inode& inode);
   void ForgetWhoCameEmpty();
   void SetNodeState(Node& node, NodeState state);
-  void PushNodes();  // All of them, to everybody.
+  void PushNodes();  // Sends all nodes to all clients.
 
  public:
-  struct RecoveryRules;  // What may have been forgotten (state_recovery.h).
+  struct RecoveryRules;  // Rules for state that may have been forgotten (state_recovery.h).
 
  private:
   Status MayDrain(const Node& node) const;
@@ -477,7 +482,7 @@ struct ManagerCore::State {
   Status LoadInode(FileId file, const InodeRecord& record);
   Status LoadRule(uint64_t number, std::string_view key, std::string_view value);
   Status LoadSession(ClientId client, std::string_view key, std::string_view value);
-  // Records whose key is more, or less, than a number: the cluster's own, groups, workflows.
+  // Loads records whose keys are not one number: the cluster's own, groups, workflows.
   Status LoadNamed(std::string_view key, std::string_view value);
   Status LoadOwner(std::string_view key, std::string_view value);
   void NoteRefusedHint(std::string_view whose, const HintValue& hint);
@@ -490,8 +495,8 @@ struct ManagerCore::State {
   void WriteWriterBounds(FileId file);
 
   FileStatus StatusOf(FileId file, const Inode& inode, std::string path) const;
-  // By absolute path. NotFound names the first component that is missing.
-  // `deepest`, if given, becomes the last directory that was found on the way.
+  // `path` is absolute. NotFound names the first missing component. `deepest`, if given, is set to
+  // the last directory found on the way.
   Result<FileId> FileAt(std::string_view path, FileId* deepest = nullptr) const;
 
   Inode* Find(FileId file);
@@ -505,7 +510,7 @@ struct ManagerCore::State {
   // ---- constant
   const ManagerOptions options_;
 
-  // ---- sums, which outlive their contributors
+  // ---- totals; they must outlive what contributes to them
   uint64_t waiting_bytes_ = 0, reply_log_bytes_ = 0;
 
   // ---- durable
@@ -530,12 +535,12 @@ struct ManagerCore::State {
 
   // ---- not durable
   Quotas quotas_;
-  std::vector<FileId> recharges_;  // Changed since the last request was charged for.
+  std::vector<FileId> recharges_;  // Changed since the last request's charge.
   SetStorePressure store_pressure_;
-  std::vector<std::string> load_log_;   // What loading has to say, for the first step's log.
-  std::map<NodeId, uint32_t> anchors_;  // How many groups have theirs there.
+  std::vector<std::string> load_log_;   // Messages from loading, for the first step's log.
+  std::map<NodeId, uint32_t> anchors_;  // Number of groups anchored at each node.
   TextPool texts_;
-  // What texts of hints come to, by the text's number: a few texts are those of most files.
+  // Parsed hints by text number. Most files share a few texts.
   struct KnownHints {
     std::string text;
     std::optional<EffectiveHints> hints;
@@ -543,26 +548,29 @@ struct ManagerCore::State {
   mutable std::array<KnownHints, 64> known_hints_;
   LockTable locks_;
   std::map<FileId, std::set<ClientId>> write_opens_;
-  // Objects that nodes have registered shorter than their files ask, and what each has.
+  // Objects that nodes registered as shorter than their files require, and their sizes.
   std::map<NodeId, std::map<FileId, uint64_t>> cut_objects_;
   WriterFences fences_;
-  std::map<FileId, std::set<ClientId>> orphans_;      // Without names; clients that have them open.
-  std::set<FileId> due_;                              // To be reclaimed when nobody has them open.
-  std::set<FileId> due_checks_;                       // Those that somebody may have let go.
-  std::map<FileId, std::set<FileId>> due_delegated_;  // By the directory that is recalled.
+  // Files without names, and the clients that have them open.
+  std::map<FileId, std::set<ClientId>> orphans_;
+  std::set<FileId> due_;         // To be removed once no client has them open.
+  std::set<FileId> due_checks_;  // Due files that a client may have closed.
+  // By the directory whose delegation is being recalled.
+  std::map<FileId, std::set<FileId>> due_delegated_;
   std::map<uint64_t, std::set<FileId>> waiting_reads_;  // By reader that does not count yet.
-  std::map<FileId, uint64_t> staging_;  // The same, while mounts are asked whether they write.
-  Time users_recall_at_;                // No user has delegations recalled before then.
+  // Versions being staged while mounts are asked whether they write.
+  std::map<FileId, uint64_t> staging_;
+  Time users_recall_at_;  // No user may recall delegations before this.
   std::map<FileId, Freeze> freezes_;
-  std::map<FileId, Time> lingering_;  // Orphans that are not dropped before then.
+  std::map<FileId, Time> lingering_;  // Orphans that are kept until then.
   std::map<FileId, Delegation> delegations_;
-  std::map<FileId, Time> contended_;  // Directories not to be delegated until then.
+  std::map<FileId, Time> contended_;  // Directories that are not delegated before then.
   std::map<FileId, std::set<std::pair<ClientId, RecallId>>> recalls_by_file_;
   uint64_t last_recall_ = 0;
   std::map<FileId, std::set<uint32_t>> far_interest_;
-  std::vector<ClientId> slots_;  // Who holds which; ClientId{0}: free or retired.
-  uint64_t live_slots_ = 0;      // Bits of slots 0 to 63 that someone has.
-  uint64_t retired_slots_ = 0;   // Bits that may still stand in inodes, and mean nothing.
+  std::vector<ClientId> slots_;  // The holder of each slot; ClientId{0}: free or retired.
+  uint64_t live_slots_ = 0;      // Bits of the slots below 64 that are in use.
+  uint64_t retired_slots_ = 0;   // Bits that may remain in inodes but no longer mean anything.
   std::map<FileId, std::deque<Waiter>> parked_;
   std::deque<Waiter> ready_;
   std::deque<Waiter> grace_queue_;
@@ -571,10 +579,10 @@ struct ManagerCore::State {
   CopiesForecast copies_forecast_;
   bool space_changed_ = false;
   std::optional<Time> grace_end_;
-  Time stall_begin_, stall_end_;  // The last ones that followed closely on each other.
+  Time stall_begin_, stall_end_;  // The latest stalls, merged if close together.
   Time next_tick_ = kNever;
 
-  // ---- of the step under way
+  // ---- valid during one step
   static constexpr Time kNever{INT64_MAX};
   Effects effects_;
   Time now_{0};
@@ -584,11 +592,12 @@ struct ManagerCore::State {
   bool last_in_envelope_ = false;
   bool only_in_envelope_ = false;
   bool may_wait_for_space_ = true;
-  std::optional<Pending::Stage> wait_;  // The request under way is to be answered later.
+  std::optional<Pending::Stage> wait_;  // Set if the current request is to be answered later.
   std::vector<std::pair<size_t, FileId>> promised_;
   bool changed_ = false;
   std::set<FileId> touched_;
-  // Only their layout changed, or who may store by it; true: the reply waits for those.
+  // Files of which only the layout, or the set of permitted writers, changed. True: the reply waits
+  // for these recalls.
   std::map<FileId, bool> access_changed_;
   std::set<FileId> orphan_checks_;
   std::set<FileId> dirty_;
@@ -597,7 +606,7 @@ struct ManagerCore::State {
 };
 
 Failure Refuse(StatusCode code, ErrorReason reason, std::string message);
-// Another file, or none (FileId{}), has the name than the one that is meant.
+// `name` refers to `found` (FileId{}: nothing) instead of `meant`.
 Failure AnotherFile(std::string_view name, FileId found, FileId meant);
 
 }  // namespace mosa::manager

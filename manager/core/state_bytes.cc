@@ -1,4 +1,4 @@
-// Where the bytes of files are: opening, binding, extending, committing.
+// The bytes of files: opening, binding, extending, committing.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -26,7 +26,7 @@ std::optional<Failure> ManagerCore::State::CheckRegular(FileId file) const {
                 fmt::format("file {} is not a regular file and has no bytes", file.value));
 }
 
-// ---- what is known of a file's bytes
+// ---- layout, hints and access
 
 HintDefaults ManagerCore::State::Defaults() const {
   return {options_.default_placement, options_.chunk_bytes, options_.stripe_width};
@@ -42,7 +42,7 @@ const EffectiveHints& ManagerCore::State::HintsOf(const Inode& inode) const {
 uint64_t ManagerCore::State::RunChunksOf(const Inode& inode) const {
   const uint64_t run_chunks = HintsOf(inode).run_chunks;
   if (!inode.bytes || inode.bytes->segments.empty()) return run_chunks;
-  // What was bound before there were runs has its chunk size there, whatever its hint says.
+  // A file bound before it had runs keeps its chunk size, whatever its hint says.
   const uint64_t run_bytes = inode.bytes->chunk_bytes;
   return run_bytes % run_chunks == 0 && run_bytes / run_chunks >= kChunkBytesMin ? run_chunks : 1;
 }
@@ -89,14 +89,14 @@ DataAccess ManagerCore::State::AccessTo(FileId file, const Inode& inode, bool ma
     access.empty_nodes = EmptyNodesOf(inode, access.layout);
     access.is_inline = inode.bytes->is_inline;
     access.inline_valid_bytes = inode.bytes->inline_valid_bytes;
-    // What another copy has is of no use to a client that stores in the first.
+    // Other copies do not help a client that stores in the first copy.
     access.lost = UncoveredNode(inode, /*count_silent=*/false).has_value() ||
                   (may_write && IsFirstCopyLost(inode));
   }
   const EffectiveHints hints = HintsOf(inode);
   if (hints.replicas != 1) {
     uint32_t copies = CopiesOf(file, inode, hints);
-    // What it comes to is known when the file is closed: the closer asks then (CopiesAwaited).
+    // The actual number is known at the close; the closer asks for it then (CopiesAwaited).
     if (hints.replicas == 0)
       copies = std::max(copies, MostCopies(copies_forecast_, CountStayingNodes()));
     access.copied_eagerly = hints.copied_eagerly;
@@ -113,10 +113,11 @@ Reply ManagerCore::State::Apply(const OpenRequest& request) {
   if (auto failure = CheckRegular(request.file)) return *std::move(failure);
   Session& session = actor();
   Inode& inode = *Find(request.file);
-  // Where the first copy's node is gone, another takes its place before anybody writes.
+  // If the first copy's node is gone, another copy replaces it before anybody writes.
   if (inode.bytes && !inode.bytes->copies.empty()) {
     ReviewCopies(request.file);
-    // The asker, too, may read by the layout of before: objects are dropped once all let go of it.
+    // The requester, too, may still use the previous layout. Objects are dropped once all clients
+    // have let go of it.
     if (access_changed_.contains(request.file))
       SendRecall(session, request.file, RecallKind::kAccess);
   }
@@ -142,8 +143,8 @@ Reply ManagerCore::State::Apply(const OpenRequest& request) {
   reply.access = AccessTo(request.file, inode, request.write);
   reply.counts_readers = CountsReaders(request.file);
   if (const auto orphan = orphans_.find(request.file); orphan != orphans_.end()) {
-    // Its answer to a recall says whether it has the file open still, and from then on it says when
-    // it has not. An answer that is under way may be older than this open.
+    // The holder's answer to a recall says whether it still has the file open, and it reports a
+    // later close. An answer that is already under way may be older than this open.
     const ClientId client = session.start.client;
     const bool uncertain = IsRecalledFrom(client, request.file);
     if (orphan->second.insert(client).second || uncertain) AskHolder(session, request.file);
@@ -180,9 +181,9 @@ void ManagerCore::State::CloseWrite(Session& session, FileId file) {
 
 // ---- binding
 
-// If every node is to have a file of an untagged placement when its close returns, the first copy
-// is best on the writer's own node, whose link then carries the file once, to the first node of a
-// chain. For a stripe it would carry all but its own part, and the others' parts back as well.
+// If every node gets a file of an untagged placement before its close returns, the first copy is
+// best on the writer's own node: its link then carries the file once, to the first node of a chain.
+// With a stripe its link would carry all parts except its own, and then the others' parts back.
 bool ManagerCore::State::GoesOutToAll(const EffectiveHints& hints) const {
   if (hints.settles_placement || hints.width_asked || !hints.copied_eagerly ||
       hints.close_copies != 0)
@@ -208,13 +209,13 @@ Result<PlacementPlan> ManagerCore::State::PlaceSegment(const Inode& inode,
   request.anchor = AnchorFor(hints);
   if (actor_) request.writer_node = NodeOfSession(*actor_);
   if (GoesOutToAll(hints)) {
-    request.strict = true;  // There, or as any other file.
+    request.strict = true;  // On the writer's node, or as any other file.
     if (auto plan = Place("local", ViewFor(actor_, false), request); plan.ok()) return plan;
     request.strict = hints.strict;
   }
   auto plan = Place(hints.placement, ViewFor(actor_, false), request);
   if (plan.ok()) return plan;
-  // What others were granted and have not used can be had back.
+  // Unused grants of other mounts can be recalled.
   return Place(hints.placement, ViewFor(actor_, true), request);
 }
 
@@ -237,9 +238,9 @@ Status ManagerCore::State::Bind(FileId file, Inode& inode, uint64_t first_bytes)
   return OkStatus();
 }
 
-// Back to a file that was never written to. Precondition: it has no bytes. Its objects, which are
-// empty, go with the file and not before: an order to drop them might arrive after the next
-// binding, when there are bytes in them.
+// Makes the file one that was never written to. Precondition: it has no bytes. Its empty objects
+// are dropped with the file and not earlier: an order to drop them could arrive after the next
+// binding, when they hold bytes.
 void ManagerCore::State::Unbind(FileId file, Inode& inode) {
   FileBytes& bytes = *inode.bytes;
   LeaveGroup(inode);
@@ -254,7 +255,7 @@ void ManagerCore::State::Unbind(FileId file, Inode& inode) {
   Touch(file);
 }
 
-// What is known of the file's object on a node; made, empty, if nothing is.
+// Returns the record of the file's object on `node`; adds an empty one if there is none.
 NodeObject& ManagerCore::State::ObjectOn(FileBytes& bytes, NodeId node) {
   const auto at = std::lower_bound(bytes.objects.begin(), bytes.objects.end(), node,
                                    [](const NodeObject& o, NodeId id) { return o.node < id; });
@@ -271,7 +272,7 @@ Reply ManagerCore::State::Apply(const BindRequest& request) {
       return Refuse(StatusCode::kResourceExhausted, ErrorReason::kNoSpace, MessageOf(bound));
   }
   if (inode.bytes->is_inline) {
-    // Its content goes to the objects, by one client, before anybody else stores anything there.
+    // One client copies the inline content to the objects before anybody else stores there.
     if (auto failure = FreezeFor(request.file)) return *std::move(failure);
   }
   AddInterest(actor(), request.file, inode);
@@ -296,7 +297,7 @@ std::optional<Failure> ManagerCore::State::FreezeFor(FileId file) {
         StatusCode::kAborted, ErrorReason::kBusy,
         fmt::format("another client is changing the layout of file {}: try again in a moment",
                     file.value));
-  // A client asked for the same freeze before may have said already that its kernel has it open.
+  // A client asked for the same freeze may already have reported that its kernel has the file open.
   freezes_[file] = {asker, now_ + kFreezeMax, freeze && freeze->pinned};
   access_changed_[file] = true;
   return std::nullopt;
@@ -331,7 +332,7 @@ Reply ManagerCore::State::Apply(const RelocateRequest& request) {
   return Relocate(request, inode);
 }
 
-// " n1 n2", as far as there is room for it in a reason.
+// Returns " n1 n2", as far as a reason has room for it.
 std::string ManagerCore::State::NamesOf(const std::vector<NodeId>& nodes) const {
   std::string names;
   for (const NodeId node : nodes)
@@ -368,8 +369,8 @@ Reply ManagerCore::State::Relocate(const RelocateRequest& request, Inode& inode)
   wanted.needed_bytes = 0;
   if (!plan.ok()) plan = PlaceSegment(inode, hints, wanted);
   if (!plan.ok() && !ordered.empty()) {
-    // Only those have room. They themselves refuse what they still do by an order, as soon as
-    // somebody stores there by the new layout.
+    // Only nodes with outstanding orders have room. These nodes refuse changes by an old order as
+    // soon as a client stores there under the new layout.
     for (const NodeId node : ordered) EndCopyTask(request.file, node);
     wanted.excluded = request.full;
     plan = PlaceSegment(inode, hints, wanted);
@@ -377,13 +378,14 @@ Reply ManagerCore::State::Relocate(const RelocateRequest& request, Inode& inode)
   if (!plan.ok())
     return Refuse(StatusCode::kResourceExhausted, ErrorReason::kNoSpace, MessageOf(plan.status()));
   Layout layout = LayoutOf(inode);
-  // A node that has none of the file any more still has its object.
+  // A node that no longer has any part of the file still has its object.
   for (const NodeId node : NamedNodes(bytes)) ObjectOn(bytes, node);
   RememberAnchor(hints, *plan);
   layout.Relocate(request.begin, request.end, std::move(plan->segment));
   const std::vector<Segment> before = std::exchange(bytes.segments, std::move(layout.segments));
   KeepCells(bytes, before);
-  // Those who were heard have let go of the layout of before, and have stored nothing in the hole.
+  // Clients with a live session have let go of the previous layout, and have stored nothing in the
+  // hole.
   RaiseGeneration(request.file, inode);
   FenceAbsentWriters(request.file);
   ReviewCopiesLater(request.file, inode);
@@ -425,7 +427,7 @@ std::optional<Failure> ManagerCore::State::CheckCommit(const CommitRequest& requ
     return Refuse(
         StatusCode::kFailedPrecondition, ErrorReason::kInvalid,
         fmt::format("file {} has objects, so its bytes cannot be inline", request.file.value));
-  // A hint may have come since the client was told that the file may be inline.
+  // A hint may have been set after the client learned that the file may be inline.
   const bool is_inline = inode.bytes && inode.bytes->is_inline;
   if (!is_inline && !request.inline_data->empty() && !HintsOf(inode).may_be_inline)
     return Refuse(
@@ -461,7 +463,7 @@ void ManagerCore::State::DropInline(FileId file, Inode& inode) {
 
 Reply ManagerCore::State::Apply(const CommitRequest& request) {
   Session& session = actor();
-  // The space is used, whatever becomes of the file.
+  // The space is used whether or not the commit succeeds.
   for (const CommitRequest::NodeBytes& report : request.nodes)
     ReportConsumed(session, report.node, report.consumed_bytes);
   if (auto failure = CheckCommit(request)) {
@@ -501,7 +503,8 @@ Reply ManagerCore::State::Apply(const CommitRequest& request) {
   }
   if (request.data_changed) RaiseVersion(request.file, inode, /*committed=*/true);
   if (request.modify_time) {
-    // A file is not older than itself, nor from the future: make and Snakemake decide by this.
+    // A file is never older than its creation, nor from the future: make and Snakemake rely on
+    // this.
     inode.modify_time = std::clamp(*request.modify_time, std::min(inode.birth_time, now_), now_);
   } else if (!request.modify_time_stays &&
              (request.data_changed || inode.size_bytes != size_before)) {

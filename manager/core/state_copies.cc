@@ -1,9 +1,9 @@
-// Copies beyond the first: which nodes are to have them and which do, and what replaces the first.
+// Copies beyond the first: which nodes should have them, which nodes do, and what replaces the
+// first.
 //
-// Whatever may matter to a file's copies (it was bound, written, closed; a hint, a node, the room
-// has changed) only notes that the file is to be reviewed. A review looks at everything afresh and
-// brings plan and orders to what they should be; if a file is as it should be, nothing
-// changes.
+// Any event that may matter to a file's copies (a bind, write or close; a change of hints, nodes or
+// room) only marks the file for review. A review re-evaluates everything and brings the plan and
+// the orders to what they should be. If nothing is wrong, it changes nothing.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,12 +17,12 @@ namespace {
 constexpr size_t kReviewsPerStep = 1024;
 constexpr size_t kScannedPerStep = 4096;
 constexpr Duration kNextSlice = Milliseconds(1);
-// While a node drains, its files are counted so often.
+// How often the files of a draining node are counted.
 constexpr Duration kCountEvery = Seconds(1);
 constexpr Duration kMissingRetry = Seconds(60);
 constexpr Duration kDropArrivesWithin = Seconds(10);
 
-// Copies without a node go, and those behind them move up, so that the rows are as few as can be.
+// Removes cells without a node and moves later ones up, so that there are as few rows as possible.
 void CloseUp(std::vector<CopyCell>& cells, size_t width) {
   std::vector<CopyCell> closed;
   for (size_t position = 0; position < width; ++position) {
@@ -39,7 +39,7 @@ void CloseUp(std::vector<CopyCell>& cells, size_t width) {
 
 }  // namespace
 
-// ---- what is there
+// ---- current state
 
 bool ManagerCore::State::HasBytes(const FileBytes& bytes, uint64_t size_bytes, size_t segment,
                                   size_t position) {
@@ -62,7 +62,7 @@ bool ManagerCore::State::IsLost(const FileBytes& bytes, NodeId node) {
                      [node](const NodeObject& o) { return o.node == node && o.lost; });
 }
 
-// Also one that is silent, but not for long.
+// Also true for a node that has been silent only briefly.
 bool ManagerCore::State::Stays(NodeId id) const {
   const Node* node = FindNode(id);
   return node && !node->draining && !node->given_up;
@@ -92,8 +92,9 @@ uint32_t ManagerCore::State::CountStayingNodes() const {
       nodes_.begin(), nodes_.end(), [this](const auto& entry) { return Stays(entry.first); }));
 }
 
-// Copies that follow the writer begin before anybody knows how long the file becomes: those of a
-// short one cost little, those of a long one would come late.
+// Copies that follow the writer begin before the file's length is known. Then the forecast for the
+// largest size decides: extra copies of a short file cost little, those of a long one would come
+// too late.
 CopiesChoice ManagerCore::State::ChooseCopiesOf(FileId file, const Inode& inode,
                                                 const EffectiveHints& hints) const {
   std::optional<uint64_t> size_bytes = inode.size_bytes;
@@ -102,8 +103,8 @@ CopiesChoice ManagerCore::State::ChooseCopiesOf(FileId file, const Inode& inode,
   return ChooseCopies(copies_forecast_, CountStayingNodes(), size_bytes);
 }
 
-// While a file is written its size is that of its last commit: what was begun is not given up for
-// it.
+// While a file is being written, its size is that of its last commit. Copies already begun are not
+// given up because of that size.
 uint32_t ManagerCore::State::CopiesOf(FileId file, const Inode& inode,
                                       const EffectiveHints& hints) const {
   if (hints.replicas != 0) return hints.replicas;
@@ -136,8 +137,8 @@ void ManagerCore::State::Handle(const SetCopiesForecast& command) {
   AnswerAdmin(OkStatus());
 }
 
-// For a reader every copy is as good as the first, so those on nodes that answer come first. A
-// position with fewer copies than others names its own again.
+// A reader can use any copy, so copies on nodes that answer come first. A position with fewer
+// copies than others repeats its own.
 Layout ManagerCore::State::ReaderLayoutOf(const Inode& inode) const {
   Layout layout = LayoutOf(inode);
   if (!inode.bytes || inode.bytes->copies.empty() || inode.bytes->is_inline) return layout;
@@ -164,8 +165,8 @@ Layout ManagerCore::State::ReaderLayoutOf(const Inode& inode) const {
   return layout;
 }
 
-// The node, if any, that had bytes which no copy on a node that answers has. With `count_silent`
-// also where the node has them still, but is not heard.
+// Returns the node, if any, whose lost bytes are in no copy on a node that answers. With
+// `count_silent` a silent node counts as lost.
 std::optional<NodeId> ManagerCore::State::UncoveredNode(const Inode& inode,
                                                         bool count_silent) const {
   if (!inode.bytes || inode.size_bytes == 0 || inode.bytes->is_inline) return std::nullopt;
@@ -365,11 +366,11 @@ void ManagerCore::State::ContinueCopyScan() {
   }
 }
 
-// ---- what takes the first copy's place
+// ---- replacing the first copy
 
-// The copy that is to take the first one's place, if one may now. One that equals the first is
-// preferred; where the first is gone, one that had the last commit will do. `gone`: nobody can read
-// the first one.
+// Returns the copy that may replace the first one now, if any. A copy equal to the first is
+// preferred; if the first is gone, one with the last commit suffices. `gone`: the first copy cannot
+// be read.
 std::optional<size_t> ManagerCore::State::SuccessorOf(FileId file, const Inode& inode,
                                                       CopyPlace place, bool gone) {
   const FileBytes& bytes = *inode.bytes;
@@ -383,8 +384,8 @@ std::optional<size_t> ManagerCore::State::SuccessorOf(FileId file, const Inode& 
       const bool has_it = equal ? IsValid(inode, place.segment, c)
                                 : HoldsLastCommit(inode, cells[c]) ||
                                       recovery_.WasValid(inode.data_version, cells[c].data_version);
-      // A node whose `lost` mark is about a first copy must not become first again: the mark would
-      // then speak of other bytes.
+      // A node with a `lost` mark for an earlier first copy must not become first again: the mark
+      // would then refer to other bytes.
       if (!has_it || !IsReachable(node) || IsLost(bytes, node) || IsDamaged(bytes, node) ||
           (!gone && !Stays(node)))
         continue;
@@ -398,8 +399,8 @@ std::optional<size_t> ManagerCore::State::SuccessorOf(FileId file, const Inode& 
   return std::nullopt;
 }
 
-// A node that is gone, has damaged the file or is to go gives its place to another copy. Not while
-// somebody writes: what they have stored and not committed is nowhere else.
+// Replaces first copies on nodes that are gone, have damaged the file or are draining. Not while a
+// client writes: what it has stored and not committed exists nowhere else.
 bool ManagerCore::State::PromoteCopies(FileId file, Inode& inode) {
   FileBytes& bytes = *inode.bytes;
   if (write_opens_.contains(file) || FreezeOf(file) || bytes.is_inline) return false;
@@ -417,17 +418,17 @@ bool ManagerCore::State::PromoteCopies(FileId file, Inode& inode) {
       CopyCell& cell = bytes.copies[i][*successor];
       unequal = unequal || !IsValid(inode, i, *successor);
       ObjectOn(bytes, first);
-      // One that comes back soon has to be compared: a writer that failed may have left something
-      // there.
+      // A node that may come back must be compared: a writer that failed may have left bytes there.
       const NodeId before = std::exchange(first, cell.node);
       cell = node && !node->draining ? CopyCell{before, 0} : CopyCell{};
       promoted = true;
     }
     CloseUp(bytes.copies[i], segment.width);
   }
-  // No client that is heard writes: one that stored where the bytes were does so no longer.
+  // No session has the file open for writing. This fences writers that stored to the previous
+  // nodes.
   if (promoted) FenceWriters(file, inode, {});
-  // For a node that is no longer first anywhere, the cells' versions say what it has.
+  // For a node that holds no first copy any more, the cells' versions say what it has.
   const std::vector<NodeId> firsts = LayoutOf(inode).Nodes();
   for (NodeObject& object : bytes.objects)
     if (promoted && !std::binary_search(firsts.begin(), firsts.end(), object.node))
@@ -441,7 +442,7 @@ bool ManagerCore::State::PromoteCopies(FileId file, Inode& inode) {
   return promoted;
 }
 
-// ---- which nodes are to have copies
+// ---- planning copies
 
 bool ManagerCore::State::PlanCells(FileId file, Inode& inode, uint32_t wanted) {
   FileBytes& bytes = *inode.bytes;
@@ -455,8 +456,8 @@ bool ManagerCore::State::PlanCells(FileId file, Inode& inode, uint32_t wanted) {
   return changed;
 }
 
-// Takes out copies on nodes that are gone, and those that are too many: first where nodes are to
-// leave, then what is not valid, then the last.
+// Removes copies on nodes that are gone, and surplus copies: first on draining nodes, then invalid
+// ones, then the last rows.
 bool ManagerCore::State::DropCells(FileBytes& bytes, const Inode& inode, size_t segment,
                                    uint32_t wanted) {
   std::vector<CopyCell>& cells = bytes.copies[segment];
@@ -472,11 +473,11 @@ bool ManagerCore::State::DropCells(FileBytes& bytes, const Inode& inode, size_t 
     const Node* node = FindNode(cell.node);
     if (cell.node != kNoNode && (!node || node->given_up)) take_out(cell);
   }
-  // More than there are nodes to stay on cannot be waited for.
+  // There cannot be more copies than staying nodes.
   const uint32_t enough = std::max(std::min(wanted, CountStayingNodes()), 1U);
   for (size_t position = 0; position < width; ++position) {
     uint32_t staying = Stays(first.nodes[position]) ? 1 : 0;
-    uint32_t safe = staying;  // Nodes among them that have everything.
+    uint32_t safe = staying;  // Those of them with all bytes.
     for (size_t c = position; c < cells.size(); c += width) {
       if (!Stays(cells[c].node)) continue;
       ++staying;
@@ -528,7 +529,7 @@ CopiesPlan ManagerCore::State::PlanOf(FileId file, const Inode& inode, size_t se
   return PlanCopies(ViewFor(nullptr, false), request);
 }
 
-// Whether a plan for so many copies would be what there is.
+// Returns true if a plan for this many copies would change nothing.
 bool ManagerCore::State::HasEnoughHolders(const FileBytes& bytes, size_t segment,
                                           uint32_t wanted) const {
   const Segment& first = bytes.segments[segment];
@@ -544,7 +545,7 @@ bool ManagerCore::State::HasEnoughHolders(const FileBytes& bytes, size_t segment
   return true;
 }
 
-// False if there are too few nodes.
+// Returns false if there are too few nodes.
 bool ManagerCore::State::AddCells(FileId file, Inode& inode, size_t segment, uint32_t wanted) {
   FileBytes& bytes = *inode.bytes;
   if (HasEnoughHolders(bytes, segment, wanted)) return true;
@@ -563,7 +564,7 @@ bool ManagerCore::State::AddCells(FileId file, Inode& inode, size_t segment, uin
 
 Status ManagerCore::State::CheckStrictCopies(const Inode& inode, const EffectiveHints& hints,
                                              const Segment& segment) const {
-  // How long the file becomes is not known yet, and later nothing can be refused.
+  // The file's final length is unknown, and no later step can refuse.
   const uint32_t wanted =
       hints.replicas != 0 ? hints.replicas : MostCopies(copies_forecast_, CountStayingNodes());
   if (!hints.strict || wanted == 1) return OkStatus();
@@ -589,9 +590,10 @@ void ManagerCore::State::KeepCells(FileBytes& bytes, const std::vector<Segment>&
   bytes.copies = std::move(kept);
 }
 
-// ---- objects that nothing names any more
+// ---- objects outside of the layout
 
-// A reader with an older layout would take a hole for zeroes: first such readers let go of it.
+// A reader with an older layout would take a missing object for a hole. So wait until such readers
+// have let go of the layout.
 void ManagerCore::State::FindLeftovers(FileId file, FileBytes& bytes) {
   const std::set<NodeId> named = NamedNodes(bytes);
   std::erase_if(bytes.objects,
@@ -609,17 +611,17 @@ void ManagerCore::State::DropLeftovers(FileId file) {
     copy_.leftovers.erase(found);
     return;
   }
-  if (recalls_by_file_.contains(file)) return;  // Comes again when the last recall is done.
+  if (recalls_by_file_.contains(file)) return;  // Called again when the last recall is done.
   FileBytes& bytes = *inode->bytes;
-  // A file that is laid out anew may get its new bytes there at any moment, but not where a node is
-  // drained.
+  // A file that is laid out anew may get its new bytes on these nodes at any moment, except on
+  // draining ones.
   if (bytes.segments.empty()) std::erase_if(found->second, [this](NodeId id) { return Stays(id); });
   const std::set<NodeId> named = NamedNodes(bytes);
   for (auto at = found->second.begin(); at != found->second.end();) {
     const Node* node = FindNode(*at);
     const bool is_named = named.contains(*at);
     if (!is_named && (!node || !node->connected || !IsReachable(*at))) {
-      ++at;  // It tells of its objects when it comes back.
+      ++at;  // It reports its objects when it comes back.
       continue;
     }
     if (!is_named) {
@@ -633,9 +635,8 @@ void ManagerCore::State::DropLeftovers(FileId file) {
   if (found->second.empty()) copy_.leftovers.erase(found);
 }
 
-// An order to drop the object there, or to copy no more, may not have arrived: new bytes would go
-// with it.
-// What they were ordered last, to copy or to drop, may yet change bytes that are stored there.
+// Returns the nodes whose last order for the file, to copy or to drop, may still change or remove
+// bytes there. New bytes must not be placed on them yet.
 std::vector<NodeId> ManagerCore::State::StillOrdered(FileId file) const {
   std::vector<NodeId> nodes;
   for (const auto& [node, task] : copy_.orders.Of(file))

@@ -1,4 +1,4 @@
-// Copies: what nodes are ordered to fetch, what they report, and closes that wait for them.
+// Copies: orders to nodes, their reports, and closes that wait for copies.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,28 +9,28 @@
 namespace mosa::manager {
 namespace {
 
-// A node that is silent for longer than kNodeDeadAfter and this does not come back soon.
+// A node that is silent for kNodeDeadAfter plus this long is replaced.
 constexpr Duration kNodeReplacedAfter = Seconds(5);
-// A node that had no room, and an order that failed otherwise, are tried again after this.
+// Delay before a node that had no room is tried again, and before another failed order is.
 constexpr Duration kFullFor = Seconds(60);
 constexpr Duration kFailedFor = Seconds(5);
 constexpr Duration kCancelArrivesWithin = Seconds(10);
 constexpr size_t kFailureBytesMax = 500;
-// So much of a file is sent to everybody by the single node that has it.
+// Up to this size the single holder sends a file to all copying nodes itself.
 constexpr uint64_t kSentByOneBytesMax = 256 << 10;
 
 }  // namespace
 
 // ---- orders
 
-// All copying nodes are known before any is ordered to copy: if a stripe is rotated over the same
-// nodes, they fetch from one another.
+// Collects all copying nodes before it orders any: if a stripe is rotated over the same nodes, they
+// fetch from one another.
 void ManagerCore::State::OrderCopies(FileId file, const Inode& inode, bool eagerly) {
   const FileBytes& bytes = *inode.bytes;
   const bool writing = write_opens_.contains(file);
   std::vector<NodeId> targets;
   std::set<NodeId> known{kNoNode};
-  // What somebody changes meanwhile is not what was committed.
+  // While a client writes, the bytes are not those of the commit.
   if (!bytes.is_inline && (!writing || eagerly)) {
     for (const auto& cells : bytes.copies)
       for (const CopyCell& cell : cells)
@@ -54,7 +54,7 @@ void ManagerCore::State::OrderCopies(FileId file, const Inode& inode, bool eager
                     .nodes = {},
                     .relays = {}};
     FillSources(inode, target, copying, order);
-    if (order.nodes.empty()) {  // Nobody has it.
+    if (order.nodes.empty()) {  // No node has the bytes.
       EndCopyTask(file, target);
       continue;
     }
@@ -64,7 +64,7 @@ void ManagerCore::State::OrderCopies(FileId file, const Inode& inode, bool eager
       standing.insert(target);
     orders.emplace(target, std::move(order));
   }
-  // What a relay has by an order that does not stand may come from where it is no longer.
+  // A relay whose order does not continue may have fetched from a node that is no longer a source.
   const auto has_stale_relay = [&](NodeId target) {
     const std::vector<CopyRelay>& relays = orders.at(target).relays;
     return std::any_of(relays.begin(), relays.end(),
@@ -96,12 +96,12 @@ void ManagerCore::State::OrderCopies(FileId file, const Inode& inode, bool eager
   }
 }
 
-// False, and any order for it has ended, if the target has nothing to copy now.
+// Returns false, and ends any order, if the target has nothing to copy now.
 bool ManagerCore::State::MayOrderCopy(FileId file, const Inode& inode, NodeId target, bool follow) {
   const FileBytes& bytes = *inode.bytes;
   const CopyTask* task = copy_.orders.Find(file, target);
   if (!Answers(target)) {
-    // Nothing counts at a silent target: what it fetches from may go meanwhile.
+    // Results of a silent target would not count: its sources may go meanwhile.
     if (task && task->running()) EndCopyTask(file, target);
     return false;
   }
@@ -118,7 +118,7 @@ bool ManagerCore::State::MayOrderCopy(FileId file, const Inode& inode, NodeId ta
     return false;
   }
   if (follow || copy_.orders.MayStart(file, target)) return true;
-  // What it follows is not there any more, or may become its own to be written to.
+  // The writer that it follows is gone, or it may become the first copy itself.
   if (task && task->running()) EndCopyTask(file, target);
   copy_.orders.Enqueue(file, target, ValidCopies(inode));
   return false;
@@ -129,10 +129,10 @@ bool ManagerCore::State::Answers(NodeId id) const {
   return node && node->connected && IsReachable(id);
 }
 
-// Where the owner of a cell is to fetch it: where it does already, if it still can; else from a
-// copy before it that is there, or is being made by one of the `copying` nodes. Copies of a
-// position are a chain that begins with the first one, so that no two wait for one another for the
-// same bytes.
+// Returns where the owner of a cell should fetch it: from its current source if that still works,
+// else from an earlier copy that exists or is being made by one of the `copying` nodes. The copies
+// of a position form a chain that begins with the first one, so no two nodes wait for each other's
+// bytes.
 NodeId ManagerCore::State::SourceFor(const Inode& inode, const CopyPlace& place,
                                      const std::set<NodeId>& copying) const {
   const size_t own = place.cell;
@@ -149,13 +149,13 @@ NodeId ManagerCore::State::SourceFor(const Inode& inode, const CopyPlace& place,
   for (size_t c = position; c < cells.size(); c += first.width)
     somebody_has_it = somebody_has_it || has_it(c);
   if (!somebody_has_it) return kNoNode;
-  // Passing on takes longer than sending little several times.
+  // Relaying takes longer than sending a small file several times.
   const bool relayed = place.follow || !primary_has_it || inode.size_bytes > kSentByOneBytesMax;
   const auto usable = [&](size_t c) {
     if (has_it(c)) return true;
     if (c >= own || !relayed || !copying.contains(cells[c].node)) return false;
-    // A node that has all that was committed must not get older bytes, or none: it may have to take
-    // the first one's place.
+    // A node with everything that was committed must not get older bytes, or none: it may have to
+    // replace the first copy.
     return HoldsLastCommit(inode, cells[c]) || !HoldsLastCommit(inode, cells[own]);
   };
   if (place.current == primary && primary_has_it) return place.current;
@@ -166,7 +166,7 @@ NodeId ManagerCore::State::SourceFor(const Inode& inode, const CopyPlace& place,
     if (node == place.avoided) avoided = node;
     return node != place.avoided;
   };
-  // The first copy's number is 0.
+  // Copy number 0 is the first copy.
   for (size_t number = own / first.width; number > 0; --number) {
     const size_t c = (number - 1) * first.width + position;
     if (usable(c) && take(cells[c].node)) return cells[c].node;
@@ -177,7 +177,7 @@ NodeId ManagerCore::State::SourceFor(const Inode& inode, const CopyPlace& place,
   return avoided;
 }
 
-// Fills in where the target is to fetch each of its positions, and who of these passes it on.
+// Fills in the source of each of the target's positions, and which sources are relays.
 void ManagerCore::State::FillSources(const Inode& inode, NodeId target,
                                      const std::set<NodeId>& copying, CopyOrder& order) const {
   const FileBytes& bytes = *inode.bytes;
@@ -230,7 +230,7 @@ void ManagerCore::State::EndCopyTask(FileId file, NodeId id) {
   copy_.orders.Finish(file, id);
 }
 
-// The file is gone, or has no bytes any more that could be copied.
+// Called when the file is gone, or has no bytes left to copy.
 void ManagerCore::State::ForgetCopies(FileId file) {
   std::vector<NodeId> nodes;
   for (const auto& [node, task] : copy_.orders.Of(file)) nodes.push_back(node);
@@ -239,7 +239,7 @@ void ManagerCore::State::ForgetCopies(FileId file) {
   copy_.full.erase(file);
 }
 
-// Its orders are forgotten there, and what was fetched from it has to be ordered anew.
+// The node has forgotten its orders. Copies that were fetched from it must be ordered again.
 void ManagerCore::State::ForgetCopiesBy(NodeId node) {
   for (const FileId file : copy_.orders.ForgetNode(node)) copy_.reviews.insert(file);
 }
@@ -327,13 +327,13 @@ void ManagerCore::State::FinishCopy(FileId file, Inode& inode, NodeId node, cons
   const std::vector<NodeId> first = LayoutOf(inode).Nodes();
   if (!std::binary_search(first.begin(), first.end(), node)) object.lost = object.damaged = false;
   dirty_.insert(file);
-  // It hears its orders one after the other.
+  // The node processes orders in sequence, so an earlier drop order has been carried out.
   if (const auto dropped = copy_.dropped.find(file); dropped != copy_.dropped.end())
     dropped->second.erase(node);
   for (size_t i = 0; i < bytes.copies.size(); ++i)
     for (size_t c = 0; c < bytes.copies[i].size(); ++c)
       all_valid = all_valid && (bytes.copies[i][c].node == kNoNode || IsValid(inode, i, c));
-  // Readers hear of all of them at once.
+  // Readers learn of all valid copies at once.
   if (all_valid) TouchAccess(file);
 }
 
@@ -347,7 +347,7 @@ void ManagerCore::State::FailCopy(FileId file, NodeId node, const CopyReport& re
   RetryCopies(file, retry_at);
   Inode* inode = Find(file);
   if (!full || !inode || !inode->bytes) return;
-  // Somewhere else, if there is room.
+  // Tries another node, if one has room.
   FileBytes& bytes = *inode->bytes;
   copy_.full[file][node] = retry_at;
   for (auto& cells : bytes.copies)
@@ -359,7 +359,7 @@ void ManagerCore::State::FailCopy(FileId file, NodeId node, const CopyReport& re
 
 // ---- closes that wait
 
-// A node that is silent may be heard again, or give its copies to another one before long.
+// A silent node may respond again, or its copies may soon go to another node.
 bool ManagerCore::State::MayGetCopy(FileId file, NodeId id) const {
   const Node* node = FindNode(id);
   if (!node || node->given_up) return false;
@@ -386,7 +386,7 @@ AwaitCopiesReply ManagerCore::State::CopiesReply(FileId file, const Inode& inode
     reply.copied_bytes += std::min(copied, kFileBytesMax);
     reply.more = reply.more || (!has_all && MayGetCopy(file, node));
   }
-  // Which nodes are to have copies is not settled before the review.
+  // The review decides which nodes get copies.
   reply.more = reply.more || copy_.reviews.contains(file);
   return reply;
 }
@@ -434,8 +434,8 @@ void ManagerCore::State::AnswerCopyWaiters(FileId file, bool only_expired) {
       return false;
     }
     AwaitCopiesReply answer = reply;
-    // While somebody writes no copy can be whole. A mount that has just closed the file counts as a
-    // writer until its kernel has released it.
+    // While a client writes, no copy can be complete. A mount that has just closed the file counts
+    // as a writer until its kernel has released it.
     answer.more = answer.more && !write_opens_.contains(file);
     if (inode) ExplainCopies(file, *inode, answer);
     session->pending.erase(pending);

@@ -1,18 +1,18 @@
-// What copies are worth: which of them may be read, which may become the first one, and which must
-// be compared or fetched again because a writer ended without a commit or a node found damage.
+// The validity of copies: which may be read, which may become the first copy, and which must be
+// compared or fetched again because a writer ended without a commit or a node found damage.
 //
-// Writers store in the first copy and tell the manager at the commit. In between the other copies
-// are those of the last commit, and valid. Before a client may store, the file is therefore marked
-// in its record (`may_differ`); the next version that it gets ends the mark, because all other
-// copies are older than that and are compared before they count again. A client that ends without
-// a commit leaves an unknown number of bytes in the first copy: its files get a new version then,
-// as do all marked files that nobody has open after a restart of the manager. So readers are sent
-// to the first copy, and to others only once they equal it.
+// Writers store in the first copy and report to the manager at the commit. Until then the other
+// copies hold the last commit and remain valid. So before a client may store, the file's record is
+// marked (`may_differ`). The file's next version ends the mark: all other copies are then older and
+// must be compared before they count again. A client that ends without a commit leaves an unknown
+// number of bytes in the first copy. Its files therefore get a new version, as do all marked files
+// that nobody has open after a restart of the manager. So readers are sent to the first copy, and
+// to others only once they equal it.
 //
-// If the first copy is lost before that, any copy that had the last commit takes its place. Every
-// byte there is that of the last commit or one that was stored later, since such a copy is compared
-// only with the first one, or with others like itself (SourceFor). That is what a program may find
-// after a writer has failed: what was acknowledged is there, what is missing was not acknowledged.
+// If the first copy is lost before that, any copy with the last commit replaces it. Each of its
+// bytes is from the last commit or was stored later, since such a copy is compared only with the
+// first one, or with others like itself (SourceFor). A program may find exactly that after a writer
+// has failed: acknowledged bytes are present, missing ones were not acknowledged.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -31,7 +31,7 @@ void ManagerCore::State::RaiseVersion(FileId file, Inode& inode, bool committed)
   inode.bytes->raised_uncommitted = committed ? 0 : inode.bytes->raised_uncommitted + 1;
 }
 
-// A copy counts as valid, and nothing says that the first one may have other bytes.
+// Returns true if some copy counts as valid and the file is not marked `may_differ`.
 bool ManagerCore::State::HasUnmarkedCopies(const Inode& inode) {
   if (!inode.bytes || inode.bytes->may_differ || inode.size_bytes == 0) return false;
   const auto is_valid = [&](const CopyCell& cell) {
@@ -51,7 +51,7 @@ void ManagerCore::State::MarkMayDiffer(FileId file) {
 
 void ManagerCore::State::EndUncommitted(FileId file) {
   Inode* inode = Find(file);
-  // Inline bytes come with the commit, and an empty file shows none.
+  // Inline bytes arrive with the commit, and an empty file shows none.
   if (!inode || !inode->bytes || inode->bytes->segments.empty() || inode->bytes->is_inline ||
       inode->size_bytes == 0)
     return;
@@ -80,7 +80,8 @@ bool ManagerCore::State::IsDamaged(const FileBytes& bytes, NodeId node) {
                      [node](const NodeObject& o) { return o.node == node && o.damaged; });
 }
 
-// The node, if any, that found damage in bytes of which no node that answers has a valid copy.
+// Returns the node, if any, that found damage in bytes of which no node that answers has a valid
+// copy.
 std::optional<NodeId> ManagerCore::State::DamagedAt(const Inode& inode) const {
   if (!inode.bytes || inode.size_bytes == 0 || inode.bytes->is_inline) return std::nullopt;
   const FileBytes& bytes = *inode.bytes;
@@ -116,7 +117,7 @@ void ManagerCore::State::NoteDamage(NodeId node, FileId file) {
   Inode* inode = Find(file);
   if (!inode || !inode->bytes || !NamedNodes(*inode->bytes).contains(node)) return;
   FileBytes& bytes = *inode->bytes;
-  // What it compared before it knew does not count.
+  // What it compared before it found the damage does not count.
   EndCopyTask(file, node);
   for (auto& cells : bytes.copies)
     for (CopyCell& cell : cells)
@@ -139,7 +140,7 @@ void ManagerCore::State::NoteHealed(NodeId node, FileId file) {
   ReviewCopiesLater(file, *inode);
 }
 
-// ---- closes that get fewer copies than they wait for
+// ---- closes with fewer copies than requested
 
 void ManagerCore::State::ExplainCopies(FileId file, const Inode& inode,
                                        AwaitCopiesReply& reply) const {
@@ -150,7 +151,7 @@ void ManagerCore::State::ExplainCopies(FileId file, const Inode& inode,
   const auto usable = std::count_if(nodes_.begin(), nodes_.end(), [this](const auto& entry) {
     return Stays(entry.first) && IsReachable(entry.first);
   });
-  // Nodes that could have a copy are there, but have no room.
+  // Nodes could hold a copy, but have no room.
   const bool lacks_room =
       (full != copy_.full.end() && !full->second.empty()) ||
       (!status.copies_missing.empty() && static_cast<size_t>(usable) >= reply.copies_wanted);

@@ -1,4 +1,5 @@
-// Envelopes: heard once, run as one step, answered when everybody else has let go of what changed.
+// Envelopes: each runs once, as one step, and is answered when all other clients have let go of
+// what it changed.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,13 +14,13 @@ namespace {
 
 constexpr size_t kRequestsPerEnvelopeMax = 4096;
 constexpr size_t kPendingPerSessionMax = 16384;
-// Per client: twice as many as may wait.
+// Per client: twice the number of requests that may wait.
 constexpr size_t kRecordedRepliesMax = 2 * kPendingPerSessionMax;
-// What the replies of one envelope may take, about: they leave as one message.
+// Approximate maximum for the replies of one envelope: they leave as one message.
 constexpr size_t kReplyBytesMax = size_t{32} << 20;
-// Where it changes something: then they are kept until the client has confirmed them.
+// The same for an envelope with changes, whose replies are kept until the client confirms them.
 constexpr size_t kKeptReplyBytesMax = size_t{4} << 20;
-// What the answers to those may take, about, that have waited and run in one step.
+// Approximate maximum for all replies to waiting requests that run in one step.
 constexpr size_t kReadyReplyBytesMax = size_t{4} << 20;
 constexpr size_t kPendingOverheadBytes = 512;
 
@@ -35,7 +36,7 @@ bool IsChange(const Request& request) {
          std::holds_alternative<RemoveXattrRequest>(request);
 }
 
-// True for what only gives something back, which others may wait for.
+// Returns true for requests that only give something back. Others may be waiting for that.
 bool IsEnd(const Request& request) {
   return std::holds_alternative<RecallDoneRequest>(request) ||
          std::holds_alternative<ReleaseRequest>(request) ||
@@ -43,7 +44,7 @@ bool IsEnd(const Request& request) {
          std::holds_alternative<CancelLockRequest>(request);
 }
 
-// What is large in a request, and in its envelope while it waits.
+// Variable-size parts of a request, and of its waiting envelope.
 size_t RequestBytes(const Request& request) {
   constexpr size_t kRequestBytes = sizeof(Request);
   return kRequestBytes + std::visit(
@@ -78,7 +79,7 @@ size_t AccessBytes(const DataAccess& access) {
   return bytes;
 }
 
-// What is large in a reply, and can be asked for with a few bytes.
+// Variable-size parts of a reply. A short request can ask for much.
 size_t ReplyBytes(const Reply& reply) {
   constexpr size_t kAttributesBytes = 160;
   size_t bytes = kAttributesBytes;
@@ -135,7 +136,7 @@ void ManagerCore::State::ReceiveEnvelope(Session& session, const RequestEnvelope
                                "an envelope with requests needs an id above 0"));
     return Answer(session, envelope.id, std::move(replies));
   }
-  if (session.pending.contains(envelope.id)) return;  // Under way: will be answered once.
+  if (session.pending.contains(envelope.id)) return;  // In progress: will be answered once.
   if (!grace_end_ && AnswerAsRecorded(session, envelope)) return;
   if (session.given_up.Contains(envelope.id)) return;
   if (envelope.requests.size() > kRequestsPerEnvelopeMax)
@@ -151,7 +152,7 @@ void ManagerCore::State::ReceiveEnvelope(Session& session, const RequestEnvelope
                                       envelope.id.value))});
   const bool many_bytes = session.waiting_bytes > options_.session_waiting_bytes_max ||
                           waiting_bytes_ > options_.waiting_bytes_max;
-  // Others may wait for what ends something: to refuse it would make more of them wait.
+  // Never refuse requests that give something back: others may be waiting for them.
   const bool ends = !grace_end_ && !envelope.requests.empty() &&
                     std::all_of(envelope.requests.begin(), envelope.requests.end(), IsEnd);
   if (!ends && (session.pending.size() >= kPendingPerSessionMax || many_bytes))
@@ -162,7 +163,8 @@ void ManagerCore::State::ReceiveEnvelope(Session& session, const RequestEnvelope
                             "{} bytes of all sessions; try again later",
                             session.pending.size(), session.waiting_bytes, waiting_bytes_))});
   if (grace_end_) {
-    // Also what was run before the restart: others may still show what they had cached of it.
+    // Requests that ran before the restart wait too: other clients may still show what they had
+    // cached.
     Pending& pending = session.pending[envelope.id];
     pending.envelope = envelope;
     HoldWaiting(session, pending);
@@ -172,7 +174,7 @@ void ManagerCore::State::ReceiveEnvelope(Session& session, const RequestEnvelope
   RunEnvelope(session, envelope);
 }
 
-// What has not begun never does; nobody waits for an answer.
+// Requests that have not begun never run; nobody waits for their answers.
 void ManagerCore::State::NoteGivenUp(Session& session, const RequestEnvelope& envelope) {
   session.given_up.Note(envelope.answered_below, envelope.abandoned);
   for (const RequestId id : envelope.abandoned) {
@@ -190,7 +192,7 @@ void ManagerCore::State::HoldWaiting(Session& session, Pending& pending) {
   pending.in_all.Hold(&waiting_bytes_, bytes);
 }
 
-// True if the request was run before, and its reply is known.
+// Returns true if the request ran before and its reply is known.
 bool ManagerCore::State::AnswerAsRecorded(Session& session, const RequestEnvelope& envelope) {
   const ClientId client = session.start.client;
   const RequestId id = envelope.id;
@@ -200,7 +202,7 @@ bool ManagerCore::State::AnswerAsRecorded(Session& session, const RequestEnvelop
   if (known == log->second.replies.end()) return false;
   auto recorded = Decode<RepliesRecord>(RepliesKey(client, id), known->second);
   MOSA_CHECK(recorded.ok());
-  // A delegation of then may be gone by now; not to use one is always right.
+  // A delegation granted then may be gone now. Not using one is always correct.
   for (Reply& reply : recorded->replies) {
     if (MakeReply* made = std::get_if<MakeReply>(&reply)) {
       made->delegated = false;
@@ -211,7 +213,7 @@ bool ManagerCore::State::AnswerAsRecorded(Session& session, const RequestEnvelop
   CorrectCommits(CommittedBy(envelope.requests), recorded->replies);
   wait_.reset();
   promised_.clear();
-  // Others may still be asked to forget what was before.
+  // Recalls of the earlier run may still be outstanding.
   const size_t recalls = AwaitSameNames(client, envelope, recorded->replies);
   if (recalls > 0) {
     Withhold(session, envelope, recalls, std::move(recorded->replies));
@@ -221,7 +223,7 @@ bool ManagerCore::State::AnswerAsRecorded(Session& session, const RequestEnvelop
   return true;
 }
 
-// For the actor, one after the other, until one fails or is to be answered later.
+// Runs the actor's requests in order, until one fails or must be answered later.
 std::vector<Reply> ManagerCore::State::RunRequests(const RequestEnvelope& envelope) {
   std::vector<Reply> replies;
   size_t reply_bytes = 0;
@@ -254,7 +256,8 @@ std::vector<Reply> ManagerCore::State::RunRequests(const RequestEnvelope& envelo
 
 void ManagerCore::State::RunEnvelope(Session& session, const RequestEnvelope& envelope,
                                      bool names_awaited) {
-  // Its asker has told a program that it failed, and what it means may be another thing by now.
+  // The client has already reported failure to a program, and the request's names may mean other
+  // files by now.
   if (envelope.expires != Time{} && envelope.expires < now_)
     return Answer(
         session, envelope.id,
@@ -265,7 +268,7 @@ void ManagerCore::State::RunEnvelope(Session& session, const RequestEnvelope& en
                 envelope.id.value, (now_ - envelope.expires).ns / 1'000'000))});
   std::vector<FileId> blocked_on;
   for (const Request& request : envelope.requests) {
-    // All are recalled at once, so that their holders are not waited for one after the other.
+    // Recalls all delegations at once, so that their holders are not awaited one after another.
     for (const FileId directory : BlockedOn(session, request)) {
       RecallDelegation(directory);
       blocked_on.push_back(directory);
@@ -273,7 +276,7 @@ void ManagerCore::State::RunEnvelope(Session& session, const RequestEnvelope& en
   }
   if (!blocked_on.empty()) return Park(session, envelope, blocked_on.front());
   if (!names_awaited && ParkListing(session, envelope)) return;
-  // What others have changed in this step is recalled from the actor too.
+  // Recalls from the actor, too, what others have changed in this step.
   RecallTouched(ClientId(), std::nullopt);
   actor_ = &session;
   actor_request_ = envelope.id;
@@ -294,7 +297,8 @@ void ManagerCore::State::RunEnvelope(Session& session, const RequestEnvelope& en
   Answer(session, envelope.id, std::move(replies));
 }
 
-// Until others have let go of what it changed, or what it waits for has come.
+// Withholds replies until other clients have let go of what changed, or until what they wait for
+// has come.
 void ManagerCore::State::Withhold(Session& session, const RequestEnvelope& envelope, size_t recalls,
                                   std::vector<Reply> replies) {
   Pending& pending = session.pending[envelope.id];
@@ -308,7 +312,7 @@ void ManagerCore::State::Withhold(Session& session, const RequestEnvelope& envel
     pending.locks = std::get<SetLockRequest>(envelope.requests.back()).file;
   if (wait_ == Pending::Stage::kSpace) {
     pending.envelope = envelope;
-    // What it reports is booked, and must not be booked again when it runs again.
+    // Its report is already booked and must not be booked again when the request reruns.
     auto& grant = std::get<GrantRequest>(pending.envelope.requests.front());
     grant.consumed_bytes = grant.returned_bytes = 0;
     pending.deadline = now_ + Seconds(1);
@@ -323,7 +327,7 @@ void ManagerCore::State::Withhold(Session& session, const RequestEnvelope& envel
   HoldWaiting(session, pending);
 }
 
-// Many that have waited for the same may run at once: their answers must not all leave at once.
+// Many requests may become ready at once. Limits how many replies leave in one step.
 bool ManagerCore::State::MayRunReady() const {
   return !ready_.empty() && effects_.reply_bytes <= kReadyReplyBytesMax;
 }
@@ -349,7 +353,8 @@ void ManagerCore::State::Answer(Session& session, RequestId id, std::vector<Repl
       {session.start.client, ReplyEnvelope{id, std::move(replies), now_}});
 }
 
-// What was withheld says how things are when it leaves: the later of two replies is true.
+// Withheld replies are corrected to the state at the time they leave: the later of two replies is
+// true.
 void ManagerCore::State::AnswerPending(Session& session, RequestId id, Pending pending) {
   CorrectDelegations(session.start.client, pending);
   CorrectAccess(session, pending.files, pending.replies);
@@ -357,7 +362,7 @@ void ManagerCore::State::AnswerPending(Session& session, RequestId id, Pending p
   Answer(session, id, std::move(pending.replies));
 }
 
-// The session may have bound or relocated a file after it has asked, and been answered since.
+// The session may have bound or relocated the file, and been answered, after it sent this request.
 void ManagerCore::State::CorrectAccess(Session& session, const std::vector<FileId>& files,
                                        std::vector<Reply>& replies) {
   Session* const actor_before = std::exchange(actor_, &session);
@@ -377,7 +382,7 @@ void ManagerCore::State::CorrectAccess(Session& session, const std::vector<FileI
   actor_ = actor_before;
 }
 
-// A reply that was withheld may promise a delegation that has been recalled since.
+// A withheld reply may promise a delegation that has been recalled since.
 void ManagerCore::State::CorrectDelegations(ClientId client, Pending& pending) const {
   for (const auto& [index, directory] : pending.promised) {
     const auto found = delegations_.find(directory);
@@ -387,7 +392,7 @@ void ManagerCore::State::CorrectDelegations(ClientId client, Pending& pending) c
   }
 }
 
-// The requests, by index, that tell of bytes in objects, and of which file.
+// Returns the requests, by index, that report bytes in objects, with their files.
 std::vector<std::pair<size_t, FileId>> ManagerCore::State::CommittedBy(
     const std::vector<Request>& requests) {
   std::vector<std::pair<size_t, FileId>> commits;
@@ -398,8 +403,8 @@ std::vector<std::pair<size_t, FileId>> ManagerCore::State::CommittedBy(
   return commits;
 }
 
-// A node may have lost what was committed while the reply was withheld, or on its way: a program
-// that hears of no error counts on its bytes from then on.
+// A node may have lost committed bytes while the reply was withheld. A program that sees no error
+// relies on its bytes from then on.
 void ManagerCore::State::CorrectCommits(const std::vector<std::pair<size_t, FileId>>& commits,
                                         std::vector<Reply>& replies) const {
   for (const auto& [index, file] : commits) {
@@ -412,7 +417,7 @@ void ManagerCore::State::CorrectCommits(const std::vector<std::pair<size_t, File
         fmt::format("node {} lost bytes of file {} before their commit was answered: write the "
                     "file again",
                     NameOf(*lost), file.value));
-    // None follows a failure.
+    // No reply follows a failure.
     replies.erase(replies.begin() + static_cast<ptrdiff_t>(index) + 1, replies.end());
     return;
   }
@@ -424,8 +429,8 @@ void ManagerCore::State::RecordReplies(ClientId client, RequestId id,
   effects_.writes.Put(RepliesKey(client, id), encoded);
   ReplyLog& log = reply_logs_[client];
   log.Put(&reply_log_bytes_, id, std::move(encoded));
-  // While its oldest request waits, for a lock say, a client cannot confirm any later one. What was
-  // answered so many requests, or bytes, ago has arrived.
+  // While its oldest request waits, for a lock say, a client cannot confirm later ones. Replies
+  // that are this many requests or bytes old have arrived.
   const auto& pending = FindSession(client)->pending;
   auto oldest = log.replies.begin();
   while (oldest != log.replies.end() && oldest->first < id && IsTooLong(log)) {
@@ -440,7 +445,7 @@ void ManagerCore::State::RecordReplies(ClientId client, RequestId id,
   }
 }
 
-// When all logs together are too long, those that have more than their share are cut.
+// If all logs together are too long, those above their equal share are cut.
 bool ManagerCore::State::IsTooLong(const ReplyLog& log) const {
   const uint64_t share = options_.reply_log_bytes_max / std::max<size_t>(reply_logs_.size(), 1);
   return log.replies.size() > kRecordedRepliesMax ||
@@ -471,7 +476,7 @@ ManagerCore::State::ReplyLogs::iterator ManagerCore::State::ForgetReplies(ReplyL
   return reply_logs_.erase(log);
 }
 
-// True if the request may have run before, and its reply is not kept any more.
+// Returns true if the request may have run before and its reply is no longer kept.
 bool ManagerCore::State::MayHaveRun(ClientId client, const RequestEnvelope& envelope) const {
   const auto log = reply_logs_.find(client);
   return log != reply_logs_.end() && envelope.id <= log->second.cut &&
@@ -479,7 +484,7 @@ bool ManagerCore::State::MayHaveRun(ClientId client, const RequestEnvelope& enve
          std::any_of(envelope.requests.begin(), envelope.requests.end(), IsChange);
 }
 
-// One recall less holds the reply back.
+// One recall of the request is done.
 void ManagerCore::State::FinishPending(const Waiter& waiter) {
   Session* session = FindSession(waiter.client);
   if (!session) return;
@@ -495,14 +500,14 @@ void ManagerCore::State::FinishPending(const Waiter& waiter) {
   AnswerPending(*session, waiter.request, std::move(finished));
 }
 
-// ---- directories delegated to others
+// ---- directories delegated to other sessions
 
 bool ManagerCore::State::IsDelegatedElsewhere(const Session& session, FileId directory) const {
   const auto found = delegations_.find(directory);
   return found != delegations_.end() && found->second.holder != session.start.client;
 }
 
-// The directories delegated to other sessions that `request` must see the truth of.
+// Returns the directories delegated to other sessions whose true content `request` needs.
 std::vector<FileId> ManagerCore::State::BlockedOn(const Session& session,
                                                   const Request& request) const {
   if (delegations_.empty()) return {};
@@ -541,8 +546,8 @@ std::vector<FileId> ManagerCore::State::BlockedOn(const Session& session,
   return blocked;
 }
 
-// A listing waits for recalls of its directory before it is made: many of them, withheld, would
-// take much memory. True if it waits.
+// Delays a listing until recalls of its directory are done, before the listing is made: many
+// withheld listings would take much memory. Returns true if it waits.
 bool ManagerCore::State::ParkListing(Session& session, const RequestEnvelope& envelope) {
   size_t recalls = 0;
   for (const Request& request : envelope.requests)
@@ -636,7 +641,7 @@ void ManagerCore::State::AnswerLocks(const std::vector<LockTable::Waiting>& wait
   }
 }
 
-// ---- the rest
+// ---- other requests
 
 Reply ManagerCore::State::Apply(const FileIdRangeRequest&) { return TakeFileIds(); }
 

@@ -1,6 +1,6 @@
-// Generations: which stores count. A file's layout generation rises whenever its bytes go
-// elsewhere, or a writer that was away must not go on as if nothing had happened; a commit names
-// the one by which its bytes were stored.
+// Generations: which stores count. A file's layout generation rises whenever its bytes go to other
+// nodes, or when a writer that was away must not continue unnoticed. Each commit names the
+// generation under which its bytes were stored.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -24,14 +24,14 @@ void ManagerCore::State::FenceWriters(FileId file, Inode& inode, const std::set<
   FileBytes& bytes = *inode.bytes;
   fences_.Fence(file, live, bytes.kept_since);
   bytes.kept_since = bytes.generation;
-  // What they have stored counts; what they store from now on is to be of the new generation.
+  // Their earlier stores count; their later stores must name the new generation.
   if (!live.empty()) TouchAccess(file, /*waits=*/false);
 }
 
 void ManagerCore::State::FenceAbsentWriters(FileId file) {
   if (!fences_.HasAbsent(file)) return;
   Inode* const inode = Find(file);
-  // What is inline is merged by its version, and what has no objects was stored nowhere.
+  // Inline bytes are merged by version, and a file without objects was stored nowhere.
   if (!inode || !inode->bytes || inode->bytes->segments.empty()) return fences_.ForgetFile(file);
   const auto opens = write_opens_.find(file);
   FenceWriters(file, *inode, opens == write_opens_.end() ? std::set<ClientId>() : opens->second);
@@ -41,7 +41,7 @@ void ManagerCore::State::FenceAbsentWriters(FileId file) {
                   file.value));
 }
 
-// `was_known`: its session had not expired, so no other writer was let past it.
+// `was_known`: the session had not expired, so no other client went past its uncommitted stores.
 void ManagerCore::State::NoteReturned(FileId file, ClientId client, bool was_known) {
   if (fences_.TakeBack(file, client) || was_known) return;
   Inode* const inode = Find(file);
@@ -75,7 +75,7 @@ std::optional<Failure> ManagerCore::State::CheckGeneration(const CommitRequest& 
                             request.file.value, request.generation, current));
 }
 
-// The nodes in `layout` on which no byte of the file was committed, ascending.
+// Returns the nodes in `layout` on which no byte of the file was committed, ascending.
 std::vector<NodeId> ManagerCore::State::EmptyNodesOf(const Inode& inode,
                                                      const Layout& layout) const {
   std::vector<NodeId> empty;

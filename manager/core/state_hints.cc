@@ -1,4 +1,4 @@
-// Hints before there are files (rules, what is inherited), who said what, and groups of files.
+// Hints for files that do not exist yet (rules, inheritance), their origins, and groups of files.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,9 +8,9 @@
 namespace mosa::manager {
 namespace {
 
-// As the kernel counts; explaining costs a look-up for each directory of a path.
+// The kernel's limit. Explaining costs a lookup per directory of the path.
 constexpr size_t kPathBytesMax = 4096;
-// What the names of nodes and the chunk ranges of one answer may take together.
+// Limit for node names and chunk ranges in one answer.
 constexpr size_t kLocationBytesMax = size_t{8} << 20;
 constexpr std::string_view kCollocate = "collocate:";
 
@@ -42,12 +42,12 @@ std::string ManagerCore::State::PathOf(FileId directory) const {
   return path;
 }
 
-// Where the file was given its last name; the root if that directory is gone.
+// Returns the directory of the file's latest name; the root if that directory is gone.
 FileId ManagerCore::State::DirectoryOf(const Inode& inode) const {
   return FindDirectory(inode.named_in) ? inode.named_in : kRootFile;
 }
 
-// ---- what a file begins with
+// ---- hints of a new file
 
 Hints ManagerCore::State::HintsAtMake(FileId parent, std::string_view name, FileType type,
                                       uint32_t maker) const {
@@ -69,7 +69,7 @@ Hints ManagerCore::State::HintsOfMake(const MakeRequest& request) const {
 std::vector<ExplainedHint> ManagerCore::State::ExplainedHintsOf(const Inode& inode) const {
   std::vector<ExplainedHint> hints = Explain(DecodedHints(inode), Defaults());
   if (inode.bytes && !inode.bytes->segments.empty()) {
-    // What the default is by now does not count for what is laid out already.
+    // A file that is laid out keeps its chunk size; the current default does not matter.
     const uint64_t chunk_bytes = inode.bytes->chunk_bytes / RunChunksOf(inode);
     for (ExplainedHint& hint : hints)
       if (hint.name == "chunk_size") hint.value = std::to_string(chunk_bytes);
@@ -87,7 +87,7 @@ void ManagerCore::State::NoteCopies(std::vector<ExplainedHint>& hints,
       hint.note = ToText(ChooseCopies(copies_forecast_, CountStayingNodes(), size_bytes));
 }
 
-// Directories are written down by their ids, since they may be renamed.
+// Directories are recorded by id, since they may be renamed.
 void ManagerCore::State::NameOrigins(std::vector<ExplainedHint>& hints) const {
   for (ExplainedHint& hint : hints) {
     if (hint.source != HintSource::kDirectory || hint.origin.starts_with('/')) continue;
@@ -129,7 +129,7 @@ Result<HintExplanation> ManagerCore::State::ExplainHints(std::string_view path) 
     }
     hints = InheritedHints(hints, origin);
     Overlay(hints, rules_.For(here));
-    // A directory that is still to be made has no id: its group is shown as that of 0.
+    // A directory that does not exist yet has no id: its group is shown as that of 0.
     if (begin >= path.size()) SettleGroup(hints, missing ? FileId(0) : at);
     missing = true;
   }
@@ -157,7 +157,7 @@ void ManagerCore::State::Handle(const AddHintRule& command) {
     if (quotas_.is_refused()) return AnswerAdmin(ResourceExhaustedError(store_pressure_.refusal));
   }
   if (!known || known->hints != rule->hints) {
-    // Not one that another rule had: somebody may still want to remove that.
+    // Never reuse a replaced rule's id: a client may still want to remove that rule.
     rule->id = counters_.next_rule_id++;
     effects_.writes.Put(CountersKey(), Encode(counters_));
     effects_.writes.Put(RuleKey(rule->id), Encode(RuleRecord{rule->glob, rule->hints}));
@@ -224,7 +224,7 @@ void ManagerCore::State::Handle(const SetFileHint& command) {
     return AnswerAdmin(PermissionDeniedError(
         fmt::format("'{}' does not belong to user {}", command.path, *command.asker)));
   }
-  // A mount may have made files there that nobody has heard of, and may make more.
+  // A mount may have made unreported files there, and may make more.
   const FileId directory = file.ok() ? *file : deepest;
   if (delegations_.contains(directory)) {
     RecallDelegation(directory);
@@ -246,7 +246,7 @@ void ManagerCore::State::Handle(const SetFileHint& command) {
   AnswerAdmin(failure ? Status(failure->code, failure->message) : OkStatus());
 }
 
-// ---- where files are
+// ---- locations of files
 
 std::vector<FileLocation> ManagerCore::State::ListLocations(const std::vector<std::string>& paths,
                                                             bool with_chunks) const {
@@ -278,7 +278,7 @@ std::vector<FileLocation> ManagerCore::State::ListLocations(const std::vector<st
     for (const std::string& name : location.nodes) bytes += name.size();
     if (!with_chunks) continue;
     auto chunks = ChunkLocationsOf(inode);
-    // One that is too long was as much work as a long one.
+    // Computing a list that is too long costs as much as a long one.
     bytes += chunks.ok() ? chunks->size() : kAttributeValueBytesMax;
     if (chunks.ok()) {
       location.chunks = *std::move(chunks);
@@ -302,7 +302,7 @@ NodeId ManagerCore::State::AnchorFor(const EffectiveHints& hints) const {
   return group == groups_.end() ? kNoNode : group->second.anchor;
 }
 
-// Called when a file is bound.
+// Call when a file is bound.
 void ManagerCore::State::JoinGroup(const EffectiveHints& hints) {
   if (const std::string_view name = GroupIn(hints.placement); !name.empty())
     ++groups_[std::string(name)].files;
@@ -324,7 +324,7 @@ void ManagerCore::State::RememberAnchor(const EffectiveHints& hints, const Place
   effects_.writes.Put(GroupKey(group->first), Encode(GroupRecord{*plan.anchor}));
 }
 
-// Counts, for a freshly loaded image, how many files are in each group. One without files is none.
+// Counts the files of each group of a freshly loaded image. A group without files is dropped.
 void ManagerCore::State::CountGroups() {
   std::map<uint32_t, std::string> group_of_hints;
   for (const auto& [file, inode] : inodes_) {

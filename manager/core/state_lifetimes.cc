@@ -1,6 +1,6 @@
-// Files that go by themselves: `temporary` ones at the end of their workflow, `readers:<n>` ones
-// behind the n-th reader. A file goes when nobody has it open any more, and its name with it: who
-// knows of it is asked, and a mount that has it open says so when it closes it.
+// Files that are removed automatically: `temporary` ones at the end of their workflow,
+// `readers:<n>` ones after the n-th reader. A file and its name are removed once no client has it
+// open. Clients that know the file are asked, and a mount that has it open reports its close.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,12 +14,12 @@ namespace {
 constexpr size_t kRunBytesMax = 200;
 // One step must not take as long as a lease.
 constexpr size_t kReclaimedAtOnce = 10'000;
-// Number 0 is no reader: its record says that the file is due. Readers without a task's name are
-// counted from here on; names have lower numbers.
+// Number 0 is not a reader: its record marks the file as due. Readers without a task name are
+// numbered from kNamelessReader on; named tasks have lower numbers.
 constexpr uint64_t kDueMark = 0;
 constexpr uint64_t kNamelessReader = uint64_t{1} << 63;
 
-// What a mount calls a process that has no MOSA_TASK.
+// Mounts report "sid:..." for a process without MOSA_TASK.
 bool IsTaskName(std::string_view task) { return !task.empty() && !task.starts_with("sid:"); }
 
 std::string_view RunOf(std::string_view task) { return task.substr(0, task.find('/')); }
@@ -43,7 +43,7 @@ std::optional<Failure> CheckRun(std::string_view run) {
 
 }  // namespace
 
-// ---- which files
+// ---- the files
 
 void ManagerCore::State::FollowLifetime(FileId file, const Inode& inode, std::string_view name) {
   const bool may = inode.type == FileType::kRegular && inode.link_count == 1 &&
@@ -76,7 +76,7 @@ void ManagerCore::State::ForgetReaders(FileId file, Lifetime& lifetime) {
   due_.erase(file);
 }
 
-// Other bytes have other readers. At the end of its workflow a file goes whatever is in it.
+// New content has new readers. A temporary file is removed at the end of its workflow in any case.
 void ManagerCore::State::ContentChanged(FileId file) {
   if (lifetimes_.empty()) return;
   const auto found = lifetimes_.find(file);
@@ -90,7 +90,7 @@ bool ManagerCore::State::CountsReaders(FileId file) const {
   return found != lifetimes_.end() && found->second.readers_wanted > 0;
 }
 
-// For a freshly loaded image; nothing is reclaimed before the grace is over.
+// For a freshly loaded image. Nothing is removed before the grace period ends.
 void ManagerCore::State::FinishLifetimes() {
   for (auto entry = lifetimes_.begin(); entry != lifetimes_.end();) {
     auto& [file, lifetime] = *entry;
@@ -139,12 +139,12 @@ void ManagerCore::State::NoteRead(FileId file, std::string_view task) {
   Lifetime& lifetime = found->second;
   const std::string& writer = texts_.TextOf(Find(file)->task);
   if (IsTaskName(task)) {
-    if (task == writer) return;  // It looks at what it has made.
+    if (task == writer) return;  // A task that reads its own file is not a reader.
     const std::string_view run = RunOf(task);
     const bool counts = !runs_.Contains(run) || runs_.HasSucceeded(run, ReaderOf(task));
     SetReader(file, lifetime, ReaderOf(task), counts);
   } else {
-    // Whose runner tells of its tasks is read by tasks; others only look.
+    // If the writer's runner reports tasks, only tasks count as readers.
     if (runs_.Contains(RunOf(writer))) return;
     const uint64_t last = lifetime.readers.empty() ? 0 : lifetime.readers.rbegin()->first;
     SetReader(file, lifetime, std::max(last + 1, kNamelessReader), true);
@@ -152,7 +152,7 @@ void ManagerCore::State::NoteRead(FileId file, std::string_view task) {
   if (lifetime.counted >= lifetime.readers_wanted) MarkDue(file, lifetime);
 }
 
-// ---- what runners say
+// ---- reports of runners
 
 void ManagerCore::State::Handle(const BeginWorkflow& command) {
   if (grace_end_) return AnswerAdmin(StillRestarting());
@@ -184,7 +184,7 @@ void ManagerCore::State::Handle(const EndTask& command) {
         fmt::format("task '{}' does not belong to an open run", command.task.substr(0, 256))));
   if (const Status own = CheckRunOwner(run, command.asker); !own.ok()) return AnswerAdmin(own);
   const uint64_t reader = ReaderOf(command.task);
-  // What its mount tells of its reads may come later.
+  // The mount may report the task's reads only later.
   runs_.NoteTask(run, reader, command.succeeded);
   if (const auto waiting = waiting_reads_.find(reader); waiting != waiting_reads_.end()) {
     for (const FileId file : std::set<FileId>(waiting->second)) {
@@ -208,7 +208,7 @@ void ManagerCore::State::Handle(const EndWorkflow& command) {
     return AnswerAdmin(Status(failure->code, failure->message));
   if (const Status own = CheckRunOwner(command.run, command.asker); !own.ok())
     return AnswerAdmin(own);
-  // A file bears the name of a run because a program said so.
+  // Any program can put the name of a run on its files, so a user ends only their own.
   const auto concerned = [&](FileId file) {
     const Inode& inode = *Find(file);
     return RunOf(texts_.TextOf(inode.task)) == command.run &&
@@ -232,7 +232,7 @@ void ManagerCore::State::Handle(const EndWorkflow& command) {
   effects_.admin_reply = std::move(reply);
 }
 
-// ---- reclaiming
+// ---- removal
 
 void ManagerCore::State::MarkDue(FileId file, Lifetime& lifetime) {
   due_.insert(file);
@@ -240,7 +240,7 @@ void ManagerCore::State::MarkDue(FileId file, Lifetime& lifetime) {
   if (lifetime.readers_wanted == 0) SetReader(file, lifetime, kDueMark, true);
 }
 
-// Something has changed about who may have the file open.
+// Rechecks a due file after a change in which clients may have it open.
 void ManagerCore::State::RecheckDue(FileId file) {
   if (due_.contains(file)) due_checks_.insert(file);
 }
@@ -272,7 +272,7 @@ bool ManagerCore::State::MayReclaim(FileId file) {
   Inode& inode = *Find(file);
   Lifetime& lifetime = lifetimes_.at(file);
   if (write_opens_.contains(file) || uncommitted_.contains(file) || !FindName(file)) return false;
-  // A client that makes files in the directory may be about to open this one.
+  // A client that makes files in this directory may be about to open this one.
   if (delegations_.contains(inode.named_in)) {
     RecallDelegation(inode.named_in);
     due_delegated_[inode.named_in].insert(file);
@@ -287,8 +287,8 @@ bool ManagerCore::State::MayReclaim(FileId file) {
   return lifetime.holders.empty() && !recalls_by_file_.contains(file);
 }
 
-// The name is remembered of files that were made with their lifetime. One look at a directory tells
-// those of all others in it.
+// Finds the file's name. Files made with their lifetime have it recorded. Scanning a directory
+// finds the names of all such files in it.
 bool ManagerCore::State::FindName(FileId file) {
   const FileId parent = Find(file)->named_in;
   Lifetime& lifetime = lifetimes_.at(file);

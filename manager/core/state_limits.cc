@@ -1,4 +1,4 @@
-// Limits: what each file is charged for, what may still grow, and how far everything has grown.
+// Limits: the charge of each file, what may still grow, and current use.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 namespace mosa::manager {
 namespace {
 
-// Users whose shares are listed: those with the most names.
+// Maximum number of users listed: those with the most names.
 constexpr size_t kUsersListedMax = 10;
 
 uint32_t Saturate(uint64_t value) {
@@ -22,7 +22,7 @@ uint32_t Saturate(uint64_t value) {
 Charge ManagerCore::State::ChargeOf(FileId file, const Inode& inode) const {
   Charge charge;
   charge.uid = inode.uid;
-  // A file without a name is there as long as somebody has it open.
+  // A file without a name exists as long as a client has it open.
   charge.names = inode.type == FileType::kDirectory ? 1 : std::max<uint32_t>(inode.link_count, 1);
   if (inode.bytes && inode.bytes->is_inline)
     charge.inline_bytes = Saturate(inode.bytes->inline_valid_bytes);
@@ -44,7 +44,7 @@ void ManagerCore::State::ChargeForAll() {
   for (auto& [file, inode] : inodes_) quotas_.Recharge(inode->charged, ChargeOf(file, *inode));
 }
 
-// ---- what may grow
+// ---- checks of growth
 
 uint64_t ManagerCore::State::InlineBytesMaxOf(const Inode& inode) const {
   const uint64_t kept = inode.bytes && inode.bytes->is_inline ? inode.bytes->inline_valid_bytes : 0;
@@ -53,7 +53,7 @@ uint64_t ManagerCore::State::InlineBytesMaxOf(const Inode& inode) const {
   return quotas_.Check(inode.uid, {.inline_bytes = bytes_max - kept}) ? kept : bytes_max;
 }
 
-// A client that hears FailedPrecondition gives the file objects instead.
+// FailedPrecondition makes the client give the file objects instead.
 std::optional<Failure> ManagerCore::State::CheckInlineGrowth(const Inode& inode,
                                                              uint64_t bytes) const {
   const uint64_t kept = inode.bytes && inode.bytes->is_inline ? inode.bytes->inline_valid_bytes : 0;
@@ -82,7 +82,7 @@ std::optional<Failure> ManagerCore::State::CheckAttributeGrowth(FileId file, con
   return quotas_.Check(inode.uid, {.attribute_bytes = charged_after - before.charged_bytes()});
 }
 
-// A user is told so at his own share, and everybody once the texts of all have no room.
+// Refuses at the user's share (kQuota), and for everybody once the pool is full (kNoSpace).
 std::optional<Failure> ManagerCore::State::CheckTextGrowth(uint32_t uid) const {
   if (texts_.HasRoomFor(uid)) return std::nullopt;
   return Refuse(StatusCode::kResourceExhausted,
@@ -90,8 +90,8 @@ std::optional<Failure> ManagerCore::State::CheckTextGrowth(uint32_t uid) const {
                 texts_.WhyFull(uid));
 }
 
-// Under a delegation a mount tells its programs that a file is made before the manager knows.
-// Programs must now hear of the limit at once, so all delegations end.
+// A mount with a delegation reports a file as made before the manager knows of it.
+// Programs must now learn of the limit at once, so all delegations end.
 void ManagerCore::State::Handle(const SetStorePressure& command) {
   const bool was_refused = quotas_.is_refused();
   store_pressure_ = command;
@@ -107,7 +107,7 @@ void ManagerCore::State::Handle(const SetStorePressure& command) {
   for (const FileId directory : directories) RecallDelegation(directory);
 }
 
-// ---- how far everything has grown
+// ---- current use
 
 std::vector<LimitStatus> ManagerCore::State::ListLimits() const {
   std::vector<LimitStatus> limits;
@@ -137,7 +137,7 @@ std::vector<LimitStatus> ManagerCore::State::ListLimits() const {
     add(fmt::format("runs of user {}", *user), own.runs, run_limits.runs_per_user_max, false);
     add(fmt::format("tasks of user {}", *user), own.tasks, run_limits.tasks_per_user_max, false);
   }
-  // Each node has limits of its own: the node is shown that is nearest to one.
+  // Nodes have their own limits: lists the node nearest to its limit.
   const auto add_nearest = [&](const char* name, uint64_t BulkUse::*own,
                                uint64_t BulkUse::*own_most, bool is_bytes) {
     const auto share = [&](const BulkUse& use) {
@@ -162,7 +162,7 @@ std::vector<LimitStatus> ManagerCore::State::ListLimits() const {
                    [](const auto& a, const auto& b) { return a.second.names > b.second.names; });
   if (users.size() > kUsersListedMax) users.resize(kUsersListedMax);
   for (const auto& [uid, own] : users) {
-    // Root is bound by what there is in all.
+    // Only the global limits apply to root.
     const Amounts& own_most = uid == 0 ? most : quotas_.options().per_user;
     add(fmt::format("names of user {}", uid), own.names, own_most.names, false);
     add(fmt::format("inline of user {}", uid), own.inline_bytes, own_most.inline_bytes, true);

@@ -1,5 +1,5 @@
-// The durable image: one record per inode, entry, attribute, node, session, rule, group and
-// recorded reply.
+// Loading and writing the durable image: one record per inode, entry, attribute, node, session,
+// rule, group and recorded reply.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -128,7 +128,7 @@ Status ManagerCore::State::LoadOwner(std::string_view key, std::string_view valu
   MOSA_ASSIGN_OR_RETURN(const OwnerRecord record, Decode<OwnerRecord>(key, value));
   const std::string_view of = key.substr(1);
   if (of.size() == 9 && of[0] == 'H') {
-    // A rule that says nothing to this program was not kept.
+    // A rule without hints known to this program was not loaded.
     const HintRule* const rule = rules_.Find(KeyNumber(of, 1));
     if (rule && rule->owner) return NoneOfOurs(key);
     if (rule) rules_.SetOwner(rule->id, record.uid);
@@ -163,7 +163,7 @@ Status ManagerCore::State::LoadRule(uint64_t number, std::string_view key, std::
       kept.hints.push_back(hint);
     }
   }
-  // A rule without hints stays in the image but has no effect.
+  // A rule with no hints left stays in the image but has no effect.
   if (kept.hints.empty() && !record.hints.empty()) return OkStatus();
   auto rule = HintRules::Check(kept.glob, kept.hints);
   if (!rule.ok() || rule->hints != kept.hints || number == 0 || rules_.Find(number))
@@ -242,7 +242,7 @@ Status ManagerCore::State::LoadInode(FileId file, const InodeRecord& record) {
     bytes.reason = texts_.Hold(record.layout.reason, 0);
     bytes.objects = record.objects;
     bytes.copies = record.copies;
-    // An image from before there were generations has bound files without one.
+    // An image older than generations has bound files without one.
     const uint64_t first = record.layout.bound() ? 1 : 0;
     bytes.generation = std::max(record.generation, first);
     bytes.kept_since = std::max(record.kept_since, first);
@@ -284,7 +284,7 @@ Status ManagerCore::State::FinishLoad(Time now) {
   MOSA_RETURN_IF_ERROR(CheckTree());
   RecoveryRules{*this}.FinishLoad();
   for (auto& [id, node] : nodes_) {
-    // Until it registers: as it was when it was last heard of.
+    // Until it registers, a node counts as it was when last heard from.
     node.last_heard = now_;
     Schedule(now_ + kNodeDeadAfter);
     cluster_.next_node_id = std::max(cluster_.next_node_id, id.value + 1);
@@ -296,7 +296,7 @@ Status ManagerCore::State::FinishLoad(Time now) {
       if (node && !object.lost) node->used_bytes += object.allocated_bytes;
     }
   }
-  // An image from before there was a counter.
+  // For an image older than the counter.
   counters_.next_rule_id = std::max(counters_.next_rule_id, rules_.last_id() + 1);
   ChargeForAll();
   CountGroups();
@@ -327,7 +327,7 @@ Status ManagerCore::State::CheckTree() {
   MOSA_RETURN_IF_ERROR(LinkEntries());
   FindDirectory(kRootFile)->parent = kRootFile;
   for (auto& [file, inode] : inodes_) {
-    // LinkEntries has counted the names there.
+    // LinkEntries has stored the number of names there.
     const uint64_t names = std::exchange(inode->interest, 0);
     const uint64_t expected = file == kRootFile ? 0 : inode->link_count;
     if (names != expected)
@@ -341,7 +341,7 @@ Status ManagerCore::State::CheckTree() {
     if (!Find(file))
       return Damaged(fmt::format("file {} has attributes but does not exist", file.value));
   }
-  // Every directory leads up to the root: walk up from each until one that is known to.
+  // Every directory must lead up to the root: walk up from each until one known to be rooted.
   std::set<FileId> rooted = {kRootFile};
   for (const auto& [file, directory] : directories_) {
     std::vector<FileId> path;
@@ -357,7 +357,8 @@ Status ManagerCore::State::CheckTree() {
   return OkStatus();
 }
 
-// Gives directories their parents, and counts each inode's names in its (still unused) interest.
+// Sets the parents of directories, and counts each inode's names in `interest`, which is not in use
+// yet.
 Status ManagerCore::State::LinkEntries() {
   for (auto& [file, directory] : directories_) {
     const Inode* inode = Find(file);

@@ -1,5 +1,4 @@
-// The namespace: POSIX rules of names, links and directories. Permissions are the kernel's
-// business.
+// The namespace: POSIX semantics of names, links and directories. The kernel checks permissions.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -76,7 +75,7 @@ Attributes ManagerCore::State::AttributesOf(FileId file, const Inode& inode) con
   if (inode.bytes) {
     if (inode.bytes->is_inline)
       a.allocated_bytes = (inode.bytes->inline_valid_bytes + 511) / 512 * 512;
-    // Programs look for holes by this: other copies do not count.
+    // Programs look for holes by this value, so further copies do not count.
     const bool all_count = inode.bytes->copies.empty();
     const std::vector<NodeId> first = all_count ? std::vector<NodeId>() : LayoutOf(inode).Nodes();
     for (const NodeObject& object : inode.bytes->objects) {
@@ -102,7 +101,7 @@ void ManagerCore::State::Touch(FileId file) {
 
 void ManagerCore::State::TouchDirectory(FileId directory, Time at) {
   Inode& inode = *Find(directory);
-  // A deferred make tells of a time gone by; the directory's own time does not go back for it.
+  // A deferred make may carry an earlier time. The directory's times never go back.
   inode.change_time = std::max(inode.change_time, at);
   inode.modify_time = inode.change_time;
   Touch(directory);
@@ -265,7 +264,7 @@ Reply ManagerCore::State::Apply(const MakeRequest& request) {
   MakeReply reply;
   reply.counts_readers = CountsReaders(request.file);
   if (request.type == FileType::kRegular) {
-    // Without room the file stays unbound, and the first write hears of it.
+    // If there is no room, the file stays unbound and the first write reports it.
     if (request.bind && HintsOf(inode).settles_placement)
       Bind(request.file, inode, 0).IgnoreError();
     reply.access = AccessTo(request.file, inode, true);
@@ -276,8 +275,8 @@ Reply ManagerCore::State::Apply(const MakeRequest& request) {
   reply.entry = EntryWithInterest(request.file);
   reply.parent_attributes = AttributesOf(request.parent, *Find(request.parent));
   const FileId delegated = request.type == FileType::kDirectory ? request.file : request.parent;
-  // Near a limit names are given by the manager only, so that a client making a file hears of the
-  // limit at once and not at its close.
+  // Near a limit only the manager makes names, so that a client learns of the limit when it makes a
+  // file, and not at its close.
   if (quotas_.IsNearLimit(request.uid)) {
     if (HoldsDelegation(session.start.client, request.parent)) RecallDelegation(request.parent);
   } else if (MayDelegate(session, delegated)) {
@@ -305,12 +304,12 @@ Reply ManagerCore::State::Apply(const LinkRequest& request) {
     return Exists(request.new_parent, request.new_name);
   if (orphans_.contains(request.new_parent)) return NoEntry(request.new_parent, request.new_name);
   if (auto failure = quotas_.Check(inode->uid, {.names = 1})) return *std::move(failure);
-  ForgetLifetime(request.file);  // Somebody wants to keep it.
-  ForgetStaged(request.file);    // There is no copy of that name.
+  ForgetLifetime(request.file);  // A client wants to keep it.
+  ForgetStaged(request.file);    // There is no staged copy of that name.
   AddEntry(request.new_parent, request.new_name, request.file);
   ++inode->link_count;
   inode->change_time = now_;
-  // With two names it is no longer something that only its maker knows of.
+  // With two names it is no longer known only to its maker.
   uncommitted_.erase(request.file);
   TouchDirectory(request.new_parent, now_);
   Touch(request.file);
@@ -371,7 +370,7 @@ uint32_t ManagerCore::State::Unlink(FileId file, bool holder_has_it_open, Client
   return 0;
 }
 
-// Drops a nameless file as soon as nobody has it open, or may have.
+// Drops a nameless file once no client has it open or may have it open.
 void ManagerCore::State::CheckOrphan(FileId file) {
   const auto found = orphans_.find(file);
   if (found == orphans_.end() || grace_end_) return;
@@ -478,11 +477,11 @@ void ManagerCore::State::SetSize(FileId file, Inode& inode, uint64_t size_bytes)
   ReviewCopiesLater(file, inode);
   FileBytes& bytes = *inode.bytes;
   if (bytes.is_inline && size_bytes < bytes.inline_valid_bytes) {
-    // What was cut off must read as zeroes when the file grows again.
+    // The bytes cut off must read as zeroes when the file grows again.
     bytes.inline_valid_bytes = size_bytes;
     if (size_bytes == 0) DropInline(file, inode);
   }
-  // An empty file has lost nothing, and occupies nothing.
+  // An empty file has lost nothing and occupies nothing.
   if (size_bytes > 0) return;
   for (NodeObject& object : bytes.objects) object = {.node = object.node};
 }

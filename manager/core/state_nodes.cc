@@ -1,4 +1,4 @@
-// Storage nodes: who they are, what they hold, whether they are heard.
+// Storage nodes: registration, their objects, and whether they respond.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,11 +9,11 @@
 namespace mosa::manager {
 namespace {
 
-constexpr size_t kNodesMax = 4096;  // As many as clients and the wire take.
+constexpr size_t kNodesMax = 4096;  // The limit of clients and of the protocol.
 constexpr size_t kNodeTextBytesMax = 4096;
-// How late a node's last message may have been noted.
+// Maximum delay between a node's message and the note of its arrival.
 constexpr Duration kListingSlack = Seconds(5);
-// A node heard from then may have stored something for so long after.
+// A node last heard from at some time may have stored bytes for this much longer.
 constexpr Duration kNodeDiesWithin = Seconds(1);
 
 }  // namespace
@@ -71,7 +71,7 @@ void ManagerCore::State::Handle(const RegisterNode& command) {
   node_names_.insert_or_assign(name, id);
   Node& node = nodes_[id];
   if (new_incarnation || known == node_names_.end()) BeginEpoch(node);
-  // A new incarnation has nothing of before.
+  // A new incarnation has none of the earlier objects.
   const Time listed_after = new_incarnation ? kNever : ListedAfter(node);
   if (new_incarnation) LoseUncommittedOf(node);
   node.address = {.node = id,
@@ -102,7 +102,7 @@ void ManagerCore::State::Handle(const RegisterNode& command) {
                                      new_incarnation ? "; it has restarted" : ""));
   const std::set<FileId> present = RecoveryRules{*this}.TakeObjects(id, registration);
   if (new_incarnation) cut_objects_.erase(id);
-  // A new incarnation has nothing of before.
+  // As above: a new incarnation has none of the earlier objects.
   LoseObjectsOf(id, new_incarnation ? std::set<FileId>() : present, listed_after);
   ForgetCopiesBy(id);
   StartCopyScan();
@@ -110,7 +110,7 @@ void ManagerCore::State::Handle(const RegisterNode& command) {
   space_changed_ = true;
 }
 
-// What was said of the node's objects before means another incarnation, or none.
+// Earlier statements about the node's objects refer to another incarnation, or to none.
 void ManagerCore::State::BeginEpoch(Node& node) {
   node.epoch = ++counters_.epoch;
   node.settled_below = 0;
@@ -128,15 +128,15 @@ void ManagerCore::State::NoteStall(Duration time) {
   }
 }
 
-// A node's list was made after its last message, and what was committed since then may have come
-// after the list. A message that was taken note of behind a stall may be from before it.
+// A node lists its objects after its last message; what was committed since may have been stored
+// after the list was made. A message noted just after a stall may be older than the stall.
 Time ManagerCore::State::ListedAfter(const Node& node) const {
   const Time heard = node.last_heard - kListingSlack;
   return heard < stall_end_ ? std::min(heard, stall_begin_ - kListingSlack) : heard;
 }
 
-// Marks what files had on the node and it does not have any more, as far as `present` can tell:
-// only of files that have not changed since `listed_after`.
+// Marks objects as lost that files had on the node and that are not in `present`. Considers only
+// files unchanged since `listed_after`, for which the list is conclusive.
 void ManagerCore::State::LoseObjectsOf(NodeId id, const std::set<FileId>& present,
                                        Time listed_after) {
   size_t lost = 0;
@@ -165,8 +165,8 @@ void ManagerCore::State::LoseObjectsOf(NodeId id, const std::set<FileId>& presen
                     NameOf(id), lost));
 }
 
-// The node has come back empty. Nothing else would show that bytes stored there, and not yet
-// committed, are missing. Files that were made after it was last heard cannot have had any there.
+// The node has come back empty. Nothing else would reveal that stored and uncommitted bytes are
+// missing. Files made after it was last heard from cannot have had bytes there.
 void ManagerCore::State::LoseUncommittedOf(const Node& node) {
   const NodeId id = node.address.node;
   for (const FileId file : fences_.FilesWithAbsent()) {
@@ -180,8 +180,8 @@ void ManagerCore::State::LoseUncommittedOf(const Node& node) {
   }
 }
 
-// What writers have stored on the node cannot be committed any more. What they store there from now
-// on can: the file has lost only what was committed there, and that is known already.
+// Bytes that writers have stored on the node can no longer be committed. What they store there from
+// now on can: of earlier bytes the file has lost only committed ones, which is known already.
 void ManagerCore::State::LoseStoresOn(NodeId node, FileId file, Inode& inode) {
   if (!inode.bytes) return;
   const bool stores = !inode.bytes->is_inline || FreezeOf(file);
@@ -191,7 +191,7 @@ void ManagerCore::State::LoseStoresOn(NodeId node, FileId file, Inode& inode) {
   Touch(file);
 }
 
-// A writer declares its open after the restart: nodes may have come back empty before it did.
+// A writer declares its open after the restart. Nodes may have come back empty before that.
 void ManagerCore::State::LoseStoresOnEmptyNodes(FileId file, Inode& inode) {
   if (!grace_end_) return;
   for (const auto& [id, node] : nodes_)
@@ -210,7 +210,7 @@ void ManagerCore::State::Handle(const NodeReport& command) {
   node->last_heard = now_;
   node->used_bytes = heartbeat.used_bytes;
   node->limit_bytes = heartbeat.limit_bytes;
-  // A drop has a heartbeat sent at once, whose `used_bytes` may be older than what clients report.
+  // A drop triggers a heartbeat at once; its `used_bytes` may predate what clients have reported.
   if (heartbeat.measurements != node->last_heartbeat.measurements)
     node->consumed_before_bytes = std::exchange(node->consumed_bytes, 0);
   for (const FileId file : heartbeat.healed_objects) NoteHealed(command.node, file);
@@ -225,8 +225,8 @@ void ManagerCore::State::Handle(const NodeReport& command) {
   if (!space_queue_.empty()) space_changed_ = true;
 }
 
-// A program has stored into the object, and no mount commits that: whoever has read the file reads
-// it anew, and copies follow.
+// A program has stored into the object, and no mount will commit that. Readers must read the file
+// again, and copies must follow.
 void ManagerCore::State::TakeUntold(const Node& node, FileId file) {
   Inode* const inode = Find(file);
   if (!inode || !inode->bytes || inode->bytes->is_inline) return;
@@ -259,7 +259,7 @@ void ManagerCore::State::SetNodeState(Node& node, NodeState state) {
   node.address.state = state == NodeState::kLive && node.draining ? NodeState::kDraining : state;
   node.silent_since = state == NodeState::kSilent ? std::optional(now_) : std::nullopt;
   node.given_up = false;
-  // For those that need another first copy, or may be brought up to date.
+  // Some files need another first copy, or may be brought up to date.
   StartCopyScan();
   if (node.silent_since) Schedule(now_ + kNodeDeadAfter);
   effects_.log.push_back(
@@ -269,7 +269,7 @@ void ManagerCore::State::SetNodeState(Node& node, NodeState state) {
   PushNodes();
 }
 
-// Whether the others have room for what would have to move.
+// OK if the other nodes have room for everything that would have to move.
 Status ManagerCore::State::MayDrain(const Node& node) const {
   uint64_t free_bytes = 0;
   size_t others = 0;
@@ -332,7 +332,7 @@ void ManagerCore::State::OrderDrop(const FileBytes& bytes, FileId file) {
   std::set<NodeId> nodes = NamedNodes(bytes);
   for (const NodeObject& object : bytes.objects) nodes.insert(object.node);
   for (const NodeId id : nodes) {
-    // One that is away tells of its objects when it comes back.
+    // A node that is away reports its objects when it comes back.
     const Node* node = FindNode(id);
     if (node && node->connected) drops_[id].push_back(file);
   }

@@ -1,4 +1,4 @@
-// Records which clients may have cached what, and takes it back.
+// Tracks which clients may have cached what, and recalls it.
 #include <algorithm>
 #include <bit>
 
@@ -11,7 +11,7 @@ namespace {
 constexpr uint32_t kNearSlots = 64;
 constexpr size_t kDelegationsPerSessionMax = 4096;
 constexpr size_t kContendedMax = 65536;
-// How long a directory that two sessions wanted is not delegated again.
+// How long a directory wanted by two sessions is not delegated again.
 constexpr Duration kContendedFor = Seconds(2);
 
 }  // namespace
@@ -56,8 +56,8 @@ std::vector<ClientId> ManagerCore::State::InterestedIn(FileId file, const Inode&
   return clients;
 }
 
-// Bits of a retired slot may still stand in any inode. They are wiped out all at once, when no
-// clean slot is left: 64 sessions must have ended since the last time.
+// Bits of a retired slot may remain in any inode. They are all cleared at once when no clean slot
+// is left, that is, after 64 sessions have ended.
 uint32_t ManagerCore::State::TakeSlot(ClientId client) {
   const auto first_clean = [this] {
     return static_cast<uint32_t>(std::countr_one(live_slots_ | retired_slots_));
@@ -92,8 +92,8 @@ void ManagerCore::State::RetireSlot(uint32_t slot) {
 }
 
 RecallId ManagerCore::State::SendRecall(Session& session, FileId file, RecallKind kind) {
-  // An id is given once, also by a manager that begins anew: an answer that is repeated then is not
-  // taken for that to another recall.
+  // Recall ids are unique even across restarts of the manager, so a repeated answer is never taken
+  // for the answer to another recall.
   last_recall_ = std::max(last_recall_ + 1, static_cast<uint64_t>(now_.ns));
   const RecallId id(last_recall_);
   session.recalls.emplace(id, Recall{file, kind, now_, now_, {}});
@@ -109,9 +109,9 @@ void ManagerCore::State::TouchAccess(FileId file, bool waits) {
   access_changed_[file] |= waits;
 }
 
-// Recalls from all clients that have the file open, since they may store or their kernel may have
-// the object open. One that has not yet confirmed an earlier recall is listed nowhere else, and is
-// asked again: what it confirms may be older than what it was told since.
+// Recalls access from all clients that have the file open: they may store, or their kernel may have
+// the object open. A client that has not confirmed an earlier recall has no recorded interest any
+// more; it is asked again, because its confirmation may predate what it was told since.
 size_t ManagerCore::State::RecallAccess(ClientId actor, std::optional<Waiter> waiter) {
   if (access_changed_.empty()) return 0;
   size_t held_back = 0;
@@ -139,9 +139,10 @@ size_t ManagerCore::State::RecallAccess(ClientId actor, std::optional<Waiter> wa
   return held_back;
 }
 
-// Replies that tell of a directory's names are held back until everybody shows the same ones: else
-// a client acts on a new name, and afterwards another one, which is silent, still says that there
-// is none. That there is none is told at once: nobody can act on it but by a create, which waits.
+// Replies that mention names of a directory are withheld until all clients show the same names.
+// Otherwise a client could act on a new name while another, silent client still denies that it
+// exists. A reply that a name is absent is not withheld: a client can act on it only by a create,
+// which waits.
 size_t ManagerCore::State::AwaitSameNames(ClientId client, const RequestEnvelope& envelope,
                                           const std::vector<Reply>& replies) {
   if (recalls_by_file_.empty()) return 0;
@@ -171,7 +172,7 @@ size_t ManagerCore::State::AwaitSameNames(ClientId client, const RequestEnvelope
   return held_back;
 }
 
-// Holds `waiter` back until other clients have confirmed what they were asked to forget of `file`.
+// Makes `waiter` wait until other clients have confirmed their recalls of `file`. Returns how many.
 size_t ManagerCore::State::AwaitRecalls(FileId file, const Waiter& waiter) {
   const auto outstanding = recalls_by_file_.find(file);
   if (outstanding == recalls_by_file_.end()) return 0;
@@ -200,7 +201,7 @@ size_t ManagerCore::State::RecallTouched(ClientId actor, std::optional<Waiter> w
       DropInterest(session, file, *inode);
       SendRecall(session, file, kind);
     }
-    // A client that has not confirmed an earlier recall may still show what was before that.
+    // A client that has not confirmed an earlier recall may still show the state before it.
     if (waiter) held_back += AwaitRecalls(file, *waiter);
   }
   return held_back;
@@ -213,7 +214,8 @@ bool ManagerCore::State::IsRecalledFrom(ClientId client, FileId file) const {
   return first != found->second.end() && first->first == client;
 }
 
-// One question at a time: each makes what the client was told outdated, so that it asks anew.
+// Asks one question at a time. Later opens make an answer in transit outdated, so the client is
+// then asked again.
 void ManagerCore::State::AskHolder(Session& session, FileId file) {
   for (auto& [id, recall] : session.recalls) {
     if (recall.file != file || !recall.asks_holder) continue;
@@ -234,7 +236,7 @@ void ManagerCore::State::FinishRecall(Session& session, const RecallDoneRequest&
   if (by_file->second.empty()) recalls_by_file_.erase(by_file);
 
   if (const auto orphan = orphans_.find(recall.file); orphan != orphans_.end()) {
-    // Only the answer to the last recall is sure to know of every open.
+    // Only the answer to the last recall is sure to include every open.
     if (done.holds_open) {
       orphan->second.insert(client);
     } else if (recall.opened_since) {
@@ -244,7 +246,7 @@ void ManagerCore::State::FinishRecall(Session& session, const RecallDoneRequest&
     }
     orphan_checks_.insert(recall.file);
   } else if (Inode* inode = Find(recall.file); inode && done.holds_open) {
-    // It must hear when the file loses its last name.
+    // The client must learn when the file loses its last name.
     AddInterest(session, recall.file, *inode);
   }
   NoteHolder(recall.file, client, done.holds_open);
@@ -285,7 +287,7 @@ void ManagerCore::State::Delegate(Session& session, FileId directory) {
   session.delegations.insert(directory);
 }
 
-// What waited for the directory runs next, in the order in which it came.
+// Requests that waited for the directory run next, in order of arrival.
 void ManagerCore::State::EndDelegation(FileId directory) {
   const auto found = delegations_.find(directory);
   if (found == delegations_.end()) return;
@@ -297,7 +299,8 @@ void ManagerCore::State::EndDelegation(FileId directory) {
   }
   const auto queue = parked_.find(directory);
   if (queue == parked_.end()) return;
-  // Not before they have run, and what they wait for besides: it would be given away under them.
+  // The directory must not be delegated again before these requests, and what they wait for, are
+  // done.
   NoteContended(directory);
   ready_.insert(ready_.end(), queue->second.begin(), queue->second.end());
   parked_.erase(queue);

@@ -7,31 +7,31 @@
 namespace mosa::manager {
 namespace {
 
-// Ids beyond this are nobody's, and are not believed.
+// Higher ids cannot have been issued and are ignored.
 constexpr uint64_t kFileIdBelievable = uint64_t{1} << 56;
 constexpr std::string_view kAdoptedName = "lost+found";
-// Names that are tried for that directory.
+// Maximum number of names tried for that directory.
 constexpr size_t kAdoptedPlacesMax = 100;
-// Parts of one adopted file: each is a segment of its layout.
+// Maximum number of parts of an adopted file: each is a segment of its layout.
 constexpr size_t kPiecesMax = 4096;
-// How many files of one node's report are named in the log one by one.
+// Maximum number of files per node report that the log names individually.
 constexpr size_t kNamedMax = 20;
 
 uint64_t RoundUpToUnit(uint64_t bytes) {
   return (bytes + kSegmentUnit - 1) / kSegmentUnit * kSegmentUnit;
 }
 
-// "name", "name.1", "name.2" and so on.
+// Returns "name", "name.1", "name.2" and so on.
 std::string Numbered(std::string_view name, size_t number) {
   return number == 0 ? std::string(name) : fmt::format("{}.{}", name, number);
 }
 
-// Where the last byte of a file of `size_bytes` ends that `node` has by the layout.
+// Returns the end of the last byte of a file of `size_bytes` that the layout places on `node`.
 uint64_t EndOn(const Layout& layout, uint64_t size_bytes, NodeId node) {
   uint64_t end = 0;
   for (const Segment& segment : layout.segments) {
     const uint64_t limit = std::min(layout.SegmentEnd(segment.begin), size_bytes);
-    // Back from the end: each position comes by within one round.
+    // Backwards from the end: one round visits every position.
     uint64_t at = limit;
     for (uint32_t i = 0; i <= segment.width && at > segment.begin; ++i) {
       const uint64_t position = layout.PositionAt(at - 1);
@@ -61,7 +61,7 @@ void ManagerCore::State::RecoveryRules::FinishLoad() {
   if (state.options_.may_have_forgotten) {
     ClusterRecord& cluster = state.cluster_;
     cluster.next_file_id = state.recovery_.Recover(cluster.next_file_id, state.now_);
-    // Nodes know sessions and incarnations that were forgotten, and refuse what is not newer.
+    // Nodes remember forgotten sessions and incarnations, and refuse anything that is not newer.
     const uint64_t floor = state.recovery_.record().version_floor;
     state.counters_.era = std::max(state.counters_.era, floor);
     state.counters_.epoch = std::max(state.counters_.epoch, floor);
@@ -75,14 +75,14 @@ void ManagerCore::State::RecoveryRules::FinishLoad() {
   for (auto& [file, inode] : state.inodes_) {
     if (inode->type != FileType::kRegular || inode->data_version >= floor) continue;
     if (inode->bytes) {
-      // The first copy may have had changes that the others had not: they are compared with it.
-      // Where it is gone they are the best there is, as they were before.
+      // The first copy may have changes that the others lack, so they must be compared with it. If
+      // it is gone, they are still the best there is.
       for (auto& cells : inode->bytes->copies)
         for (CopyCell& cell : cells)
           if (HoldsLastCommit(*inode, cell) ||
               before.WasValid(inode->data_version, cell.data_version))
             cell.data_version = floor - 1;
-      // Nor do stores count by a layout that may have been forgotten.
+      // Stores under a layout that may have been forgotten do not count.
       FileBytes& bytes = *inode->bytes;
       bytes.generation = std::max(bytes.generation, floor);
       bytes.kept_since = std::max(bytes.kept_since, floor);
@@ -92,12 +92,12 @@ void ManagerCore::State::RecoveryRules::FinishLoad() {
   }
 }
 
-// ---- a node registers
+// ---- registration of a node
 
 void ManagerCore::State::RecoveryRules::KeepId(FileId file) {
   uint64_t& next = state.cluster_.next_file_id;
   if (file.value < next || file.value >= kFileIdBelievable) return;
-  // The client that was given it was given a range with it.
+  // The client that was given this id was given a whole range with it.
   next = file.value + kFileIdsAtOnce;
   state.cluster_dirty_ = true;
 }
@@ -108,7 +108,8 @@ ManagerCore::State::RecoveryRules::Unowned ManagerCore::State::RecoveryRules::Fi
   size_t changed = 0;
   Node& known = *state.FindNode(node);
   const uint64_t kept_below = state.recovery_.record().kept_below;
-  const uint64_t first_unknown = state.cluster_.next_file_id;  // Before any of these is kept.
+  // As before any of these ids is kept.
+  const uint64_t first_unknown = state.cluster_.next_file_id;
   for (size_t i = 0; i < registration.objects.size(); ++i) {
     const FileId file = registration.objects[i];
     std::optional<Time> modified;
@@ -122,7 +123,7 @@ ManagerCore::State::RecoveryRules::Unowned ManagerCore::State::RecoveryRules::Fi
       (keep ? unowned.aside : unowned.dropped).push_back(file);
     } else if (inode->bytes && !inode->bytes->segments.empty() &&
                !state.NamedNodes(*inode->bytes).contains(node)) {
-      // Its bytes are elsewhere by now; or that they are here was forgotten.
+      // Its bytes are on other nodes by now, or the manager has forgotten that they are here.
       if (keep) {
         unowned.aside.push_back(file);
       } else {
@@ -140,7 +141,7 @@ ManagerCore::State::RecoveryRules::Unowned ManagerCore::State::RecoveryRules::Fi
   if (changed > kNamedMax)
     state.effects_.log.push_back(fmt::format("node {}: the same applies to {} more files",
                                              state.NameOf(node), changed - kNamedMax));
-  // Whatever it had of forgotten files is aside by now, and it gets no more of them.
+  // Everything it had of forgotten files is aside now, and it will get no more.
   if (unowned.aside.empty() && known.settled_below != kept_below) {
     known.settled_below = kept_below;
     state.WriteNode(known);
@@ -166,8 +167,8 @@ std::set<FileId> ManagerCore::State::RecoveryRules::TakeObjects(
   return PresentOn(node, registration);
 }
 
-// True if the object cannot have all that was committed of it: it is shorter than the file asks,
-// and even without holes it would hold less than what was allocated for it.
+// Returns true if the object cannot hold everything that was committed: it is shorter than the file
+// requires, and even without holes would hold less than was allocated for it.
 bool ManagerCore::State::RecoveryRules::IsShort(FileId file, const HeldSize& held,
                                                 NodeId node) const {
   const Inode* inode = state.Find(file);
@@ -238,7 +239,7 @@ void ManagerCore::State::RecoveryRules::NoteAside(NodeId node,
   if (!known.empty()) state.SendOrder(node, AsideOrder{AsideAction::kRestore, std::move(known)});
 }
 
-// ---- what becomes of it
+// ---- adoption
 
 std::optional<ManagerCore::State::RecoveryRules::AdoptedPlace>
 ManagerCore::State::RecoveryRules::FindAdoptedPlace() const {
@@ -277,7 +278,7 @@ std::optional<FileId> ManagerCore::State::RecoveryRules::AdoptedDirectory() {
   return directory;
 }
 
-// Ends, as a directory has no endless number of names.
+// Terminates, since a directory has finitely many names.
 std::string ManagerCore::State::RecoveryRules::FreeName(FileId directory,
                                                         std::string_view name) const {
   size_t number = 0;
@@ -381,7 +382,7 @@ std::vector<AsideFile> ManagerCore::State::RecoveryRules::ListAside(size_t files
 
 void ManagerCore::State::Handle(const AdoptFiles& command) {
   if (grace_end_) return AnswerAdmin(StillRestarting());
-  // A client that makes files there without asking would not know of those made here.
+  // A client that makes files there without asking would not know of the adopted ones.
   RecoveryRules rules{*this};
   const auto place = rules.FindAdoptedPlace();
   const FileId adopted = place ? place->directory.value_or(kRootFile) : kRootFile;

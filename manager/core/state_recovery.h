@@ -1,6 +1,5 @@
-// What ManagerCore::State does about things that may have been forgotten (recovery.h), on its own
-// tables. A view of the state for the length of one step. Only the sources of ManagerCore include
-// it.
+// ManagerCore::State's rules for state that may have been forgotten (recovery.h). A view of the
+// state that lives for one step. Only the sources of ManagerCore include it.
 #ifndef MOSA_MANAGER_CORE_STATE_RECOVERY_H_
 #define MOSA_MANAGER_CORE_STATE_RECOVERY_H_
 
@@ -17,27 +16,28 @@ struct ManagerCore::State::RecoveryRules {
 
   // ---- loading
   void BeginEmpty();
-  // Recovers if the image may have forgotten something, and gives files with bytes the versions
-  // that a recovery, this or an earlier one, has raised them to.
+  // Recovers if the image may lack changes. Raises the versions of files with bytes to the floor
+  // that this or an earlier recovery has set.
   void FinishLoad();
 
-  // ---- a node registers
-  // Has the node drop what no file owns, or put aside what a file may own that was forgotten. An id
-  // that the node holds an object of is never given to another file. Returns the objects that the
-  // node has, without those that have lost bytes since they were committed.
+  // ---- registration of a node
+  // Orders the node to drop unowned objects, or to put those aside that a forgotten file may own.
+  // An id of which the node holds an object is never given to another file. Returns the node's
+  // objects, without those that have lost bytes since they were committed.
   std::set<FileId> TakeObjects(NodeId node, const NodeRegistration& registration);
-  // The file has become shorter, and the objects of its layout had been cut for that before. What a
-  // node has of it may suffice now, although it was marked as lost for being short.
+  // Call when a file has become shorter after its objects were cut. Objects that were marked lost
+  // for being short may now suffice.
   void NoteShortened(FileId file, Inode& inode);
-  // All that the node has put aside. What belongs to files that are known by now is ordered back.
+  // Takes the full list of what the node has put aside. Orders it to restore objects of known
+  // files.
   void NoteAside(NodeId node, const std::vector<AsideObject>& objects);
 
-  // ---- what becomes of it
-  // Where adopted files go: the first of "lost+found", "lost+found.1" and so on that is free or a
-  // directory which root alone may enter, so that nobody else can have made it, or reads there.
+  // ---- adoption
+  // Where adopted files go: the first of "lost+found", "lost+found.1", ... that is free, or is a
+  // directory that only root may enter. So no user can have made it, and none can read there.
   struct AdoptedPlace {
     std::string name;
-    std::optional<FileId> directory;  // If it is there already.
+    std::optional<FileId> directory;  // If it already exists.
   };
   std::optional<AdoptedPlace> FindAdoptedPlace() const;
   AdoptOutcome Adopt(FileId file);
@@ -46,15 +46,15 @@ struct ManagerCore::State::RecoveryRules {
 
  private:
   struct Unowned {
-    std::vector<FileId> dropped;  // Belonged to files that are known to be gone.
-    std::vector<FileId> aside;    // May belong to files that were forgotten.
+    std::vector<FileId> dropped;  // Their files are known to be gone.
+    std::vector<FileId> aside;    // Their files may have been forgotten.
   };
   Unowned FindUnowned(NodeId node, const NodeRegistration& registration);
   std::set<FileId> PresentOn(NodeId node, const NodeRegistration& registration);
-  // The directory for adopted files, which is made if it is not there. Nothing if all names for it
-  // are taken.
+  // Returns the directory for adopted files and makes it if necessary. Nothing if all its names are
+  // taken.
   std::optional<FileId> AdoptedDirectory();
-  // `name`, or one that begins with it and that nothing has.
+  // Returns `name`, or an unused name that begins with it.
   std::string FreeName(FileId directory, std::string_view name) const;
   void MakeAdopted(FileId file, FileId directory, const std::string& name,
                    const JoinedParts& joined);

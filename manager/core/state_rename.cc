@@ -21,7 +21,7 @@ Failure AnotherFile(std::string_view name, FileId found, FileId meant) {
       fmt::format("'{}' is now {}, not {}: look it up again", name, text(found), text(meant)));
 }
 
-// True if `directory` is `ancestor` or lies below it.
+// Returns true if `directory` is `ancestor` or lies below it.
 bool ManagerCore::State::IsWithin(FileId directory, FileId ancestor) const {
   while (true) {
     if (directory == ancestor) return true;
@@ -98,7 +98,7 @@ Reply ManagerCore::State::Apply(const RenameRequest& request) {
     }
     return RenameReply{*moved, *target, Find(*target)->link_count};
   }
-  // Two names of one file: nothing changes, and the reply says so by naming it twice.
+  // Both are names of one file: nothing changes. The reply shows that by naming the file twice.
   if (moved == target && !request.no_replace)
     return RenameReply{*moved, *moved, Find(*moved)->link_count};
   if (auto failure = CheckRename(request, *moved, target)) return *std::move(failure);
@@ -113,8 +113,8 @@ Reply ManagerCore::State::Apply(const RenameRequest& request) {
     reply.replaced = *target;
     const bool directory = Find(*target)->type == FileType::kDirectory;
     reply.replaced_links_left = Unlink(*target, request.holds_open, actor().start.client);
-    // A program of the same mount may be between finding the old file and opening it; its kernel
-    // looks a second time only once.
+    // A program of the same mount may have looked up the old file and be about to open it; its
+    // kernel repeats the lookup only once.
     if (!directory && reply.replaced_links_left == 0) Linger(*target);
   }
   EraseEntry(request.old_parent, request.old_name);
@@ -122,7 +122,7 @@ Reply ManagerCore::State::Apply(const RenameRequest& request) {
   RenamedTo(*moved, request.new_parent, request.new_name);
   TouchDirectory(request.old_parent, now_);
   TouchDirectory(request.new_parent, now_);
-  // Its kernel keeps the moved name.
+  // The client's kernel caches the new name.
   AddInterest(actor(), request.new_parent, *Find(request.new_parent));
   return reply;
 }
@@ -141,8 +141,8 @@ void ManagerCore::State::Exchange(const RenameRequest& request, FileId moved, Fi
 void ManagerCore::State::RenamedTo(FileId file, FileId parent, const std::string& name) {
   Find(file)->change_time = now_;
   Touch(file);
-  ForgetStaged(file);  // The copy has another name.
-  // Below its new path rules may speak of what is made there.
+  ForgetStaged(file);  // The staged copy has another name.
+  // Rules may match files made below its new path.
   if (FindDirectory(file)) RecallRuledDelegations(file);
   if (const auto found = uncommitted_.find(file); found != uncommitted_.end()) {
     found->second.parent = parent;

@@ -1,11 +1,11 @@
-// Questions about all files: which are to be copied out of the store, and which have lost bytes.
+// Queries over all files: which must be copied out of the store, and which have lost bytes.
 #include <algorithm>
 
 #include "manager/core/state.h"
 
 namespace mosa::manager {
 
-// A file to be kept that is nowhere but in the store; all are counted.
+// Counts the file. Returns true if it is to be kept and exists only in the store.
 bool ManagerCore::State::CountUnstaged(UnstagedFiles& unstaged, FileId file,
                                        const Inode& inode) const {
   if (inode.type != FileType::kRegular || inode.link_count == 0) return false;
@@ -33,7 +33,7 @@ void ManagerCore::State::ScanFile(FileScan& scan, FileId file, const Inode& inod
   scan.likely_directories.insert(inode.named_in);
 }
 
-// At most `steps` files; leaves how many were not needed.
+// Examines at most `steps` files, and leaves in `steps` how many were not needed.
 void ManagerCore::State::ScanFiles(FileScan& scan, size_t& steps) const {
   const bool counts_all = scan.question.kind == FileScanQuestion::Kind::kUnstaged;
   const auto is_full = [&] {
@@ -49,7 +49,7 @@ void ManagerCore::State::ScanFiles(FileScan& scan, size_t& steps) const {
   }
 }
 
-// Names are kept in directories only. The same for one directory; true if it was all looked at.
+// Only directories hold names. Examines one directory; returns true if it was completed.
 bool ManagerCore::State::ScanNames(FileScan& scan, FileId id, const Directory& directory,
                                    size_t& steps) const {
   const bool goes_on = scan.next_entry.first == id;

@@ -1,4 +1,4 @@
-// Sessions: their start, lease and end, and the grace after a restart.
+// Sessions: start, lease, end, and the grace period after a restart.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,7 +12,7 @@ constexpr size_t kHostTextBytesMax = 4096;
 
 }  // namespace
 
-// A tick that comes too early does no harm, one too late does: the earliest need wins.
+// A tick that comes too early does no harm, one that comes too late does: the earliest time wins.
 void ManagerCore::State::Schedule(Time at) { next_tick_ = std::min(next_tick_, at); }
 
 void ManagerCore::State::RefuseSession(ClientId client, StatusCode code, std::string message) {
@@ -36,7 +36,8 @@ void ManagerCore::State::Handle(const StartSession& command) {
         start.client, StatusCode::kResourceExhausted,
         fmt::format("{} sessions are open, which is the limit; unmount some", sessions_.size()));
   const bool was_known = session != nullptr;
-  // A session that ran out keeps its replies for a while; if there was none, nothing was repeated.
+  // An expired session keeps its replies for a while. Without an earlier session nothing is
+  // repeated.
   const bool replies_kept = was_known || reply_logs_.contains(start.client);
   if (session) {
     ForgetHeld(*session, /*ended=*/false, /*clean=*/false);
@@ -83,9 +84,9 @@ void ManagerCore::State::Handle(const StartSession& command) {
   EndGraceIfAllAreBack();
 }
 
-// What the client does not name again is not held any more. Its locks and delegations are left to
-// Redeclare, since others wait for them; so are recalls of what it may store by at this moment,
-// unless it has `ended` or has been asked for too long.
+// Forgets what the session held; Redeclare restores what the client names again. Two things remain.
+// Locks and delegations are left to Redeclare, since others wait for them. Access recalls remain
+// too, since the client may be storing right now, unless it has `ended` or was asked too long ago.
 void ManagerCore::State::ForgetHeld(Session& session, bool ended, bool clean) {
   const ClientId client = session.start.client;
   std::vector<RecallId> recalls;
@@ -94,7 +95,7 @@ void ManagerCore::State::ForgetHeld(Session& session, bool ended, bool clean) {
       recalls.push_back(id);
   for (const RecallId id : recalls) {
     const auto delegation = delegations_.find(session.recalls.at(id).file);
-    // A recalled delegation is settled by Redeclare: until then nobody may go past it.
+    // Redeclare settles a recalled delegation. Until then no client may bypass it.
     if (delegation != delegations_.end() && delegation->second.holder == client)
       delegation->second.recalled = false;
     FinishRecall(session, {id});
@@ -118,7 +119,7 @@ void ManagerCore::State::ForgetHeld(Session& session, bool ended, bool clean) {
     due_checks_.insert(file);
   }
   ReleaseGrants(session);
-  // It may not have heard what it was asked to give back.
+  // It may not have received the requests to return grants.
   for (auto& [id, node] : nodes_) node.grant_recalls.erase(client);
 }
 
@@ -134,7 +135,8 @@ void ManagerCore::State::Redeclare(Session& session, const SessionStart& start, 
     if (!inode || inode->type != FileType::kRegular) continue;
     if (held.write) {
       NoteReturned(held.file, client, was_known);
-      // Copies count as valid only if its open had ended: it may have stored something since.
+      // The client may have stored bytes since. A copy that counts as valid shows that its open had
+      // ended.
       if (HasUnmarkedCopies(*inode)) EndUncommitted(held.file);
       LoseStoresOnEmptyNodes(held.file, *inode);
       session.write_opens.insert(held.file);
@@ -142,7 +144,7 @@ void ManagerCore::State::Redeclare(Session& session, const SessionStart& start, 
     }
     const auto orphan = orphans_.find(held.file);
     if (orphan != orphans_.end()) {
-      // It may not have heard that the file lost its last name, and would not tell of its close.
+      // It may not know that the file lost its last name, and would then not report its close.
       orphan->second.insert(client);
       SendRecall(session, held.file, RecallKind::kFile);
     } else {
@@ -205,7 +207,7 @@ void ManagerCore::State::EndSession(ClientId client, std::string_view reason, bo
   std::vector<LockTable::Waiting> granted;
   locks_.Release(client, true, granted);
   ForgetHeld(session, /*ended=*/true, clean);
-  // If it comes back it may ask under the same number, and waits anew.
+  // A client that returns may repeat the request under the same id, and waits again.
   for (auto& [other, open] : sessions_)
     for (auto& [id, recall] : open.recalls)
       std::erase_if(recall.waiters, [client](const Waiter& w) { return w.client == client; });
@@ -215,7 +217,8 @@ void ManagerCore::State::EndSession(ClientId client, std::string_view reason, bo
   RetireSlot(session.slot);
   effects_.writes.Delete(SessionKey(client));
   if (!clean) {
-    // It may only be late, and ask again for what was done. If nothing was, that is known too.
+    // The client may only be late and repeat requests that ran. An empty log is kept too: it shows
+    // that nothing ran.
     reply_logs_[client].drop_at = now_ + kRepliesKeptFor;
     Schedule(now_ + kRepliesKeptFor);
   } else if (const auto log = reply_logs_.find(client); log != reply_logs_.end()) {
@@ -232,7 +235,7 @@ void ManagerCore::State::ReleaseGrants(Session& session) {
   }
 }
 
-// Files that it made and never committed: nobody was told of their bytes.
+// Removes files that the client made and never committed: nobody was told of their bytes.
 void ManagerCore::State::RemoveUncommittedOf(ClientId client) {
   std::vector<FileId> files;
   for (const auto& [file, uncommitted] : uncommitted_) {
@@ -249,7 +252,7 @@ void ManagerCore::State::RemoveUncommittedOf(ClientId client) {
         fmt::format("file {} is removed: session {:016x} created it but never committed it",
                     file.value, client.value));
   }
-  // Waiters of the session that ends would wait for themselves.
+  // Waiters of the ending session would wait for themselves.
   RecallTouched(client, std::nullopt);
 }
 
@@ -333,7 +336,7 @@ void ManagerCore::State::Handle(const Stalled& command) {
   NoteStall(command.time);
   for (auto& [directory, delegation] : delegations_)
     if (delegation.wanted_since) delegation.wanted_since = *delegation.wanted_since + command.time;
-  // A client that is to find these may have asked meanwhile.
+  // A client that should find these may have sent requests meanwhile.
   for (auto& [client, log] : reply_logs_)
     if (log.drop_at) log.drop_at = *log.drop_at + command.time;
   for (auto& [file, until] : lingering_) until = until + command.time;
@@ -357,7 +360,8 @@ void ManagerCore::State::EndGraceIfAllAreBack() {
 void ManagerCore::State::EndGrace() {
   grace_end_.reset();
   ForgetWhoCameEmpty();
-  // The last rule may have been added when mounts had not yet let go of what they declare again.
+  // The latest rule may have been added before mounts let go of the delegations that they
+  // redeclared.
   RecallRuledDelegations(kRootFile);
   std::vector<ClientId> missing;
   for (const auto& [client, session] : sessions_) {

@@ -1,4 +1,4 @@
-// Room: free = limit - used - granted, per node.
+// Room on nodes: free = limit - used - granted, per node.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,11 +9,11 @@ namespace mosa::manager {
 namespace {
 
 constexpr uint64_t kBlockBytes = 4096;
-// Programs add these up.
+// Programs add these values up.
 constexpr uint64_t kFilesFreeMax = uint64_t{1} << 32;
-// A client asked for unused room may just then have had none, and is asked again after this.
+// A client without unused room when asked may have some later: it is asked again after this.
 constexpr Duration kAskedAgainAfter = Seconds(1);
-// A grant smaller than this, though more was wanted, means that the node is short.
+// A grant below this size, when more was wanted, means that the node is short of room.
 constexpr uint64_t kSmallGrantBytes = 1 << 20;
 
 }  // namespace
@@ -27,7 +27,7 @@ uint64_t ManagerCore::State::FreeBytes(const Node& node) const {
 ClusterView ManagerCore::State::ViewFor(const Session* session, bool count_grants_of_others) const {
   ClusterView view;
   view.nodes.reserve(nodes_.size());
-  // All three are in the order of nodes: one walk, as a cluster may have thousands.
+  // All three are ordered by node id, so one pass suffices: a cluster may have thousands of nodes.
   static const std::map<NodeId, uint64_t> kNone;
   const std::map<NodeId, uint64_t>& grants = session ? session->grants : kNone;
   auto own = grants.begin();
@@ -61,7 +61,8 @@ void ManagerCore::State::GiveBack(Session& session, NodeId id, uint64_t bytes) {
   space_changed_ = space_changed_ || back > 0;
 }
 
-// Used by the client, so no longer granted; the node's next measurements will show it.
+// The client has used these bytes, so they are no longer granted. The node's next measurements will
+// include them.
 void ManagerCore::State::ReportConsumed(Session& session, NodeId id, uint64_t bytes) {
   Node* node = FindNode(id);
   if (!node || bytes == 0) return;
@@ -72,7 +73,7 @@ void ManagerCore::State::ReportConsumed(Session& session, NodeId id, uint64_t by
       std::min(node->consumed_bytes + std::min(bytes, node->limit_bytes), node->limit_bytes);
 }
 
-// Asks others for what they do not use. True if somebody was asked, now or before.
+// Asks other clients for unused grants. Returns true if any client was asked, now or earlier.
 bool ManagerCore::State::RecallGrants(Node& node, ClientId except) {
   bool asked = false;
   for (auto& [client, session] : sessions_) {
@@ -101,13 +102,13 @@ Reply ManagerCore::State::Apply(const GrantRequest& request) {
 
   const uint64_t wanted = std::min(request.wanted_bytes, options_.grant_bytes);
   const uint64_t free_bytes = FreeBytes(*node);
-  // The last of the room is given out in ever smaller parts, so that nobody takes it all.
+  // As room runs out, grants get smaller, so that no client takes the rest.
   const uint64_t fair = std::max(free_bytes / 4, std::min(free_bytes, kSmallGrantBytes));
   uint64_t granted = std::min(wanted, fair);
   if (granted < wanted) granted -= granted % kBlockBytes;
   if (granted < std::min(wanted, kSmallGrantBytes)) {
     const bool asked = RecallGrants(*node, session.start.client);
-    // Alone in its envelope, it may wait a moment for what others give back.
+    // A request alone in its envelope may wait a moment for returned grants.
     if (asked && granted == 0 && may_wait_for_space_ && only_in_envelope_) {
       wait_ = Pending::Stage::kSpace;
       return EmptyReply{};
@@ -119,8 +120,8 @@ Reply ManagerCore::State::Apply(const GrantRequest& request) {
   return GrantReply{granted, FreeBytes(*node), node->limit_bytes};
 }
 
-// Runs waiting grant requests again: all of them when room may have come back (they may go on
-// waiting), else those that have waited long enough (they are answered with what there is).
+// Reruns waiting grant requests: all of them when room may have come back (they may go on waiting),
+// else those that have waited long enough (they are answered with what there is).
 void ManagerCore::State::RetrySpaceWaiters(bool only_expired) {
   if (space_queue_.empty()) return;
   std::deque<Waiter> queue = std::exchange(space_queue_, {});
@@ -153,7 +154,7 @@ Reply ManagerCore::State::Apply(const StatFilesystemRequest&) {
     reply.limit_bytes += node.limit_bytes;
     reply.free_bytes += FreeBytes(node);
   }
-  // Inline bytes are the manager's own: they count as room that is there and used.
+  // Inline bytes are on the manager: they count as present and used room.
   reply.limit_bytes += quotas_.all().inline_bytes;
   reply.files = inodes_.size();
   const uint64_t names_max = quotas_.options().all.names;

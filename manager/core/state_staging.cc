@@ -1,7 +1,7 @@
-// Which files have been copied out of the store, as of which version. A version counts the commits
-// of a file's bytes, and a mount that writes commits later: a copy is taken for the file only when
-// nobody has it open for writing. Since the end of a write open may have been heard too early
-// (several descriptors share one), every mount that knows the file is asked first.
+// Staging: which files have been copied out of the store, at which version. The version counts
+// commits, and a mount that writes commits later. So a copy is accepted only when no client has the
+// file open for writing. The end of a write open may be reported too early (several descriptors
+// share one), so every mount that knows the file is asked first.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -48,7 +48,7 @@ StageOutcome ManagerCore::State::Stage(const StagedFile& staged) {
       SendRecall(session, file, RecallKind::kFile);
     }
   }
-  // Any client that has come to know the file since then has said so if it writes.
+  // Any client that has learned of the file since then has reported whether it writes.
   if (recalls_by_file_.contains(file)) return StageOutcome::kBusy;
   staging_.erase(file);
   staged_[file] = staged.data_version;

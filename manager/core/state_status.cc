@@ -1,4 +1,4 @@
-// What people ask.
+// Answers to status queries.
 #include <fmt/format.h>
 
 #include "manager/core/state.h"
@@ -6,7 +6,7 @@
 namespace mosa::manager {
 namespace {
 
-// Nodes that its layout names for readers, each for each position and copy.
+// Returns the number of nodes that the layout names for readers, over all positions and copies.
 size_t CountPlaces(const Inode& inode) {
   size_t places = 0;
   if (!inode.bytes) return places;

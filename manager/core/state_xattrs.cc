@@ -1,4 +1,4 @@
-// Extended attributes: ordinary ones, hints, and the read-only ones that tell where bytes are.
+// Extended attributes: ordinary ones, hints, and the read-only ones that describe where bytes are.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace mosa::manager {
 namespace {
 
 constexpr size_t kAttributeNameBytesMax = 255;
-// How long a file stays frozen for a user that sets a hint by path, and may have gone away.
+// How long a file stays frozen for a user who sets a hint by path, and who may have gone away.
 constexpr Duration kAdminFreezeMax = Seconds(5);
 
 Failure NoAttribute(FileId file, std::string_view name) {
@@ -20,7 +20,7 @@ Failure NoAttribute(FileId file, std::string_view name) {
                 fmt::format("file {} has no attribute '{}'", file.value, name));
 }
 
-// A byte that is not UTF-8 becomes the character of that number.
+// Quotes text for JSON. A byte that is not UTF-8 becomes the character with that code point.
 std::string JsonText(std::string_view text) {
   std::string quoted = "\"";
   while (!text.empty()) {
@@ -61,14 +61,14 @@ Failure TooLate(std::string_view hint, FileId file, std::string_view why) {
                             file.value, why));
 }
 
-// Somebody has set it: it is not the default.
+// Returns true if the hint was set, that is, it is not the default.
 bool HasHint(const std::vector<ExplainedHint>& hints, std::string_view name) {
   return std::any_of(hints.begin(), hints.end(), [&](const ExplainedHint& hint) {
     return hint.name == name && hint.source != HintSource::kDefault;
   });
 }
 
-// What is wrong with an attribute's name before anything is looked at.
+// Checks an attribute's name, before the request is examined further.
 std::optional<Failure> CheckAttribute(FileId file, const Inode* inode, std::string_view name) {
   if (!inode)
     return Refuse(StatusCode::kNotFound, ErrorReason::kStale,
@@ -187,7 +187,7 @@ std::vector<std::string> ManagerCore::State::NodeNamesOf(const Inode& inode) con
                ? std::vector<std::string>()
                : std::vector<std::string>{NameOf(inode.bytes->inline_node)};
   const FileBytes& bytes = *inode.bytes;
-  // Which of its bytes a node has: from the first copies, and from others that are valid.
+  // Counts the parts that each node has of the file, in first copies and in valid further copies.
   std::map<NodeId, size_t> parts;
   size_t parts_max = 0;
   for (size_t i = 0; i < bytes.segments.size(); ++i) {
@@ -219,7 +219,7 @@ Result<std::string> ManagerCore::State::ChunkLocationsOf(const Inode& inode) con
   std::string text;
   for (uint64_t at = 0; at < inode.size_bytes;) {
     const NodeId node = layout.NodeAt(at);
-    // A segment of one node is one range; others change their node with each run of chunks.
+    // A segment on one node is one range; other segments change nodes with each run of chunks.
     uint64_t end = std::min(layout.SegmentEnd(at), inode.size_bytes);
     if (layout.SegmentAt(at).width > 1)
       end = std::min(end, (at / layout.chunk_bytes + 1) * layout.chunk_bytes);
@@ -234,7 +234,7 @@ Result<std::string> ManagerCore::State::ChunkLocationsOf(const Inode& inode) con
   return text;
 }
 
-// The copies beyond the first, where there are to be any.
+// Describes the copies beyond the first, if any are wanted or exist.
 std::string ManagerCore::State::CopiesJsonOf(FileId file, const Inode& inode) const {
   const FileStatus status = StatusOf(file, inode, "");
   const EffectiveHints hints = HintsOf(inode);
@@ -346,7 +346,7 @@ bool ManagerCore::State::IsOpenForWritingElsewhere(FileId file) const {
   return !actor_ || opens->second.size() > 1 || !opens->second.contains(actor_->start.client);
 }
 
-// Bytes do not move for a hint: only a file without any can still be laid out anew.
+// A hint never moves bytes: only a file without bytes can still be laid out again.
 std::optional<Failure> ManagerCore::State::PrepareLayoutHint(FileId file, Inode& inode,
                                                              std::string_view hint, bool pinned) {
   if (inode.type != FileType::kRegular || !IsLayoutHint(hint)) return std::nullopt;
@@ -356,7 +356,7 @@ std::optional<Failure> ManagerCore::State::PrepareLayoutHint(FileId file, Inode&
                               "the empty file or its directory",
                               hint, file.value, inode.size_bytes));
   if (!inode.bytes || inode.bytes->segments.empty()) return std::nullopt;
-  // What others have stored there and not committed would be lost.
+  // Bytes that others stored there without committing would be lost.
   if (pinned || IsOpenForWritingElsewhere(file))
     return TooLate(hint, file,
                    pinned ? "the kernel has its object open (passthrough)"
@@ -373,8 +373,9 @@ bool ManagerCore::State::IsKnownElsewhere(FileId file, const Inode& inode) const
                      [&](const auto& recall) { return recall.first != asker; });
 }
 
-// A reader's kernel that has the object open would go on with what is no longer the file's. So who
-// knows the file is asked first, by a freeze: the asker's own, or one of nobody's for people.
+// A reader's kernel with the object open would continue to use what no longer is the file's object.
+// So clients that know the file are asked first, by a freeze: the requester's own, or for commands
+// of users one without holder.
 std::optional<Failure> ManagerCore::State::UnbindForHint(FileId file, Inode& inode,
                                                          std::string_view hint) {
   const ClientId asker = actor_ ? actor_->start.client : ClientId();

@@ -1,8 +1,8 @@
-// TextPool: texts that many files share (task names, reasons of layouts, hints), each kept once
-// while anyone holds it. Text 0 is the empty text and needs no holding. One owner, one thread.
+// TextPool: texts that many files share (task names, layout reasons, hints), each stored once while
+// it has holders. Text 0 is the empty text and needs no holder. Not thread-safe.
 //
-// A text counts for the user who brought it, until nobody holds it any more. One user may take
-// three quarters of the pool, so that others find room in it; user 0 may take it all.
+// A text counts for the user who added it until it has no holders. One user may fill three quarters
+// of the pool, so that others find room; user 0 may fill it.
 #ifndef MOSA_MANAGER_CORE_TEXT_POOL_H_
 #define MOSA_MANAGER_CORE_TEXT_POOL_H_
 
@@ -20,10 +20,10 @@ namespace mosa::manager {
 
 class TextPool {
  public:
-  // Hold takes any text; the others keep the pool below `bytes_max`, within one text.
+  // Hold accepts any text. HoldIfRoom keeps the pool below `bytes_max`, give or take one text.
   explicit TextPool(uint64_t bytes_max = UINT64_MAX) : bytes_max_(bytes_max) {}
 
-  // The number of `text`, held once more. `uid` brings it if it is new.
+  // Returns the number of `text` and adds a holder. A new text counts for `uid`.
   uint32_t Hold(std::string_view text, uint32_t uid) {
     if (text.empty()) return 0;
     const auto found = numbers_.find(text);
@@ -46,15 +46,9 @@ class TextPool {
     return number;
   }
 
-  // The same for a text that nothing depends on: 0 if it is new and the user has no room.
+  // The same for an optional text: returns 0 if it is new and the user has no room.
   uint32_t HoldIfRoom(std::string_view text, uint32_t uid) {
     return !HasRoomFor(uid) && !numbers_.contains(text) ? 0 : Hold(text, uid);
-  }
-
-  // Holds what is held already once more.
-  uint32_t HoldAgain(uint32_t number) {
-    if (number != 0) ++slots_[number].holders;
-    return number;
   }
 
   void Drop(uint32_t number) {
@@ -80,12 +74,12 @@ class TextPool {
   }
 
   size_t size() const { return numbers_.size(); }
-  // What all texts take.
+  // Size of all texts.
   uint64_t bytes() const { return bytes_; }
   uint64_t bytes_max() const { return bytes_max_; }
   bool is_full() const { return bytes_ >= bytes_max_; }
   bool HasRoomFor(uint32_t uid) const { return !is_full() && BytesOf(uid) < UserBytesMax(); }
-  // Precondition: the user has no room.
+  // Precondition: HasRoomFor(uid) is false.
   std::string WhyFull(uint32_t uid) const {
     const std::string what = "remove files with hints of their own";
     if (is_full())
@@ -98,13 +92,13 @@ class TextPool {
   }
 
  private:
-  // Overhead of a text, besides its bytes.
+  // Overhead of a text besides its bytes.
   static constexpr uint64_t kOverheadBytes = 128;
 
   struct Slot {
     const std::string* text = nullptr;
     uint32_t holders = 0;
-    uint32_t uid = 0;  // The user who brought it.
+    uint32_t uid = 0;  // The user who added it.
   };
 
   uint64_t UserBytesMax() const { return bytes_max_ / 4 * 3; }
@@ -118,7 +112,7 @@ class TextPool {
   std::vector<uint32_t> free_;
   const uint64_t bytes_max_;
   uint64_t bytes_ = 0;
-  std::map<uint32_t, uint64_t> bytes_of_;  // By user, without user 0.
+  std::map<uint32_t, uint64_t> bytes_of_;  // By user, except user 0.
 };
 
 }  // namespace mosa::manager

@@ -1,14 +1,16 @@
-// Which writers may still commit what they stored by an older layout, and which ones are away.
+// WriterFences: which writers may still commit what they stored under an older layout, and which
+// writers are absent.
 //
-// A writer whose session expires may have stored bytes that it has not committed. While it is away
-// (*absent*) nobody else's view of the file rests on them. As soon as somebody else opens the file
-// for writing, is granted a lock on it, or its bytes go elsewhere, the file is *fenced*: its layout
-// generation rises, and what was stored by an older one no longer counts. Writers that were heard
-// all the time are not concerned; for them the class keeps the oldest generation that counts.
+// A writer whose session expires may have stored bytes without committing them. While it is
+// *absent*, no other client's view of the file depends on these bytes. The file is *fenced* as soon
+// as another client opens it for writing, is granted a lock on it, or its bytes go elsewhere: its
+// layout generation rises, and what was stored under older generations no longer counts. Writers
+// whose sessions never expired are not affected; for them the class keeps the oldest generation
+// that still counts.
 //
-// The generations of single writers are durable (TakeChanged); absences are not. After a
-// restart of the manager a client whose session had expired before is absent from no file; the
-// caller then has to fence what it declares as open. One owner, one thread.
+// The bounds of single writers are durable (TakeChanged); absences are not. After a restart of the
+// manager, a client whose session had expired before is not recorded as absent; the caller then has
+// to fence the files that it declares as open. Not thread-safe.
 #ifndef MOSA_MANAGER_CORE_WRITER_FENCES_H_
 #define MOSA_MANAGER_CORE_WRITER_FENCES_H_
 
@@ -25,37 +27,39 @@ namespace mosa::manager {
 
 class WriterFences {
  public:
-  // Files with absent writers that are remembered; beyond that the caller fences the oldest ones.
+  // Maximum number of remembered files with absent writers. Beyond it the caller fences the oldest.
   static constexpr size_t kFilesMax = 65'536;
 
-  // The session of `client` has expired while it had `file` open for writing.
+  // Call when the session of `client` expires while it has `file` open for writing.
   void NoteAbsent(FileId file, ClientId client);
-  // `client` has the file open again. False: it was not absent, or the file was fenced meanwhile.
+  // Call when `client` has the file open again. Returns false if it was not absent, or if the file
+  // was fenced meanwhile.
   bool TakeBack(FileId file, ClientId client);
   bool HasAbsent(FileId file) const { return absent_.contains(file); }
-  // All files with absent writers; the caller chooses which to fence.
+  // Returns all files with absent writers; the caller chooses which to fence.
   std::vector<FileId> FilesWithAbsent() const;
-  // A file to be fenced because too many have absent writers: the one that has had some longest.
+  // If too many files have absent writers, returns the one that has had them longest.
   std::optional<FileId> Surplus() const;
 
-  // The file is fenced: nobody is absent from it any more. For the `live` writers, what counted
-  // until now goes on to count; for others `kept_since` of the file did until now.
+  // Fences the file; it has no absent writers afterwards. For each `live` writer the previous bound
+  // remains; `kept_since_before` is the previous bound of writers without one of their own.
   void Fence(FileId file, const std::set<ClientId>& live, uint64_t kept_since_before);
-  // The oldest generation whose stores count for `client`; `kept_since`: for everybody else.
+  // Returns the oldest generation whose stores by `client` count. `kept_since`: the file's, for all
+  // other writers.
   uint64_t KeptSince(FileId file, ClientId client, uint64_t kept_since) const;
 
-  // `client` has the file no longer open for writing.
+  // Call when `client` no longer has the file open for writing.
   void NoteClosed(FileId file, ClientId client);
-  void ForgetClient(ClientId client);  // Its session is over.
-  // `client` has been away for so long that the caller fences whatever it declares as open.
+  void ForgetClient(ClientId client);  // The session has ended.
+  // Call when `client` was away so long that the caller fences every file it declares as open.
   void ForgetAbsent(ClientId client);
   void ForgetFile(FileId file);
 
-  // ---- the durable part: live writers with a bound of their own
+  // ---- the durable part: live writers with their own bound
   using Bounds = std::map<ClientId, uint64_t>;
   void Load(FileId file, Bounds bounds) { kept_[file] = std::move(bounds); }
   Bounds BoundsOf(FileId file) const;
-  // Files whose bounds have changed since the last call.
+  // Returns the files whose bounds have changed since the last call.
   std::set<FileId> TakeChanged() { return std::exchange(changed_, {}); }
 
  private:

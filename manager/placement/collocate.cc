@@ -9,7 +9,7 @@
 namespace mosa::manager {
 namespace {
 
-// Room counts in quarters of the roomiest node's: a few files more or less do not decide.
+// Room is measured in quarters of the roomiest node's, so that small differences do not decide.
 constexpr uint64_t kRoomSteps = 4;
 
 struct Score {
@@ -56,7 +56,7 @@ class Collocate final : public PlacementPolicy {
   }
 
  private:
-  // The rest of a file: its node is full, and with it, perhaps, the group's anchor.
+  // Places the rest of a file whose node is full; that node may also be the group's anchor.
   Result<PlacementPlan> Spill(const ClusterView& view, const PlacementRequest& request) const {
     MOSA_ASSIGN_OR_RETURN(
         PlacementPlan plan,

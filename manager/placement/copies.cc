@@ -18,7 +18,7 @@ bool Contains(const std::vector<NodeId>& nodes, NodeId node) {
   return std::find(nodes.begin(), nodes.end(), node) != nodes.end();
 }
 
-// The holders of one position, the first copy first.
+// Returns the holders of one position, the first copy first.
 std::vector<NodeId> HoldersOf(const Segment& segment, uint32_t position) {
   std::vector<NodeId> holders;
   for (uint32_t copy = 0; copy < segment.copies(); ++copy) {
@@ -28,7 +28,7 @@ std::vector<NodeId> HoldersOf(const Segment& segment, uint32_t position) {
   return holders;
 }
 
-// The first of the stripe's own nodes behind this position that can take a copy.
+// Returns the next node of the stripe after this position that can take a copy.
 std::optional<NodeId> NextInStripe(const Segment& stripe, uint32_t position,
                                    const std::vector<NodeId>& holders,
                                    const std::vector<const NodeView*>& usable) {
@@ -82,7 +82,7 @@ CopiesChoice ChooseCopies(const CopiesForecast& forecast, size_t usable_nodes,
   const std::vector<CopiesForBytes>& sizes = row->second;
   size_t nearest = sizes.size() - 1;
   if (size_bytes) {
-    // Their mean by logarithm is the limit between two.
+    // The boundary between two sizes is their geometric mean.
     const auto is_below = [size_bytes](const CopiesForBytes& low, const CopiesForBytes& high) {
       const auto size = static_cast<double>(*size_bytes);
       return size * size <= static_cast<double>(low.bytes) * static_cast<double>(high.bytes);

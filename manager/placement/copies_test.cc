@@ -169,7 +169,7 @@ TEST(Copies, AutoIsWhatIsForecastForTheNearestSizeAndNumberOfNodes) {
     EXPECT_EQ(ToText(choice), row.text);
     EXPECT_GE(MostCopies(forecast, row.nodes), choice.copies);
   }
-  // Which of the sizes takes most does not matter.
+  // Any of the sizes may have the maximum.
   EXPECT_EQ(MostCopies({{8, {{64 << 10, 1}, {1 << 20, 6}, {16 << 20, 2}}}}, 8), 6U);
   EXPECT_EQ(MostCopies({{8, {{64 << 10, 1}, {1 << 20, 6}, {16 << 20, 2}}}}, 5), 5U);
 }

@@ -1,4 +1,4 @@
-// For the tests of placement: what a cluster looks like to it.
+// Test helper: builds cluster views for placement tests.
 #ifndef MOSA_MANAGER_PLACEMENT_PLACEMENT_FIXTURE_H_
 #define MOSA_MANAGER_PLACEMENT_PLACEMENT_FIXTURE_H_
 
@@ -10,7 +10,7 @@
 
 namespace mosa::manager {
 
-// Nodes 1, 2, ... named a, b, ... with this much free; a negative number: takes nothing new.
+// Nodes 1, 2, ... named a, b, ... with these free bytes. Negative: accepts nothing new.
 inline ClusterView View(const std::vector<int64_t>& free_bytes) {
   ClusterView view;
   for (size_t i = 0; i < free_bytes.size(); ++i)

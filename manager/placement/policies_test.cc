@@ -17,7 +17,7 @@ struct PolicyRow {
   std::vector<int64_t> free_bytes;
   PlacementRequest request;
   std::vector<uint32_t> nodes;  // Empty: refused.
-  std::string reason;           // The plan's, or the refusal's.
+  std::string reason;           // Reason of the plan or of the refusal.
 };
 
 void CheckPolicy(const PolicyRow& row) {
@@ -240,7 +240,7 @@ TEST(Collocate, StaysWithTheAnchorAndMovesOnWhenItCannot) {
        {2},
        "collocate: b becomes the anchor of group 'g' (room 4 of 4, 0 other groups); a, the anchor "
        "of group 'g', has 4 B free of 5 B needed; a has 4 B free of 5 B needed"},
-      // What has begun spills by the default.
+      // A file already begun spills by the default.
       {"collocate:g",
        {9, 9, 9},
        Anchored(Request(1, 5, 0, 0, {NodeId(1)}), 1),

@@ -10,8 +10,7 @@
 namespace mosa::manager {
 namespace {
 
-// Limits the sentence about skipped nodes: a cluster may have thousands, and the sentence goes out
-// with a reply.
+// Limits the sentence about skipped nodes, which is sent in a reply: a cluster may have thousands.
 constexpr size_t kRejectedBytesMax = 2000;
 
 }  // namespace
@@ -117,7 +116,7 @@ Result<PlacementPlan> FallBack(const PlacementPolicy& policy, std::string_view w
     return ResourceExhaustedError(fmt::format(
         "strict=1, but placement {} is not possible: {}; free space there, or set strict to 0",
         wanted, why));
-  // A default that cannot be had either ends with the policy that needs no particular node.
+  // If the fallback itself cannot place, `stripe` does, since it needs no particular node.
   const std::string_view name =
       request.fallback == wanted ? StripePolicy().name() : std::string_view(request.fallback);
   PlacementRequest otherwise = request;

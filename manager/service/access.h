@@ -1,5 +1,5 @@
-// Which role may call what. Each call of the manager's services is declared with the right that it
-// needs; the caller is known by its certificate.
+// Which role may make which call. Each call of the manager's services declares the right that it
+// needs; the caller is identified by its certificate.
 #ifndef MOSA_MANAGER_SERVICE_ACCESS_H_
 #define MOSA_MANAGER_SERVICE_ACCESS_H_
 
@@ -19,26 +19,26 @@ namespace mosa::manager {
 enum class Right : uint8_t {
   kRegisterNode,  // node
   kOpenSession,   // mount, admin
-  kAsk,           // user, admin, mount: questions that change no file, hint or rule.
-  kChangeOwn,     // user of what is his own; admin of everything.
+  kAsk,           // user, admin, mount: queries that change no file, hint or rule.
+  kChangeOwn,     // user: what the user owns; admin: everything.
   kAdminister,    // admin
 };
 
-// Pure. PermissionDenied names the role and what it lacks.
+// Pure. PermissionDenied names the role and the missing right.
 Status CheckRight(const Identity& caller, Right right);
-// What the core may change for the caller.
+// Returns what the core may change for the caller.
 Asker AskerFor(const Identity& caller);
-// A node's certificate may be for one name alone.
+// A node's certificate may be restricted to one node name. PermissionDenied for another name.
 Status CheckNodeName(const Identity& caller, std::string_view name);
 
-// One per server: looks at callers. Used by the loop's thread.
+// Authenticates and authorizes callers. One per server; used only by the loop's thread.
 class Access {
  public:
-  // Without `secured` there are no certificates, and whoever reaches the port (on loopback) is an
+  // Without `secured` there are no certificates: everyone who reaches the port (on loopback) is an
   // admin and a node.
   explicit Access(bool secured) : secured_(secured) {}
 
-  // Identifies the caller, if it has the right. A refusal is logged, once a minute at most.
+  // Returns the caller's identity if it has the right. Logs refusals, at most one per minute.
   Result<Identity> Admit(const grpc::ServerContext& context, Right right);
 
  private:

@@ -1,4 +1,4 @@
-// The calls about objects that nodes have put aside.
+// The calls for objects that nodes have put aside.
 #include <fmt/format.h>
 
 #include <utility>

@@ -1,10 +1,10 @@
-// AnswerAccount: bytes that gRPC has been given for peers, or that wait in queues for it, and that
-// the peers have not taken yet. Streams and unary calls count in it together.
+// AnswerAccount: counts the bytes that gRPC, or a queue for it, holds for peers that have not read
+// them yet. Streams and unary calls share one account.
 //
-// A stream pauses and ends by its own rules (stream.h); a unary answer that does not fit is not
-// given. Unary answers get half of what all may have, so that they alone never make streams wait,
-// and one connection a quarter of that.
-// Safe to use from many threads.
+// Streams pause and end by their own rules (stream.h). A unary answer that does not fit is refused.
+// Unary answers get half of the total, so that they alone never stall streams; one connection gets
+// a quarter of that half.
+// Thread-safe.
 #ifndef MOSA_MANAGER_SERVICE_ANSWER_ACCOUNT_H_
 #define MOSA_MANAGER_SERVICE_ANSWER_ACCOUNT_H_
 
@@ -22,7 +22,7 @@ namespace mosa::manager {
 inline constexpr uint64_t kQueuedBytesMax = uint64_t{256} << 20;
 inline constexpr uint64_t kUnaryBytesMax = kQueuedBytesMax / 2;
 inline constexpr uint64_t kUnaryBytesPerConnectionMax = kUnaryBytesMax / 4;
-// About what gRPC keeps of a call whose answer is under way, however short it is.
+// Approximate memory that gRPC keeps for a call with an outstanding answer of any length.
 inline constexpr uint64_t kUnaryOverheadBytes = 8192;
 
 class AnswerAccount {
@@ -31,9 +31,9 @@ class AnswerAccount {
   void Add(uint64_t bytes) { bytes_ += bytes; }
   void Subtract(uint64_t bytes) { bytes_ -= bytes; }
 
-  // ---- unary answers; a connection is named as gRPC does
-  // ResourceExhausted if so much more would be too much. A single answer always fits its
-  // connection.
+  // ---- unary answers; connections have gRPC's names
+  // ResourceExhausted if `bytes` more would exceed a limit. A connection without outstanding
+  // answers is limited only by the total.
   Status CheckUnary(const std::string& connection, uint64_t bytes) const {
     const uint64_t all = bytes_;
     if (all + bytes > kUnaryBytesMax)
@@ -64,7 +64,7 @@ class AnswerAccount {
  private:
   std::atomic<uint64_t> bytes_ = 0;
   mutable std::mutex mutex_;
-  std::map<std::string, uint64_t> connections_;  // Guarded by mutex_. Counts unary answers.
+  std::map<std::string, uint64_t> connections_;  // Guarded by mutex_. Unary answers only.
 };
 
 }  // namespace mosa::manager

@@ -24,11 +24,11 @@ namespace {
 constexpr int kBacklog = 1024;
 constexpr int kAcceptedAtOnce = 64;
 constexpr std::chrono::milliseconds kSweepEvery{1000};
-// When a place is wanted that may have become free.
+// Used when there is no room, since a place may have become free.
 constexpr std::chrono::milliseconds kSweepInNeedEvery{100};
 constexpr std::chrono::milliseconds kWithoutDescriptorRest{100};
 constexpr std::chrono::seconds kWarnEvery{60};
-// As gRPC does with keep-alives: a peer that does not acknowledge for so long is gone.
+// As gRPC sets with keep-alives: a peer that does not acknowledge data for this long is gone.
 constexpr int kUserTimeoutMs = 30'000;
 
 ino_t InodeOf(int descriptor) {
@@ -36,7 +36,8 @@ ino_t InodeOf(int descriptor) {
   return ::fstat(descriptor, &status) == 0 && S_ISSOCK(status.st_mode) ? status.st_ino : 0;
 }
 
-// What counts as one peer: an IPv4 address, or the network of an IPv6 one, in bytes.
+// Returns what counts as one peer: an IPv4 address, or the /64 network of an IPv6 address, in
+// bytes.
 std::string HostOf(const sockaddr_storage& peer) {
   if (peer.ss_family == AF_INET) {
     const auto& v4 = reinterpret_cast<const sockaddr_in&>(peer);
@@ -47,7 +48,7 @@ std::string HostOf(const sockaddr_storage& peer) {
   return IN6_IS_ADDR_V4MAPPED(&v6.sin6_addr) ? address.substr(12) : address.substr(0, 8);
 }
 
-// Why, as errno says.
+// Translates errno.
 Status CannotListen(const std::string& listen) {
   if (errno == EADDRINUSE)
     return UnavailableError(fmt::format("cannot listen on {}: the port is in use", listen));
@@ -102,7 +103,7 @@ Result<std::unique_ptr<ConnectionDoor>> ConnectionDoor::Open(const std::string& 
                                                              const DoorLimits& limits) {
   MOSA_ASSIGN_OR_RETURN(const SocketAddress address, ResolveAddress(listen));
   UniqueFd listener(::socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  // What is set here holds for what is accepted, too.
+  // Accepted sockets inherit these options.
   if (!listener || !Set(listener.get(), SOL_SOCKET, SO_REUSEADDR, 1) ||
       !Set(listener.get(), IPPROTO_TCP, TCP_NODELAY, 1) ||
       !Set(listener.get(), IPPROTO_TCP, TCP_USER_TIMEOUT, kUserTimeoutMs) ||
@@ -134,7 +135,7 @@ void ConnectionDoor::Close() {
 void ConnectionDoor::Loop() {
   std::array<pollfd, 2> waiting{{{stop_.get(), POLLIN, 0}, {listener_.get(), POLLIN, 0}}};
   while (true) {
-    // A caller waiting at the door while there is no descriptor would wake it all the time.
+    // Without a descriptor, a waiting caller would wake the poll again and again.
     const bool rests = std::exchange(lacks_descriptors_, false);
     const auto wait = rests ? kWithoutDescriptorRest : kSweepEvery;
     ::poll(waiting.data(), rests ? 1 : 2, static_cast<int>(wait.count()));
@@ -188,7 +189,7 @@ void ConnectionDoor::SweepIfDue(std::chrono::milliseconds every) {
   most_of_one_address_ = book_.most_of_one_address();
 }
 
-// A peer chooses how often it is refused, so the log says so once a minute, and how often.
+// Peers decide how often they are refused, so the log says it once a minute, with the count.
 void ConnectionDoor::WarnRarely(const std::string& text) {
   const Clock::time_point now = Clock::now();
   if (has_warned_ && now - warned_at_ < kWarnEvery) {

@@ -1,13 +1,14 @@
-// The door in front of gRPC: it accepts connections, and hands on those that there is room for.
+// ConnectionDoor: accepts connections in place of gRPC, and hands over those for which there is
+// room.
 //
-// gRPC's own listener ends for good on the first accept without a descriptor, and takes as many
-// connections as come: one user could leave none for the database. So the door accepts in its
-// place. Some descriptors are never given to connections, one address has a share of the others,
-// and a connection beyond that is closed at once. Without a descriptor the door waits, and goes on.
-// A connection is gRPC's from the moment that it is handed on; the door looks once a second
-// whether its descriptor is still that socket.
+// gRPC's own listener stops for good when an accept fails for lack of a descriptor, and it accepts
+// any number of connections: one user could leave no descriptors for the database. The door
+// reserves some descriptors, limits each address to a share of the others, and closes connections
+// beyond that at once. Without a free descriptor it waits and then continues. gRPC owns a
+// connection from the hand-over on. Once a second the door checks whether each descriptor still is
+// that socket.
 //
-// Open, Serve and Close by one thread; what it counts may be read by any.
+// Open, Serve and Close must be called from one thread. Counters may be read from any thread.
 #ifndef MOSA_MANAGER_SERVICE_CONNECTION_DOOR_H_
 #define MOSA_MANAGER_SERVICE_CONNECTION_DOOR_H_
 
@@ -31,11 +32,11 @@
 
 namespace mosa::manager {
 
-// Connections by the address that they come from. A plain value: one thread.
+// Counts connections by remote address. Not thread-safe.
 class DoorBook {
  public:
   struct Socket {
-    ino_t inode = 0;  // Sockets have numbers of their own, which descriptors do not.
+    ino_t inode = 0;  // Identifies the socket; descriptor numbers are reused.
     std::string host;
   };
 
@@ -45,11 +46,11 @@ class DoorBook {
     return sockets_.size() < limits_.connections_max && CountOf(host) < limits_.per_address_max;
   }
   void Add(int descriptor, Socket socket);
-  // Forgets connections whose descriptor is closed, or another file's by now.
+  // Forgets connections whose descriptor was closed or reused.
   void Sweep();
 
   size_t count() const { return sockets_.size(); }
-  // How many the address with the most connections has.
+  // Returns the number of connections of the address with the most.
   size_t most_of_one_address() const;
 
  private:
@@ -68,17 +69,17 @@ class ConnectionDoor {
  public:
   using Acceptor = grpc::experimental::ExternalConnectionAcceptor;
 
-  // Listens, and lets nobody in yet. Unavailable if the port is in use or the address is not this
-  // host's.
+  // Listens, but accepts nothing yet. Unavailable if the port is in use or the address is not
+  // local.
   static Result<std::unique_ptr<ConnectionDoor>> Open(const std::string& listen,
                                                       const DoorLimits& limits);
   ~ConnectionDoor() { Close(); }
   ConnectionDoor(const ConnectionDoor&) = delete;
   ConnectionDoor& operator=(const ConnectionDoor&) = delete;
 
-  // Begins to hand connections on, to a server that has started.
+  // Starts to accept connections and to hand them to a server, which must have been started.
   void Serve(std::unique_ptr<Acceptor> acceptor);
-  // Nobody is let in any more. Before the server is shut down, which takes no connections then.
+  // Stops accepting. Must be called before the server is shut down.
   void Close();
 
   const std::string& address() const {
@@ -99,7 +100,7 @@ class ConnectionDoor {
         address_(std::move(address)),
         book_(limits) {}
   void Loop();
-  // False if nobody waits, or there is no descriptor for who does.
+  // Returns false if no connection is pending, or there is no descriptor for it.
   bool AcceptOne();
   void LetIn(UniqueFd socket, const sockaddr_storage& peer);
   void SweepIfDue(std::chrono::milliseconds every);
@@ -111,7 +112,7 @@ class ConnectionDoor {
   const UniqueFd stop_;
   const std::string address_;
 
-  // Used by the thread only.
+  // Used only by the door's thread.
   DoorBook book_;
   std::unique_ptr<Acceptor> acceptor_;
   Clock::time_point swept_at_, warned_at_;

@@ -15,17 +15,17 @@ namespace mosa::manager {
 
 namespace {
 
-// A client's unanswered envelopes that the loop remembers; more than a mount ever has.
+// Maximum of a client's unanswered envelopes that are remembered; more than a mount ever has.
 constexpr size_t kEnvelopesMax = 65'536;
 // Longer than any session outlives its stream.
 constexpr Duration kForgetClientAfter = Seconds(60);
-// A round of the loop is shorter; after a longer one the process did not run, or too slowly to hear
-// everybody.
+// A round of the loop is shorter. After a longer gap the process did not run, or was too slow to
+// receive all messages.
 constexpr Duration kStalledAfter = Seconds(1);
-// One that is as slow all the time must end what has run out all the same.
+// A process that is always this slow must still end what has expired.
 constexpr int kStallsInRowMax = 30;
 
-// How often it is looked how full the data directory is: after so long, or so much.
+// How often to check how full the data directory is: after this time, or this many bytes.
 constexpr Duration kLookEvery = Seconds(1);
 constexpr uint64_t kLookEveryBytes = uint64_t{1} << 20;
 constexpr Duration kReclaimEvery = Seconds(5);
@@ -54,7 +54,7 @@ CoreDriver::CoreDriver(std::unique_ptr<ManagerCore> core, MetadataStore& store,
       round_began_(Now()),
       counted_until_(round_began_) {}  // The first tick learns when the core wants the next one.
 
-// ---- what streams say
+// ---- messages from streams
 
 void CoreDriver::ClientStarted(const std::shared_ptr<ClientSink>& sink, SessionStart start) {
   if (ended_) return sink->End(Stopping());
@@ -66,7 +66,7 @@ void CoreDriver::ClientStarted(const std::shared_ptr<ClientSink>& sink, SessionS
 void CoreDriver::ClientAsked(const std::shared_ptr<ClientSink>& sink, ClientId id,
                              RequestEnvelope envelope, SpanContext asked_by) {
   const auto found = clients_.find(id.value);
-  // Comes from an older stream, or a session that is over: the client asks again on its next one.
+  // From an older stream or an ended session: the client repeats the request on its next stream.
   if (found == clients_.end() || found->second.sink != sink) return;
   auto& asked = found->second.asked;
   asked.erase(asked.begin(), asked.lower_bound(envelope.answered_below));
@@ -78,7 +78,7 @@ void CoreDriver::ClientAsked(const std::shared_ptr<ClientSink>& sink, ClientId i
   const Time arrived = now.arrived;
   const DurationTable::ClassId kind = now.kind;
   const auto [known, is_new] = asked.try_emplace(command.envelope.id, now);
-  // What is repeated on a newer stream has waited since it first came.
+  // A request repeated on a newer stream has been waiting since it first arrived.
   if (!is_new) known->second.access_files = std::move(now.access_files);
   if (asked.size() > kEnvelopesMax) asked.erase(asked.begin());
   Step(command);
@@ -213,8 +213,8 @@ void CoreDriver::Step(const Command& command, const std::shared_ptr<NodeSink>& r
   if (effects.wake_at && (!wake_at_ || *effects.wake_at < *wake_at_)) wake_at_ = effects.wake_at;
 }
 
-// From here on the client is spoken to on its new stream. What the same step said before, such as
-// that an older session has run out, was not meant for it.
+// From now on messages to the client go to its new stream. Earlier messages of the same step, such
+// as the end of an older session, were not meant for it.
 void CoreDriver::AdoptStream(ClientId id) {
   Client& client = clients_[id.value];
   if (client.sink != nullptr && client.sink != starting_) {
@@ -226,13 +226,13 @@ void CoreDriver::AdoptStream(ClientId id) {
 }
 
 void CoreDriver::GatherClient(ToClient& effect) {
-  // Either answers a start.
+  // Both answer a session start.
   if (starting_ != nullptr && (std::holds_alternative<SessionReady>(effect.message) ||
                                std::holds_alternative<Failure>(effect.message))) {
     AdoptStream(effect.client);
   }
   const auto found = clients_.find(effect.client.value);
-  // Without a stream the message goes nowhere: the client asks again when it is back.
+  // Without a stream the message is dropped: the client repeats its request when it returns.
   if (found == clients_.end() || found->second.sink == nullptr) return;
   std::optional<Answered> answers;
   if (auto* const envelope = std::get_if<ReplyEnvelope>(&effect.message)) {
@@ -282,7 +282,7 @@ AdminReply CoreDriver::Change(const Command& command) {
   admin_reply_.reset();
   if (!ended_) Step(command);
   Flush();
-  // What is left of the batch was not made durable: it stops without.
+  // The rest of the batch was not made durable: the process stops without it.
   if (!admin_reply_ || !batch_.empty())
     return {.status = UnavailableError("the manager is stopping")};
   return *std::exchange(admin_reply_, std::nullopt);
@@ -301,8 +301,8 @@ void CoreDriver::Count(const Answered& answered, const std::optional<Commit>& co
                           {.span = answered.span, .begin = answered.arrived, .duration = duration});
 }
 
-// The core is ahead of the store meanwhile, and nobody has heard of it: what came before is written
-// and answered first, or never.
+// While it retries, the core is ahead of the store, and no client has heard of it. Earlier steps
+// are committed and answered first, or never.
 bool CoreDriver::CommitBatch() {
   while (true) {
     const Status committed = store_.Commit(batch_);
@@ -396,7 +396,7 @@ void CoreDriver::FillAccess(ClientId client, const Asked& asked, ReplyEnvelope& 
     if (access == nullptr) continue;
     const Status filled = FillAccess(client, asked.access_files[i], *access);
     if (filled.ok()) continue;
-    // Kernels repeat an open that was answered ESTALE.
+    // Kernels repeat an open that was answered with ESTALE.
     reply = Failure{.code = filled.code(),
                     .reason = filled.code() == StatusCode::kAborted ? ErrorReason::kStale
                                                                     : ErrorReason::kCorrupt,
@@ -425,8 +425,8 @@ Status CoreDriver::FillAccess(ClientId client, FileId file, DataAccess& access) 
   return OkStatus();
 }
 
-// The bytes as of the step that was just made: from the cache, from the batch that is being
-// gathered, or from the store.
+// Returns the bytes as of the latest step: from the cache, from the batch being collected, or from
+// the store.
 Result<std::string> CoreDriver::InlineBytes(FileId file) {
   const std::string key = InlineDataKey(file);
   if (const std::string* const cached = inline_cache_.Find(key)) return *cached;

@@ -1,10 +1,10 @@
-// What lies between the streams and the core: it turns what streams say into commands, steps the
-// core, gathers the effects, and lets them leave only when their writes are durable, in the order
-// of the steps. A commit that finds no room is tried again until there is some, and nobody is
-// answered meanwhile. One that fails otherwise ends the process: what it answered afterwards would
-// not be true, and loading again makes it whole.
+// CoreDriver: connects the streams with the core. It turns messages into commands, steps the core,
+// collects the effects, and releases them in the order of the steps once their writes are durable.
+// A commit that fails for lack of room is retried until it succeeds; no reply leaves meanwhile. Any
+// other failed commit ends the process: later answers would not be true, and loading again restores
+// a consistent state.
 //
-// One owner, one thread. Nothing leaves before Flush.
+// Not thread-safe. Nothing leaves before Flush.
 #ifndef MOSA_MANAGER_SERVICE_CORE_DRIVER_H_
 #define MOSA_MANAGER_SERVICE_CORE_DRIVER_H_
 
@@ -31,7 +31,7 @@
 
 namespace mosa::manager {
 
-// Where the driver puts what a stream is to carry. Never blocks; after End nothing more comes.
+// Receives what the driver sends on one stream. Must never block. Nothing follows End.
 class ClientSink {
  public:
   virtual ~ClientSink() = default;
@@ -49,18 +49,18 @@ struct CoreDriverOptions {
   std::string capability_key;
   bool bulk_tls = false;
   size_t inline_cache_bytes = size_t{64} << 20;
-  // Where the store is: how full it is is told to the core. Null: it is never full.
+  // The store's directory, whose fill level the driver reports to the core. Null: never full.
   DataDirectory* directory = nullptr;
-  // Set when waiting for room is to end: what waits is not answered, and not done. May be null.
+  // Set to end waits for disk room: what waits is then neither answered nor done. May be null.
   const std::atomic<bool>* stopping = nullptr;
 };
 
 class CoreDriver {
  public:
-  // `core` has been loaded from `store`; `store` outlives the driver.
+  // Precondition: `core` was loaded from `store`, which must outlive the driver.
   CoreDriver(std::unique_ptr<ManagerCore> core, MetadataStore& store, CoreDriverOptions options);
 
-  // ---- what streams say. After EndAll nothing is taken any more: the stream is ended.
+  // ---- messages from streams. After EndAll the driver takes none and ends the stream
   void ClientStarted(const std::shared_ptr<ClientSink>& sink, SessionStart start);
   void ClientAsked(const std::shared_ptr<ClientSink>& sink, ClientId client,
                    RequestEnvelope envelope, SpanContext asked = {});
@@ -72,79 +72,79 @@ class CoreDriver {
   void NodeReportedAside(const std::shared_ptr<NodeSink>& sink, NodeAside aside);
   void NodeGone(const std::shared_ptr<NodeSink>& sink);
 
-  // What people and schedulers change (AddHintRule, RemoveHintRule, SetFileHint): the answer, once
-  // it is durable.
+  // Executes a command of a user, an administrator or a scheduler. Returns once the change is
+  // durable.
   AdminReply Change(const Command& command);
 
-  // Commits what the steps since the last Flush wrote, and lets their effects leave.
+  // Commits the writes of all steps since the last Flush, then releases their effects.
   void Flush();
-  // Steps a tick if the core asked for one by now. Called in each round of the loop, when what had
-  // come was dealt with.
+  // Steps a tick if one is due. Call in each round of the loop, after the round's messages were
+  // handled.
   void TickIfDue();
-  // About what the replies take that Flush will let leave.
+  // Approximate size of the replies that Flush will release.
   size_t reply_bytes() const { return reply_bytes_; }
-  // When TickIfDue is to be called at the latest, in the base of Now.
+  // When TickIfDue must be called at the latest, on the clock of Now.
   std::optional<Time> wake_at() const { return wake_at_; }
   // Tells every client that its session ends, and ends all streams.
   void EndAll();
 
-  // Where a client, or a storage node, hears what is not the core's to say; null without a stream.
+  // Returns the stream's sink, for messages that do not come from the core. Null without a stream.
   std::shared_ptr<ClientSink> SinkOf(ClientId client) const;
   std::shared_ptr<NodeSink> SinkOf(NodeId node) const;
 
-  // How long requests have stayed here. Read by any thread.
+  // Residence times of requests. Thread-safe.
   const ManagerResidence& residence() const { return residence_; }
   RequestLog& request_log() { return residence_.log; }
 
-  // The state that is durable: flushes first.
+  // Flushes, then returns the core: the returned state is durable.
   const ManagerCore& FlushedCore();
-  // The manager's time base: wall time at the start, and from there on steady.
+  // The manager's time: wall time at the start, advanced by the monotonic clock.
   Time Now() const { return clock_.Monotonic() + wall_minus_monotonic_; }
 
  private:
-  // An envelope that has come: when, of which class, and the files that its requests give access
-  // to, by position (empty if none does).
+  // A received envelope: its arrival, its class, and the files that its requests give access to, by
+  // position (empty if none does).
   struct Asked {
     Time arrived;  // Monotonic.
     DurationTable::ClassId kind;
-    Span span = {};           // If it came while requests are logged.
-    bool is_counted = false;  // Its answer has left.
+    Span span = {};           // Set if it arrived while requests were being logged.
+    bool is_counted = false;  // The answer has left.
     std::vector<FileId> access_files;
   };
-  // A client that has, or lately had, a stream.
+  // A client that has a stream or had one recently.
   struct Client {
     std::shared_ptr<ClientSink> sink;  // Null while there is no stream.
     Time lost_at;
-    // Each is kept until the client says that it has the answer.
+    // Each entry stays until the client confirms the answer.
     std::map<RequestId, Asked> asked;
   };
-  // What is counted when its answer leaves.
+  // What to record when the answer leaves.
   struct Answered {
     Time arrived;  // Monotonic.
     DurationTable::ClassId kind;
     Span span;
   };
-  // What leaves once the writes before it are durable.
+  // A message that leaves once the writes before it are durable.
   template <typename Sink, typename Message>
   struct Output {
     std::shared_ptr<Sink> sink;
     std::optional<Message> message;
-    std::optional<Status> end;                       // The stream ends after this.
+    std::optional<Status> end;                       // If set, the stream ends after `message`.
     std::optional<Answered> answers = std::nullopt;  // What `message` answers.
   };
   using ClientOutput = Output<ClientSink, ManagerMessage>;
   using NodeOutput = Output<NodeSink, ManagerToNode>;
 
-  // Counts it as answered now, after a commit of its round if `commit` has one.
+  // Records a request as answered now, after its round's commit if there was one.
   struct Commit {
     Time begin;
     Duration duration;
   };
   void Count(const Answered& answered, const std::optional<Commit>& commit);
-  // Steps the core and gathers its effects; `registering` is who RegisterNode speaks for.
+  // Steps the core and collects its effects. `registering`: the stream of a RegisterNode command.
   void Step(const Command& command, const std::shared_ptr<NodeSink>& registering = nullptr);
   Asked Describe(const RequestEnvelope& envelope) const;
-  // Writes the batch, however long there is no room for it. False: it is to stop instead.
+  // Writes the batch, retrying for as long as there is no room. Returns false if told to stop.
   bool CommitBatch();
   void LookAtRoomIfDue();
   std::optional<NodeId> NodeOf(const std::shared_ptr<NodeSink>& sink) const;
@@ -152,7 +152,7 @@ class CoreDriver {
   void GatherClient(ToClient& effect);
   void GatherNode(ToNode& effect, const std::shared_ptr<NodeSink>& registering);
 
-  // Fills what the core left to the shell: capabilities and inline bytes.
+  // Adds what the core leaves to the shell: capabilities and inline bytes.
   void FillAccess(ClientId client, const Asked& asked, ReplyEnvelope& envelope);
   Status FillAccess(ClientId client, FileId file, DataAccess& access);
   Result<std::string> InlineBytes(FileId file);
@@ -166,19 +166,20 @@ class CoreDriver {
   const std::unique_ptr<ManagerCore> core_;
   InlineCache inline_cache_;
   std::unordered_map<uint64_t, Client> clients_;  // By ClientId.
-  std::shared_ptr<ClientSink> starting_;  // Whose start the step under way has not answered yet.
+  // The stream whose start the current step has not answered yet.
+  std::shared_ptr<ClientSink> starting_;
   std::map<NodeId, std::shared_ptr<NodeSink>> nodes_;
   KvBatch batch_;
   ManagerResidence residence_;
   std::vector<std::variant<ClientOutput, NodeOutput>> outputs_;
-  std::optional<AdminReply> admin_reply_;  // From the last step that had one.
+  std::optional<AdminReply> admin_reply_;  // From the latest step that had one.
   std::optional<Time> wake_at_;
   Time round_began_;       // When TickIfDue was last called.
-  Time counted_until_;     // The same, or when a stall was noted since.
-  int stalls_in_row_ = 0;  // Without a quick round in between.
+  Time counted_until_;     // The same, or the latest stall noted since.
+  int stalls_in_row_ = 0;  // Without a fast round in between.
   bool ended_ = false;
   std::optional<Time> looked_at_room_;
-  uint64_t written_since_bytes_ = 0;  // Since then.
+  uint64_t written_since_bytes_ = 0;  // Since `looked_at_room_`.
   size_t reply_bytes_ = 0;
   bool freed_since_reclaim_ = false;
   std::optional<Time> reclaimed_, said_no_room_;

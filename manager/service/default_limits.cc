@@ -13,12 +13,13 @@ namespace mosa::manager {
 namespace {
 
 constexpr uint64_t kNamesMin = 10'000;
-// The program, RocksDB, the cache of small files, and what requests, replies and messages under way
-// may take together.
+// The program, RocksDB, the cache of inline files, and all requests, replies and messages in
+// progress.
 constexpr uint64_t kFixedBytes = 2560 * kMiB;
 constexpr uint64_t kTaskBytes = RunLimits{}.tasks_max * kTaskMemoryBytes;
 
-// RocksDB has up to 256 tables open, beside logs, the metrics' peers and files of this program.
+// RocksDB keeps up to 256 tables open, besides logs, connections for metrics, and this program's
+// files.
 constexpr uint64_t kKeptDescriptorsMin = 512;
 constexpr uint64_t kKeptShare = 8;
 constexpr uint64_t kConnectionsMax = 32'768;

@@ -1,5 +1,4 @@
-// Limits of what clients can make grow, where nobody has chosen others: as much as the machine has
-// room for.
+// Default limits on what clients can make grow, derived from the machine's resources.
 #ifndef MOSA_MANAGER_SERVICE_DEFAULT_LIMITS_H_
 #define MOSA_MANAGER_SERVICE_DEFAULT_LIMITS_H_
 
@@ -11,18 +10,18 @@
 
 namespace mosa::manager {
 
-// About what one file takes of the manager's memory, with its name and what mounts know of it; and
-// of the data directory, with what compactions leave behind.
+// Approximate cost of one file, in memory with its name and the mounts' interest, and in the data
+// directory with the overhead of compaction.
 inline constexpr uint64_t kNameMemoryBytes = 640;
 inline constexpr uint64_t kNameDirectoryBytes = 1024;
 
 struct Room {
-  uint64_t memory_bytes = 0;     // The machine's.
-  uint64_t directory_bytes = 0;  // The file system's that the data directory is on.
+  uint64_t memory_bytes = 0;     // Memory of the machine.
+  uint64_t directory_bytes = 0;  // Size of the data directory's file system.
   uint32_t user_share_percent = 100;
 };
 
-// In all; each user gets a share.
+// Total limits, of which each user gets a share. Absent: the default.
 struct ChosenLimits {
   std::optional<uint64_t> names, inline_bytes, attribute_bytes;
 };
@@ -30,7 +29,7 @@ struct ChosenLimits {
 struct DefaultLimits {
   QuotaOptions quotas;
   uint64_t text_bytes = 0;
-  // What the manager's process stays below when all of its limits are reached.
+  // Maximum memory of the manager's process when all of its limits are reached.
   uint64_t memory_bytes = 0;
 };
 DefaultLimits LimitsFor(const Room& room, const ChosenLimits& chosen);
@@ -39,12 +38,12 @@ struct DoorLimits {
   size_t connections_max = 0;
   size_t per_address_max = 0;  // IPv6 addresses count by their /64 network.
 };
-// What a process that may have so many descriptors can afford.
+// Returns the limits for a process that may open so many descriptors.
 DoorLimits DoorLimitsFor(uint64_t descriptors_max);
-// Raises the soft limit of this process to the hard one: the limit from now on.
+// Raises this process's soft descriptor limit to the hard limit, and returns the resulting limit.
 uint64_t RaiseDescriptorLimit();
 
-// This machine's memory, and what this process has of it.
+// The machine's memory, and this process's resident memory.
 uint64_t MemoryBytes();
 uint64_t ResidentBytes();
 

@@ -1,9 +1,9 @@
-// FileScans: answers questions about all files (FileScan) in the pauses of the loop, a short piece
-// in each of its rounds, so that asking them over and over keeps nobody else waiting.
+// FileScans: answers queries over all files (FileScan) in short pieces, one per round of the loop,
+// so that repeated queries do not delay other clients.
 //
-// A question that nobody has begun to look into yet is shared by all who ask it. One caller has so
-// many waiting, and all together so many; whoever asks beyond that is refused.
-// Used by the loop's thread only.
+// Callers with the same question share one scan until it begins. The number of waiting calls is
+// limited, per caller and in total; calls beyond the limit are refused.
+// Used only by the loop's thread.
 #ifndef MOSA_MANAGER_SERVICE_FILE_SCANS_H_
 #define MOSA_MANAGER_SERVICE_FILE_SCANS_H_
 
@@ -23,17 +23,17 @@ class FileScans {
  public:
   static constexpr size_t kCallsMax = 256;
   static constexpr size_t kCallsPerCallerMax = 16;
-  // Takes about a millisecond.
+  // About a millisecond of work.
   static constexpr size_t kStepsAtOnce = 4096;
 
-  // Called once; `scan` is answered if `status` is ok.
+  // Called once. `scan` is valid only if `status` is ok.
   using Done = std::function<void(const Status& status, const FileScan& scan)>;
 
-  // ResourceExhausted if too many wait already.
+  // ResourceExhausted if too many calls are waiting.
   void Ask(const FileScanQuestion& question, const std::string& caller, Done done);
-  // Goes on with the first question.
+  // Continues the first scan by one piece.
   void Continue(const ManagerCore& core);
-  // Nobody is answered any more but with Unavailable.
+  // Answers all waiting calls with Unavailable.
   void EndAll();
 
   bool is_busy() const { return !questions_.empty(); }

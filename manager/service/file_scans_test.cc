@@ -1,4 +1,4 @@
-// Questions about all files: shared while they wait, in pieces, and refused beyond a limit.
+// Queries over all files: shared while they wait, answered in pieces, refused above a limit.
 #include "manager/service/file_scans.h"
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@ class FileScansTest : public ::testing::Test {
     start.node_name = "n";
     core_.Step(StartSession{start}, now_);
   }
-  // One directory entry each, so that a look takes some pieces.
+  // One directory entry per file, so that a scan takes several pieces.
   void MakeFiles(uint64_t count) {
     for (uint64_t i = 0; i < count; ++i) {
       MakeRequest make;

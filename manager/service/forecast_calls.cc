@@ -11,7 +11,7 @@ namespace {
 
 using PredictReadsCall = UnaryCall<v1::PredictReadsRequest, v1::PredictReadsResponse>;
 
-// What the core knows is looked up at once, what it comes to is found out elsewhere.
+// Looks up at once what the core knows; the forecast thread computes the answer.
 Status BeginPredictReads(const ManagerCore& core, Time now, Forecasts* forecasts,
                          const v1::PredictReadsRequest& request,
                          const PredictReadsCall::Done& done) {

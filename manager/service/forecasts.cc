@@ -104,7 +104,7 @@ void Forecasts::Run() {
   }
 }
 
-// ---- what reading costs
+// ---- cost of reading
 
 void Forecasts::PredictReads(ReadCostTask task, AnswerReads answer) {
   {
@@ -162,7 +162,7 @@ Result<ReadCostAnswer> Forecasts::Answer(const Question& question) {
   return answer;
 }
 
-// ---- how many copies pay
+// ---- number of copies
 
 std::optional<SetCopiesForecast> Forecasts::ComputeCopies(uint32_t nodes) {
   if (nodes == 0) return std::nullopt;

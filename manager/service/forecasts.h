@@ -1,9 +1,9 @@
-// Forecasts: what the predictor says to the manager and to its callers, on a thread of its
-// own, since simulating takes longer than the core's loop may wait.
+// Forecasts: runs the predictor for the manager and its callers on a separate thread, since a
+// simulation takes longer than the core's loop may wait.
 //
-// Lifetime: outlives the loop that uses it, and what answers are given to. Threads: one calls at a
-// time, the core's loop while there is one; answers come on the forecasts' thread, one after the
-// other, or in the call itself where it says so.
+// Must outlive the loop that uses it; the receivers of its answers must outlive it. Not
+// thread-safe: only one thread may call at a time, the loop's while it runs. Answers arrive one at
+// a time on the forecasts' thread, or within the call where noted.
 #ifndef MOSA_MANAGER_SERVICE_FORECASTS_H_
 #define MOSA_MANAGER_SERVICE_FORECASTS_H_
 
@@ -29,41 +29,41 @@
 
 namespace mosa::manager {
 
-// A question of ReadCostQuery with what the manager knows.
+// A ReadCostQuery, completed with what the manager knows.
 struct ReadCostTask {
-  std::vector<std::string> hosts;   // Each once.
-  std::vector<NodeId> nodes;        // The hosts'.
+  std::vector<std::string> hosts;   // Without repetitions.
+  std::vector<NodeId> nodes;        // The storage nodes of `hosts`.
   std::vector<ReadableFile> files;  // Each path once.
-  std::vector<uint32_t> set_files;  // All sets in a row: indexes into `files`.
-  std::vector<size_t> set_ends;     // For each set, where its files end.
+  std::vector<uint32_t> set_files;  // All sets concatenated: indexes into `files`.
+  std::vector<size_t> set_ends;     // For each set, the end of its files in `set_files`.
 };
-// InvalidArgument: more than one question may ask (kReadAnswersMax, kReadAddendsMax), or a name
-// that no storage node has.
+// InvalidArgument if the query exceeds a limit (kReadAnswersMax, kReadAddendsMax) or names a host
+// without a storage node.
 Result<ReadCostTask> TaskOf(const ManagerCore& core, Time now, const ReadCostQuery& query);
 
 class Forecasts {
  public:
   using AnswerReads = std::function<void(const Status&, const ReadCostAnswer&)>;
 
-  // Questions that wait, beside the one that is being answered.
+  // Maximum number of waiting questions, besides the one being answered.
   static constexpr size_t kWaitingMax = 32;
 
-  // Precondition: predict::Check(platform).ok(). Nobody waits longer than `wait_max` for an answer.
+  // Precondition: predict::Check(platform).ok(). No caller waits longer than `wait_max`.
   explicit Forecasts(const predict::Platform& platform, Duration wait_max = kWaitMax);
   ~Forecasts();
   Forecasts(const Forecasts&) = delete;
   Forecasts& operator=(const Forecasts&) = delete;
 
-  // `answer` is called once: at once with ResourceExhausted if too many wait; with DeadlineExceeded
-  // if it takes longer than anybody waits.
+  // Calls `answer` once: at once with ResourceExhausted if too many questions wait, with
+  // DeadlineExceeded if the answer takes longer than `wait_max`.
   void PredictReads(ReadCostTask task, AnswerReads answer);
-  // How many copies pay among so many nodes, once that is known; each number is told once. It is
-  // asked for here, and taken from here: call it again and again. Of the numbers that no forecast
-  // has begun for, only the last counts. Questions about reading wait behind it.
+  // Asks for the forecast of copies for so many nodes. Returns a finished forecast, each once; call
+  // it repeatedly. Among forecasts not begun, only the latest request counts. Questions about
+  // reading wait behind it.
   std::optional<SetCopiesForecast> TakeCopies(uint32_t nodes);
-  // The same, computed while the caller waits.
+  // The same, computed before it returns.
   std::optional<SetCopiesForecast> ComputeCopies(uint32_t nodes);
-  // What waits is answered with Unavailable, and so is whatever comes, and what is being answered.
+  // Answers waiting, later and current questions with Unavailable.
   void Stop();
 
  private:
@@ -77,7 +77,7 @@ class Forecasts {
   void Run();
   void Serve(const Question& question);
   Result<ReadCostAnswer> Answer(const Question& question);
-  // Whether it still makes sense to go on.
+  // Not OK if nobody waits for the answer any more.
   Status CheckAwaited(const Question& question) const;
 
   const predict::Platform platform_;
@@ -85,15 +85,15 @@ class Forecasts {
   predict::ReadCosts read_costs_;  // Used only by the thread.
   std::atomic<bool> stopping_ = false;
 
-  std::mutex mutex_;  // Guards what is below.
+  std::mutex mutex_;  // Guards the members below.
   std::condition_variable changed_;
   std::deque<Question> waiting_;
-  uint32_t wanted_nodes_ = 0;       // A forecast of copies for so many is to be made; 0: none.
-  std::set<uint32_t> begun_nodes_;  // For so many it was, or is being made.
+  uint32_t wanted_nodes_ = 0;  // Number of nodes of the next forecast of copies; 0: none is wanted.
+  std::set<uint32_t> begun_nodes_;  // Forecasts that were made, or are being made.
   std::deque<SetCopiesForecast> copies_;
   bool ending_ = false;
 
-  std::thread thread_;  // Last: begins when all else is there.
+  std::thread thread_;  // Last: starts when all other members exist.
 };
 
 }  // namespace mosa::manager

@@ -1,4 +1,4 @@
-// What the predictor answers through the manager: what reading costs, how many copies pay.
+// What the predictor answers through the manager: the cost of reading, and the number of copies.
 #include "manager/service/forecasts.h"
 
 #include <algorithm>
@@ -23,7 +23,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// ---- what is looked up for a question
+// ---- looking up a question
 
 class ReadCostTasks : public CoreFixture {
  protected:
@@ -66,7 +66,7 @@ TEST_F(ReadCostTasks, AreRefusedIfTheyAreTooMuchWork) {
   EXPECT_THAT(MessageOf(many.status()), HasSubstr("9991 files on 1001 hosts"));
 }
 
-// One file under many names, since what counts is what is looked up.
+// One file under many names: every lookup counts.
 TEST_F(ReadCostTasks, LookUpNoMoreThanSoManyPlacesOfBytes) {
   AddNodes(64);
   const FileId file = Make(kAnna, kRootFile, "f", FileType::kRegular, true);
@@ -95,7 +95,7 @@ TEST_F(ReadCostTasks, LookUpNoMoreThanSoManyPlacesOfBytes) {
 
 class ForecastsTest : public ::testing::Test {
  protected:
-  // Returns when what was asked for before has been done.
+  // Returns when everything asked for earlier is done.
   void Wait(Forecasts& forecasts) {
     std::promise<Status> answered;
     forecasts.PredictReads(
@@ -121,7 +121,7 @@ TEST_F(ForecastsTest, OfNodeCountsThatNobodyHasBegunWithOnlyTheLastIsForecastFor
   EXPECT_EQ(forecast->nodes, 2U);
   Wait(forecasts);
   EXPECT_FALSE(forecasts.TakeCopies(2).has_value()) << "it is told once";
-  // What was given up for another is asked for again.
+  // A forecast that was displaced by another is requested again.
   EXPECT_FALSE(forecasts.TakeCopies(3).has_value());
   Wait(forecasts);
   EXPECT_EQ(forecasts.TakeCopies(2)->nodes, 3U);
@@ -145,7 +145,7 @@ TEST_F(ForecastsTest, QuestionsAreRefusedWhenItStopsAndWhenNobodyWaitsAnyMore) {
 
 // ---- over gRPC
 
-// A file of two chunks on n1 and n2.
+// A file of two chunks, on n1 and n2.
 void MakeStriped(TestClient& client, const std::string& name) {
   MakeRequest make = client.MakeOf(kRootFile, name);
   make.open = true;
@@ -201,7 +201,7 @@ TEST_F(ManagerServiceTest, CostsOfReadingAreAnsweredInBulkBestHostFirst) {
   EXPECT_EQ(some->sets[0].hosts.size(), 1u);
   EXPECT_THAT(MessageOf(admin.PredictReads({{{"/tiny"}}, {"n1", "n9"}}).status()),
               HasSubstr("'n9' is not one of the 3 storage nodes of this cluster"));
-  // More than one call takes, and more than any call takes.
+  // More than one call accepts, and more than any call accepts.
   const std::vector<std::vector<std::string>> many(25'000, {"/tiny"});
   const auto all = admin.PredictReads({many, {}});
   ASSERT_TRUE(all.ok()) << all.status();
@@ -239,7 +239,7 @@ TEST_F(ManagerServiceTest, AutomaticCopiesFollowThePlatformAndTheNumberOfNodesAl
     note = note_of();
   }
   EXPECT_THAT(note, HasSubstr("1 copy, predicted best for a long file"));
-  // The next one knows it from its first command on.
+  // The next manager knows it from its first command on.
   server_.reset();
   StartServer();
   sai::AdminClient admin(server_->address(), std::nullopt);

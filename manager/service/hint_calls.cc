@@ -1,4 +1,4 @@
-// The calls about hints, locations and workflows, and those that change something else.
+// The calls for hints, locations and workflows, and for other changes.
 #include <algorithm>
 #include <utility>
 

@@ -39,7 +39,7 @@ void InlineCache::Erase(std::string_view key) {
   items_.erase(item);
 }
 
-// About what the list and the map take for an item besides its bytes.
+// Approximate overhead of an item in the list and the map.
 size_t InlineCache::Cost(const Item& item) {
   constexpr size_t kOverheadBytes = 160;
   return item.first.size() + item.second.size() + kOverheadBytes;

@@ -1,7 +1,7 @@
-// The bytes of small files that the manager keeps in its records, those used last, up to a limit.
-// What is in the cache is what the store holds once the writes noted so far are committed.
+// InlineCache: an LRU cache of the bytes of inline files. It holds what the store holds once all
+// noted batches are committed.
 //
-// One owner, one thread.
+// Not thread-safe.
 #ifndef MOSA_MANAGER_SERVICE_INLINE_CACHE_H_
 #define MOSA_MANAGER_SERVICE_INLINE_CACHE_H_
 
@@ -20,10 +20,10 @@ class InlineCache {
  public:
   explicit InlineCache(size_t bytes_max) : bytes_max_(bytes_max) {}
 
-  // Follows a batch that is about to be committed: keeps what it puts, forgets what it deletes.
+  // Applies a batch that is about to be committed: keeps what it puts, forgets what it deletes.
   void Note(const KvBatch& batch);
   void Put(std::string_view key, std::string_view value);
-  // Null if the cache does not have it. Good until the next call.
+  // Returns null if absent. Valid until the next call.
   const std::string* Find(std::string_view key);
   size_t size_bytes() const { return size_bytes_; }
 
@@ -35,8 +35,9 @@ class InlineCache {
 
   const size_t bytes_max_;
   size_t size_bytes_ = 0;
-  std::list<Item> items_;  // The one used last is in front.
-  std::unordered_map<std::string_view, std::list<Item>::iterator> by_key_;  // Views into items_.
+  std::list<Item> items_;  // Most recently used first.
+  // Keys are views into items_.
+  std::unordered_map<std::string_view, std::list<Item>::iterator> by_key_;
 };
 
 }  // namespace mosa::manager

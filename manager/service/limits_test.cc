@@ -1,5 +1,5 @@
-// Limits with real gRPC and RocksDB: data directories on small file systems, peers that do not read
-// and peers that do not speak.
+// Limits with real gRPC and RocksDB: data directories on small file systems, and peers that do not
+// read or do not speak.
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -51,7 +51,7 @@ class LimitsTest : public ManagerServiceTest {
   }
 };
 
-// ---- a data directory that is full
+// ---- full data directories
 
 class FullDirectoryTest : public LimitsTest {
  protected:
@@ -63,7 +63,7 @@ class FullDirectoryTest : public LimitsTest {
     if (::mount("mosa_limits_test", disk_.c_str(), "tmpfs", 0, "size=96M") != 0)
       GTEST_SKIP() << "only root can mount a small file system";
     options_.data_directory = disk_ / "store";
-    options_.limits.inline_bytes = uint64_t{1} << 40;  // What is tested is the directory's end.
+    options_.limits.inline_bytes = uint64_t{1} << 40;  // The test is about the full directory.
     options_.user_share_percent = 100;
   }
   void TearDown() override {
@@ -71,7 +71,7 @@ class FullDirectoryTest : public LimitsTest {
     ::umount2(disk_.c_str(), MNT_DETACH);
   }
 
-  // Other programs' bytes, until nothing more fits.
+  // Bytes of other programs, until nothing more fits.
   void FillDisk() {
     const int file =
         ::open((disk_ / "others").c_str(), O_CREAT | O_WRONLY | O_APPEND | O_CLOEXEC, 0600);
@@ -92,7 +92,8 @@ class FullDirectoryTest : public LimitsTest {
     content.resize(kFileBytes);
     return content;
   }
-  // Makes files until one is refused: as many as were acknowledged, and why no more were.
+  // Makes files until one is refused. Returns the number acknowledged, and the reason for the
+  // refusal.
   std::pair<int, ErrorReason> Fill(TestClient& client) {
     files_.clear();
     for (int i = 0; i < 20'000; ++i) {
@@ -100,7 +101,7 @@ class FullDirectoryTest : public LimitsTest {
       const std::vector<Reply> replies =
           client.api().Call({make, CommitOf(make.file, ContentOf(i))}, kWaitMax);
       if (const auto* failure = std::get_if<Failure>(&replies.back())) {
-        // Its name may stand, without bytes.
+        // The name may exist without bytes.
         client.Ask(RemoveRequest{kRootFile, fmt::format("f{}", i)});
         return {i, failure->reason};
       }
@@ -133,7 +134,7 @@ TEST_F(FullDirectoryTest, AnswersNoSpaceAndRemovalsMakeRoomAgainThreeTimes) {
   for (int round = 0; round < 3; ++round) {
     const auto [count, reason] = Fill(*client);
     EXPECT_EQ(reason, ErrorReason::kNoSpace);
-    // What was removed is freed in the background: a round that follows at once finds less room.
+    // Removed records are freed in the background, so an immediate round finds less room.
     EXPECT_GT(count, round == 0 ? 1'500 : 200) << "round " << round;
     CheckFiles(*client);
     for (int i = 0; i < count; ++i)
@@ -271,7 +272,7 @@ TEST_F(LimitsTest, WhoDoesNotReadIsNotReadFromAndOthersGoOn) {
   GetXattrRequest get;
   get.file = make.file;
   get.name = set.name;
-  // Two gigabytes of answers, if anybody read them.
+  // Two gigabytes of answers, if a peer read them.
   for (uint64_t i = 1; i <= 400; ++i) {
     RequestEnvelope envelope{.id = RequestId{i}, .answered_below = {}, .requests = {}};
     envelope.requests.assign(100, get);
@@ -288,7 +289,7 @@ TEST_F(LimitsTest, WhoDoesNotReadIsNotReadFromAndOthersGoOn) {
   EXPECT_LT(longest.ns, Seconds(5).ns);
   EXPECT_GT(queued_most, 0U);
   EXPECT_LE(queued_most, kStreamQueueBytesMax);
-  // The other session's keep-alive may be answered whenever it is counted.
+  // The other session's keep-alive may be in progress when bytes are counted.
   EXPECT_TRUE(WaitUntil([&] { return UsedOf("bytes queued to peers") < 1'000; }, seconds(60)));
 }
 
@@ -322,7 +323,7 @@ TEST_F(LimitsTest, AConnectionThatProvesNothingIsClosedAndOthersGoOn) {
     char byte = 0;
     pollfd waiting{.fd = connection, .events = POLLIN, .revents = 0};
     EXPECT_EQ(::poll(&waiting, 1, 15'000), 1);
-    // TLS may say something before it goes.
+    // TLS may send a message before it closes.
     while (::recv(connection, &byte, 1, MSG_DONTWAIT) > 0) continue;
     ::close(connection);
   }
@@ -331,7 +332,7 @@ TEST_F(LimitsTest, AConnectionThatProvesNothingIsClosedAndOthersGoOn) {
 
 // ---- connections
 
-// A connection that says nothing, from 127.0.0.`host`.
+// A silent connection from 127.0.0.`host`.
 class SilentConnection {
  public:
   explicit SilentConnection(int host) : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
@@ -356,7 +357,7 @@ class SilentConnection {
   int fd_;
 };
 
-// The process can open no file but those that it has, as long as this lives.
+// While this exists, the process cannot open another file.
 class NoDescriptors {
  public:
   NoDescriptors() {
@@ -383,7 +384,7 @@ TEST_F(LimitsTest, WhoComesWhenThereIsNoDescriptorIsLetInOnceThereIsOne) {
     std::this_thread::sleep_for(seconds(1));
     EXPECT_TRUE(std::holds_alternative<MakeReply>(client->Ask(client->MakeOf(kRootFile, "f"))));
   }
-  // Some may have been accepted by a descriptor that was just closed, and then failed for the next.
+  // Some may have been accepted with a descriptor just freed, and then failed for lack of the next.
   EXPECT_TRUE(WaitUntil([&] { return UsedOf("connections of one address") >= 15; }, seconds(10)));
   const auto next = Client(2);
   EXPECT_TRUE(std::holds_alternative<MakeReply>(next->Ask(next->MakeOf(kRootFile, "g"))));
@@ -420,7 +421,7 @@ TEST_F(LimitsTest, WhenAllConnectionsAreTakenTheNextOneIsClosedAndAClientGoesOn)
   EXPECT_TRUE(std::holds_alternative<MakeReply>(client->Ask(client->MakeOf(kRootFile, "f"))));
 }
 
-// ---- answers that nobody reads
+// ---- unread answers
 
 TEST_F(LimitsTest, AnswersThatNobodyReadsAreRefusedBeyondALimitAndGivenUpInTime) {
   StartServer();
@@ -435,7 +436,7 @@ TEST_F(LimitsTest, AnswersThatNobodyReadsAreRefusedBeyondALimitAndGivenUpInTime)
     grpc::Status status;
   };
   grpc::CompletionQueue queue;
-  // Each answer has 4.5 MB, and nothing of it is read before Finish.
+  // Each answer has 4.5 MB, and nothing is read before Finish.
   std::deque<Call> calls(20);
   for (Call& call : calls) {
     call.reader = stub->AsyncListLocations(&call.context, request, &queue);

@@ -30,7 +30,7 @@ namespace {
 constexpr int kKeptBytes = 128 << 20;
 constexpr uintmax_t kPlatformBytesMax = 1 << 20;
 
-// The flags as they were written.
+// The flags as given.
 struct Flags {
   std::string listen = "127.0.0.1:7400";
   std::string data_directory;
@@ -141,7 +141,7 @@ Result<ChosenLimits> LimitsOf(const Flags& flags) {
   return limits;
 }
 
-// Checks every flag; nothing has happened yet.
+// Checks every flag, without side effects.
 Result<ServerOptions> OptionsOf(const Flags& flags) {
   constexpr uint64_t kKiB = 1024;
   ServerOptions options;

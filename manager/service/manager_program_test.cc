@@ -1,4 +1,4 @@
-// The program mosa-manager itself: flags, exit codes, signals, and kill -9 under load.
+// The program mosa-manager: flags, exit codes, signals, and kill -9 under load.
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -122,7 +122,7 @@ TEST_F(ManagerProgramTest, SaysWhatIsWrongWithPortOrDatabase) {
           "put a good copy in another one");
 }
 
-// One client's work: makes files f0, f1, ... and counts those that were acknowledged.
+// One client's work: makes files f0, f1, ... and counts the acknowledged ones.
 void MakeFiles(TestClient& client, FileId directory, std::atomic<bool>& stop,
                std::vector<FileId>& acknowledged, std::string& trouble) {
   while (!stop && trouble.empty()) {
@@ -174,7 +174,7 @@ TEST_F(ManagerProgramTest, LosesNothingAndDoesNothingTwiceWhenItIsKilled) {
     std::this_thread::sleep_for(std::chrono::milliseconds(700));
     manager.Kill();
     ASSERT_TRUE(manager.Start().ok()) << manager.LogText();
-    // A client that had not come back by the next kill would miss a session.
+    // A client that has not come back by the next kill would miss a session.
     for (const auto& client : clients) EXPECT_TRUE(client->WaitForSessions(kill + 2));
   }
   std::this_thread::sleep_for(std::chrono::milliseconds(700));

@@ -1,9 +1,10 @@
-// What the manager measures of its requests (common/model/residence.h). Every request's envelope
-// has two rows: from its arrival to its answer's leaving, which covers recalls that it waits for,
-// and "NAME.core", the decision with the sealing of what it grants. "log" is each write to the
-// database, which all envelopes of a round of the loop share. What waits in gRPC's queues before
-// the loop takes it is seen by mounts alone: it is what their own rows have beyond these. Calls of
-// people and schedulers are not counted.
+// ManagerResidence: what the manager measures of its requests (common/model/residence.h).
+//
+// Each envelope has two rows: its residence from arrival to departure of the answer, which includes
+// recalls that it waits for; and "NAME.core", the decision and the sealing of what it grants. "log"
+// is each write to the database, shared by all envelopes of a round of the loop. Time in gRPC's
+// queues before the loop is visible only to mounts, as what their own rows have in excess of these.
+// Calls of users and schedulers are not counted.
 //
 // Thread-safe.
 #ifndef MOSA_MANAGER_SERVICE_MANAGER_RESIDENCE_H_

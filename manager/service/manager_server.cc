@@ -36,17 +36,17 @@ namespace mosa::manager {
 
 namespace {
 
-// The shell's own records; the core's keys never begin with a tilde.
+// The shell's own records. The core's keys never begin with a tilde.
 constexpr std::string_view kShellPrefix = "~";
 constexpr std::string_view kClusterNameKey = "~cluster_name";
 constexpr std::string_view kClusterSeedKey = "~cluster_seed";
 constexpr std::string_view kCapabilityKeyKey = "~capability_key";
 
-// What belongs to the cluster rather than to one run of the manager.
+// State that belongs to the cluster rather than to one run of the manager.
 struct StoredIdentity {
   std::string cluster_name;
   uint64_t cluster_seed = 0;
-  std::string cluster_key;  // The capability key is made of it.
+  std::string cluster_key;  // The capability key is derived from it.
 };
 
 Result<std::optional<std::string>> Find(MetadataStore& store, std::string_view key) {
@@ -56,7 +56,7 @@ Result<std::optional<std::string>> Find(MetadataStore& store, std::string_view k
   return value.status();
 }
 
-// Reads the identity out of the store, or makes one. `fresh` says which.
+// Reads the identity from the store, or makes one and sets `fresh`.
 Result<StoredIdentity> LoadIdentity(MetadataStore& store, const ServerOptions& options,
                                     bool& fresh) {
   MOSA_ASSIGN_OR_RETURN(const auto name, Find(store, kClusterNameKey));
@@ -64,7 +64,7 @@ Result<StoredIdentity> LoadIdentity(MetadataStore& store, const ServerOptions& o
   MOSA_ASSIGN_OR_RETURN(const auto key, Find(store, kCapabilityKeyKey));
   fresh = !name && !seed && !key;
   if (fresh) {
-    // The seed is as random as the key, and tells nothing of it.
+    // The seed is as random as the key, and reveals nothing about it.
     const StoredIdentity identity{.cluster_name = options.core.cluster_name,
                                   .cluster_seed = Hash64(NewCapabilityKey()),
                                   .cluster_key = NewCapabilityKey()};
@@ -115,18 +115,18 @@ Result<std::unique_ptr<ManagerCore>> LoadCore(MetadataStore& store, const Manage
 }
 
 // Events between two commits: enough to share one write among many clients, few enough that the
-// first of them does not wait long.
+// first client does not wait long.
 constexpr int kEventsPerFlushMax = 512;
-// Streams know only of what has left how much their peers have to read.
+// Streams count unread bytes only after messages have left, so limit the replies per flush.
 constexpr size_t kReplyBytesPerFlush = size_t{4} << 20;
-// Besides sessions: storage nodes, and streams whose peers are about to begin or to go.
+// Besides sessions: storage nodes, and streams whose peers are about to begin or to end.
 constexpr size_t kOtherStreamsMax = 8192;
-// TLS proves who a peer is.
+// With TLS, the handshake proves the peer's identity.
 constexpr int kHandshakeMaxMs = 2'000;
 constexpr int kIdleConnectionMaxMs = 300'000;
 constexpr int kStreamsPerConnectionMax = 256;
 constexpr int kKeepaliveMs = 30'000;
-// What gRPC may take for messages that are on their way.
+// Memory limit for gRPC's messages in transit.
 constexpr size_t kGrpcBytesMax = size_t{1} << 30;
 
 void LimitConnections(grpc::ServerBuilder& builder) {
@@ -138,7 +138,7 @@ void LimitConnections(grpc::ServerBuilder& builder) {
   builder.SetResourceQuota(grpc::ResourceQuota("manager").Resize(kGrpcBytesMax));
 }
 
-// The loop comes round so often, so that it notices when the process was stopped.
+// Maximum time of a round, so that the loop notices when the process was stopped.
 constexpr Duration kRoundMax = Milliseconds(300);
 
 void NoteCopies(CoreDriver& driver, const std::optional<SetCopiesForecast>& forecast) {
@@ -154,10 +154,10 @@ gpr_timespec DeadlineOf(const CoreDriver& driver, bool has_more) {
   return gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC), gpr_time_from_nanos(wait_ns, GPR_TIMESPAN));
 }
 
-// So often the loop looks whether there are more or fewer nodes than were forecast for.
+// How often the loop checks whether the number of nodes has changed since the last forecast.
 constexpr Duration kForecastEvery = kRoundMax;
 
-// What the loop's thread last said of limits, for others.
+// The limits as the loop's thread last published them, for other threads.
 class ShownLimits {
  public:
   void Set(std::vector<LimitStatus> limits) {
@@ -174,8 +174,8 @@ class ShownLimits {
   std::vector<LimitStatus> limits_;
 };
 
-// The loop that owns the core: takes every event that has happened, then makes what they wrote
-// durable, then lets the answers leave. Ends when the server is shut down and every call is over.
+// The loop that owns the core: handles all pending events, commits what they wrote, then releases
+// the answers. Ends when the server is shut down and every call is over.
 void RunLoop(grpc::ServerCompletionQueue& queue, CoreDriver& driver, Forecasts* forecasts,
              Services& services, const bool& is_shut_down, ShownLimits& limits) {
   using Next = grpc::CompletionQueue::NextStatus;
@@ -183,8 +183,8 @@ void RunLoop(grpc::ServerCompletionQueue& queue, CoreDriver& driver, Forecasts* 
   bool ok = false;
   bool queue_is_shut_down = false, has_more = false;
   Time forecast_at, limits_at;
-  // Before the first review, which would make and drop copies by the rule. Later callers
-  // wait.
+  // Must come before the first review, which would otherwise make and drop copies by the rule.
+  // Callers wait meanwhile.
   if (forecasts != nullptr)
     NoteCopies(driver, forecasts->ComputeCopies(driver.FlushedCore().CountStayingNodes()));
   while (true) {
@@ -207,7 +207,7 @@ void RunLoop(grpc::ServerCompletionQueue& queue, CoreDriver& driver, Forecasts* 
     services.EndOverdue(is_shut_down);
     has_more = services.ContinueScans();
     if (next == Next::SHUTDOWN) return;
-    // Not earlier: calls that end need the queue once more.
+    // Not earlier: ending calls need the queue once more.
     if (is_shut_down && services.idle() && !std::exchange(queue_is_shut_down, true)) {
       queue.Shutdown();
     }
@@ -229,7 +229,7 @@ struct ManagerServer::Parts {
   std::unique_ptr<CoreDriver> driver;
   std::unique_ptr<ConnectionDoor> door;
   std::unique_ptr<Services> services;
-  std::unique_ptr<Forecasts> forecasts;  // Ends before what it answers.
+  std::unique_ptr<Forecasts> forecasts;  // Destroyed before the receivers of its answers.
   std::unique_ptr<grpc::ServerCompletionQueue> queue;
   std::unique_ptr<grpc::Server> server;
   std::thread loop;
@@ -242,7 +242,7 @@ Status ManagerServer::StartServer(const ServerOptions& options, Parts& parts) {
   using Acceptors = grpc::ServerBuilder::experimental_type;
   grpc::ServerBuilder builder;
   builder.AddChannelArgument(GRPC_ARG_OPTIMIZATION_TARGET, "latency");
-  builder.AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE, 0);  // As of MakeChannel.
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE, 0);  // As in MakeChannel.
   builder.AddChannelArgument(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, kStreamWindowBytes);
   LimitConnections(builder);
   builder.SetMaxReceiveMessageSize(kClientMessageBytesMax);
@@ -322,13 +322,13 @@ void ManagerServer::Stop() {
   if (parts_ == nullptr) return;
   parts_->stopping = true;
   parts_->door->Close();
-  // The loop's thread itself tells everybody, since the core is its own.
+  // The loop's thread must notify the clients, since it owns the core.
   Event end([this](bool) { parts_->driver->EndAll(); });
   Event shut_down([this](bool) { parts_->is_shut_down = true; });
   grpc::Alarm end_alarm;
   end_alarm.Set(parts_->queue.get(), gpr_now(GPR_CLOCK_MONOTONIC), &end);
   if (parts_->forecasts) parts_->forecasts->Stop();
-  // Streams that do not end by themselves are cut off.
+  // Streams that do not end by themselves are cancelled.
   parts_->server->Shutdown(std::chrono::system_clock::now() + std::chrono::seconds(1));
   grpc::Alarm shut_down_alarm;
   shut_down_alarm.Set(parts_->queue.get(), gpr_now(GPR_CLOCK_MONOTONIC), &shut_down);

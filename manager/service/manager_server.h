@@ -1,7 +1,7 @@
-// The manager as a whole: the store, the core loaded from it, the loop, and the gRPC server in
-// front. What `mosa-manager` runs, and tests start in their own process.
+// ManagerServer: the whole manager: the store, the core loaded from it, the loop, and the gRPC
+// server. `mosa-manager` runs it; tests start it in their own process.
 //
-// One owner, one thread.
+// Not thread-safe, except where noted.
 #ifndef MOSA_MANAGER_SERVICE_MANAGER_SERVER_H_
 #define MOSA_MANAGER_SERVICE_MANAGER_SERVER_H_
 
@@ -22,50 +22,50 @@
 namespace mosa::manager {
 
 struct ServerOptions {
-  std::string listen = "127.0.0.1:7400";  // Port 0: any that is free.
+  std::string listen = "127.0.0.1:7400";  // Port 0: any free port.
   std::string data_directory;
   std::optional<ClusterSecret> secret;
   bool fsync = false;
-  bool bulk_tls = false;  // Nodes and mounts encrypt what they send one another.
-  // The database is an older copy of one that was used since: it has forgotten what came after.
+  bool bulk_tls = false;  // Nodes and mounts encrypt the bulk plane.
+  // The database is a restored backup: changes made after the backup are forgotten.
   bool restored = false;
-  // The seed is that of the database, if it has one. Its quotas are those of `limits`.
+  // A database keeps its own seed. Quotas come from `limits`.
   ManagerOptions core;
-  // What is not set follows from this machine's memory and the data directory's file system.
+  // Limits that are not set follow from the machine's memory and the data directory's file system.
   ChosenLimits limits;
   uint32_t user_share_percent = 75;  // One user's share of each limit.
-  // What is not chosen is what the process has descriptors for.
+  // Default: what the process has descriptors for.
   std::optional<DoorLimits> connections;
-  // What the deployment can do: without it nothing is predicted. Checked.
+  // The deployment's platform. Without it nothing is predicted. Must have been checked.
   std::optional<predict::Platform> platform;
-  // How long a storage node or a mount is waited for that was asked for its residence times.
+  // How long to wait for a storage node or mount that was asked for its residence times.
   Duration residence_wait = kNodeDeadAfter;
 };
 
 class ManagerServer {
  public:
-  // Serves when it returns. InvalidArgument: the address (CheckListenAddress); FailedPrecondition:
-  // the port is taken, or the database is another cluster's or a newer version's; DataLoss: the
-  // database is damaged; other codes as the store says.
+  // Returns once it is serving. InvalidArgument: a bad address (CheckListenAddress).
+  // FailedPrecondition: the port is taken, or the database is another cluster's or of a newer
+  // version. DataLoss: the database is damaged. Other codes come from the store.
   static Result<std::unique_ptr<ManagerServer>> Start(const ServerOptions& options);
   ~ManagerServer();
 
-  // Answers what has arrived, tells every client that its session ends, and closes.
+  // Answers what has arrived, tells every client that its session ends, and shuts down.
   void Stop();
 
-  // How long requests have stayed here. Safe from any thread, until Stop.
+  // Residence times of requests. Thread-safe until Stop.
   ResidenceSnapshot Residence() const;
 
-  // What clients can make grow, as of the last second or two. Safe from any thread, until Stop.
+  // Limits and usage, at most two seconds old. Thread-safe until Stop.
   std::vector<LimitStatus> Limits() const;
 
-  // host:port as it was bound.
+  // The bound address, host:port.
   const std::string& address() const;
 
  private:
   struct Parts;
   explicit ManagerServer(std::unique_ptr<Parts> parts);
-  // gRPC behind the door, which then lets connections in.
+  // Starts gRPC behind the door, then opens the door.
   static Status StartServer(const ServerOptions& options, Parts& parts);
 
   std::unique_ptr<Parts> parts_;

@@ -1,4 +1,4 @@
-// What the manager's service says to clients, nodes and people.
+// The manager's service as clients, nodes and users see it.
 #include <arpa/inet.h>
 #include <grpcpp/client_context.h>
 #include <grpcpp/create_channel.h>
@@ -121,7 +121,7 @@ TEST_F(ManagerServiceTest, CapabilitiesAreGoodForNodesAndForTheirFileOnly) {
   EXPECT_TRUE(capability->may_write);
   EXPECT_GT(capability->expires, registered.now);
   EXPECT_LE(capability->expires, registered.now + kCapabilityLifetime + Seconds(5));
-  // What its client proves itself by on the bulk plane is what nodes work out for themselves.
+  // The client's key for the bulk plane equals the one that nodes derive.
   EXPECT_EQ(anna->ready().bulk_key,
             BulkKeyOf(registered.capability_key, ClientId{1}, anna->ready().era));
 
@@ -187,7 +187,7 @@ TEST_F(ManagerServiceTest, SessionsGoOnAfterARestartAndRepeatWhatWasNotAnswered)
     options_.listen = address;
     StartServer();
   });
-  // Sent while nobody listens; answered by the next manager.
+  // Sent without a listener; the next manager answers.
   const Reply made = anna->Ask(anna->MakeOf(kRootFile, "late"));
   restart.join();
   EXPECT_TRUE(std::holds_alternative<MakeReply>(made)) << std::get<Failure>(made).message;
@@ -217,7 +217,7 @@ TEST_F(ManagerServiceTest, TooLongMessagesAreRefusedByBothSides) {
   const auto replies = anna->api().Call(many, kWaitMax);
   EXPECT_EQ(std::get<Failure>(replies.back()).reason, ErrorReason::kArgumentTooBig);
 
-  // A client that does not care about the limit.
+  // A client that ignores the limit.
   const auto channel = MakeChannel(server_->address(), std::nullopt);
   const auto stub = v1::ClientSessionService::NewStub(channel);
   grpc::ClientContext context;
@@ -316,7 +316,7 @@ TEST(CoreDriverTest, AStartThatFindsItsOldSessionRunOutIsAnswered) {
   const auto first = std::make_shared<RememberingSink>();
   driver.ClientStarted(first, start);
   driver.ClientGone(first, start.client, /*closed=*/false);
-  // The tick is late, as it is in a process that was stopped.
+  // The tick is late, as in a process that was stopped.
   std::this_thread::sleep_for(std::chrono::nanoseconds(kSessionLease.ns) +
                               std::chrono::milliseconds(50));
   const auto second = std::make_shared<RememberingSink>();
@@ -327,8 +327,8 @@ TEST(CoreDriverTest, AStartThatFindsItsOldSessionRunOutIsAnswered) {
   EXPECT_FALSE(second->ended());
 }
 
-// Swapping, or with too much to do, the loop may need seconds for what has come: each step is quick
-// enough, yet somebody's sign of life waits behind the others.
+// When it swaps or is overloaded, the loop may need seconds for one batch: each step is fast
+// enough, but a keep-alive waits behind the others.
 TEST(CoreDriverTest, WhoseSignOfLifeWaitsInASlowRoundIsNotSilent) {
   const auto store = NewMemoryStore();
   CoreDriver driver(std::make_unique<ManagerCore>(ManagerOptions{}), *store,
@@ -429,7 +429,7 @@ TEST_F(ManagerServiceTest, LocationsOfTenThousandPathsComeInOneCall) {
   EXPECT_EQ(locations->at(9999).failure->code, StatusCode::kNotFound);
 }
 
-// ---- who may come in
+// ---- authentication
 
 TEST_F(ManagerServiceTest, OnlyWhoHasTheSecretComesIn) {
   options_.secret = Secret({.role = Role::kManager});
@@ -452,7 +452,7 @@ TEST_F(ManagerServiceTest, AClientWithASecretDoesNotTalkToAManagerWithout) {
   EXPECT_FALSE(careful.Start().ok());
 }
 
-// ---- what keeps a manager from starting
+// ---- failures to start
 
 TEST_F(ManagerServiceTest, RefusesAPortInUseAnotherClustersDatabaseAndOpenAddresses) {
   StartServer();

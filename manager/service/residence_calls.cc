@@ -1,4 +1,4 @@
-// How long requests stay in the daemons of the cluster: the relay, and the call that uses it.
+// Residence times of the cluster's daemons: the relay, and the call that uses it.
 #include <string>
 #include <utility>
 #include <variant>
@@ -21,7 +21,7 @@ void ResidenceRelay::AskBy(Sink* sink, ResidenceQuery query, const Done& done) {
   }
   query.query = ++last_query_;
   questions_.emplace(query.query, Question{done, driver_.Now() + answer_max_});
-  driver_.Flush();  // What the peer is to hear first.
+  driver_.Flush();  // Earlier messages to the peer leave first.
   sink->Send(query);
 }
 
@@ -81,7 +81,7 @@ void Services::ServeResidence(grpc::ServerCompletionQueue& queue) {
         const ResidenceSource source = FromProto(request);
         const Result<ResidenceQuery> query = QueryOf(request);
         if (!query.ok()) return pass_on(query.status());
-        // A log of requests makes files on hosts.
+        // Logging requests creates files on hosts.
         const bool asks_alone = query->log_order == RequestLogOrder::kNone;
         const Status may = CheckRight(caller, asks_alone ? Right::kAsk : Right::kAdminister);
         if (!may.ok()) return pass_on(may);

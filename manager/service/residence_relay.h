@@ -1,7 +1,8 @@
-// ResidenceRelay: asks storage nodes and clients for their snapshots on behalf of others, over the
-// streams that they have open to the manager, and passes the answers on unread.
+// ResidenceRelay: asks storage nodes and clients for residence snapshots on behalf of callers, over
+// their open streams to the manager. Passes the answers on without decoding them.
 //
-// Runs on the loop's thread. At most kQuestionsMax are open; each ends after `answer_max`.
+// Used only by the loop's thread. At most kQuestionsMax questions are open; each ends after
+// `answer_max`.
 #ifndef MOSA_MANAGER_SERVICE_RESIDENCE_RELAY_H_
 #define MOSA_MANAGER_SERVICE_RESIDENCE_RELAY_H_
 
@@ -21,20 +22,20 @@ class ResidenceRelay {
  public:
   static constexpr size_t kQuestionsMax = 256;
 
-  // The snapshot as it came. Called once.
+  // Receives the snapshot as it came. Called once.
   using Done = std::function<void(const Result<std::string>& snapshot)>;
 
-  // `driver` must outlive it.
+  // `driver` must outlive the relay.
   ResidenceRelay(CoreDriver& driver, Duration answer_max)
       : driver_(driver), answer_max_(answer_max) {}
 
-  // Unavailable if nobody of that id is connected; DeadlineExceeded if it does not answer in time;
-  // ResourceExhausted if too many are asked already.
+  // Unavailable if no such node or client is connected; DeadlineExceeded without an answer in time;
+  // ResourceExhausted if too many questions are open.
   void Ask(NodeId node, ResidenceQuery query, const Done& done);
   void Ask(ClientId client, ResidenceQuery query, const Done& done);
-  // An answer has come.
+  // Delivers an answer that has arrived.
   void Answered(ResidenceReport report);
-  // Ends questions that have waited too long; `all`: no answer is waited for any more.
+  // Ends overdue questions; `all`: every question.
   void EndOverdue(bool all);
 
  private:
@@ -49,7 +50,7 @@ class ResidenceRelay {
   CoreDriver& driver_;
   const Duration answer_max_;
   uint64_t last_query_ = 0;
-  std::map<uint64_t, Question> questions_;  // In the order of their deadlines.
+  std::map<uint64_t, Question> questions_;  // In order of deadline.
 };
 
 }  // namespace mosa::manager

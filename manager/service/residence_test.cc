@@ -1,4 +1,4 @@
-// How long requests stay: the manager's own rows, and what it passes on from nodes and clients.
+// Residence times: the manager's own rows, and what it relays from nodes and clients.
 #include "proto/convert/residence.h"
 
 #include <chrono>
@@ -23,7 +23,7 @@ using ::testing::HasSubstr;
 
 class ResidenceTest : public ManagerServiceTest {
  protected:
-  // Long enough for a test that is not about silence, however busy the machine is.
+  // Long enough for tests that are not about silence, however busy the machine is.
   ResidenceTest() { options_.residence_wait = Seconds(60); }
   std::unique_ptr<sai::AdminClient> Admin() const {
     return std::make_unique<sai::AdminClient>(server_->address(), std::nullopt);
@@ -34,7 +34,7 @@ class ResidenceTest : public ManagerServiceTest {
     for (const ResidenceRow& row : snapshot.rows) counts.emplace(row.name, row.times.Count());
     return counts;
   }
-  // A node that is registered, and its id.
+  // Returns a registered node and its id.
   std::pair<std::unique_ptr<TestNode>, NodeId> Node(const std::string& name) {
     auto node = std::make_unique<TestNode>(server_->address());
     node->Register(RegistrationOf(name));
@@ -47,7 +47,7 @@ class ResidenceTest : public ManagerServiceTest {
   }
 };
 
-// The question that comes next; other orders are not for these tests.
+// Returns the next question; other orders are skipped.
 ResidenceQuery NextQuery(TestNode& node) {
   while (true) {
     const ManagerToNode message = node.Read().value();
@@ -91,7 +91,7 @@ TEST_F(ResidenceTest, WaitingForALockIsAClassOfItsOwn) {
   EXPECT_EQ(counts["set_lock_held"], 2U);
 }
 
-// Over a stream of its own, so that it breaks when the test says so.
+// On a stream of its own, so that the test can break it.
 TEST_F(ResidenceTest, WhatIsRepeatedOnANewStreamIsCountedOnce) {
   StartServer();
   const auto stub = v1::ClientSessionService::NewStub(MakeChannel(server_->address(), {}));
@@ -185,7 +185,7 @@ TEST_F(ResidenceTest, WhoDoesNotAnswerIsWaitedForSoLong) {
   const Status status = nothing.get().status();
   EXPECT_EQ(status.code(), StatusCode::kDeadlineExceeded);
   EXPECT_THAT(MessageOf(status), HasSubstr("1 s"));
-  // What comes too late, or what nobody has asked for, changes nothing.
+  // Late or unsolicited answers change nothing.
   silent->Answer(ReportOf(lost, {}));
   silent->Answer({.query = 12'345, .snapshot = "?"});
   EXPECT_TRUE(Admin()->GetResidence({}).ok());

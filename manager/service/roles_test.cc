@@ -1,4 +1,4 @@
-// What each role of a certificate may call, over real connections.
+// Which calls each role may make, over real connections.
 #include <gmock/gmock.h>
 
 #include <functional>
@@ -64,7 +64,7 @@ class RolesTest : public ManagerServiceTest {
     ASSERT_TRUE(std::holds_alternative<MakeReply>(mount_->Ask(make)));
   }
   sai::AdminClient As(const Identity& identity) { return {server_->address(), Secret(identity)}; }
-  // As a session with a certificate of the role has them.
+  // Opens a session with a certificate of this role.
   Status OpenSession(const Identity& identity) {
     return TestClient(9, server_->address(), Secret(identity), Seconds(5)).Start();
   }

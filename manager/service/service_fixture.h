@@ -1,5 +1,5 @@
-// For tests of the manager's service in this process: real gRPC, real RocksDB, a temporary
-// directory; and a storage node that only talks.
+// Fixture for tests of the manager's service in one process: real gRPC, real RocksDB in a temporary
+// directory, and a storage node that only exchanges messages.
 #ifndef MOSA_MANAGER_SERVICE_SERVICE_FIXTURE_H_
 #define MOSA_MANAGER_SERVICE_SERVICE_FIXTURE_H_
 
@@ -53,14 +53,14 @@ class ManagerServiceTest : public ::testing::Test {
     EXPECT_TRUE(started.ok()) << MessageOf(started);
     return client;
   }
-  // One of `authority`'s, as a file that stays while the test runs.
+  // Writes a secret issued by `authority` to a file that exists for the rest of the test.
   ClusterSecret SecretOf(const Authority& authority, const Identity& identity) {
     const std::filesystem::path path = directory_ / fmt::format("secret{}", ++secrets_);
     std::ofstream(path) << IssueSecret(authority, identity, 1).value();
     EXPECT_EQ(::chmod(path.c_str(), 0600), 0);
     return LoadSecret(path).value();
   }
-  // One of the manager's cluster.
+  // A secret of the manager's cluster.
   ClusterSecret Secret(const Identity& identity) { return SecretOf(authority_, identity); }
 
   const Authority authority_ = CreateAuthority().value();
@@ -79,7 +79,7 @@ inline CommitRequest CommitOf(FileId file, std::string bytes) {
   return commit;
 }
 
-// A storage node that only talks: registers, and reads orders.
+// A storage node without objects: registers, and reads orders.
 class TestNode {
  public:
   explicit TestNode(const std::string& address,

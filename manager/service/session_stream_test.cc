@@ -1,5 +1,5 @@
-// One client's stream shared by many threads: each polls for its own answer, and what is nobody's
-// answer still arrives. Real gRPC, real RocksDB.
+// One client's stream shared by many threads: each polls for its own answer, and messages that
+// answer nobody still arrive. Real gRPC, real RocksDB.
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "client-sai/api/wait_budget.h"
 #include "common/base/check.h"
 #include "fmt/format.h"
 #include "gtest/gtest.h"
@@ -30,7 +31,7 @@ class SessionStreamTest : public ::testing::Test {
     options_.listen = "127.0.0.1:0";
     options_.data_directory = directory_ / "store";
     StartServer();
-    options_.listen = server_->address();  // After a restart too.
+    options_.listen = server_->address();  // The same address after a restart.
   }
   ~SessionStreamTest() override {
     server_.reset();
@@ -52,7 +53,7 @@ class SessionStreamTest : public ::testing::Test {
   std::unique_ptr<ManagerServer> server_;
 };
 
-// Makes files of its own until told to stop, or `count` of them; every answer must be its own.
+// Makes files until told to stop, or `count` of them. Every answer must be this thread's own.
 void MakeFiles(TestClient& client, int thread, int count, std::atomic<int>& wrong) {
   for (int i = 0; i < count; ++i) {
     const MakeRequest make = client.MakeOf(kRootFile, fmt::format("t{}-{}", thread, i));
@@ -73,7 +74,7 @@ TEST_F(SessionStreamTest, ManyThreadsGetTheirOwnAnswers) {
   EXPECT_EQ(wrong, 0);
 }
 
-// Ben has looked at a file; Anna changes its attributes, which waits for Ben's answer to the
+// Ben has looked up a file. Anna changes its attributes, which waits for Ben's answer to the
 // recall.
 void ExpectRecalled(TestClient& anna, TestClient& ben, const std::string& name) {
   const MakeRequest make = anna.MakeOf(kRootFile, name);
@@ -84,7 +85,7 @@ void ExpectRecalled(TestClient& anna, TestClient& ben, const std::string& name) 
   change.file = make.file;
   change.permissions = 0600;
   ASSERT_TRUE(std::holds_alternative<AttributesReply>(anna.Ask(change)));
-  // A recall that is not answered ends with the lease, after 5 s.
+  // An unanswered recall ends with the lease, after 5 s.
   EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(2));
   EXPECT_TRUE(ben.WaitForPush([&make](const std::vector<Push>& pushes) {
     return std::any_of(pushes.begin(), pushes.end(), [&make](const Push& push) {
@@ -112,7 +113,7 @@ TEST_F(SessionStreamTest, PushesArriveWhetherOrNotThreadsAreCalling) {
   EXPECT_EQ(wrong, 0);
 }
 
-// What a caller does with an answer rests on every recall that came before it.
+// A caller's next action relies on every recall that arrived before the answer.
 TEST_F(SessionStreamTest, ACallGoesOnOnlyAfterEarlierPushesWereDealtWith) {
   const auto anna = Client(1);
   const auto ben = Client(2);
@@ -183,7 +184,7 @@ TEST_F(SessionStreamTest, ARemovalThatTimedOutWithoutAManagerNeverRuns) {
   ASSERT_TRUE(std::holds_alternative<Failure>(replies[0]));
   EXPECT_EQ(std::get<Failure>(replies[0]).reason, ErrorReason::kTimedOut);
   StartServer();
-  // Requests run in their order: whatever was repeated ran before this one.
+  // Requests run in order: whatever was repeated ran before this one.
   const Reply found = client->Ask(LookupRequest{.parent = kRootFile, .name = "x"});
   ASSERT_TRUE(std::holds_alternative<EntryReply>(found));
   EXPECT_EQ(std::get<EntryReply>(found).entry.file, make.file);
@@ -199,6 +200,35 @@ TEST_F(SessionStreamTest, ACallEndsAtItsDeadlineWithoutAManager) {
   ASSERT_NE(failure, nullptr);
   EXPECT_EQ(failure->reason, ErrorReason::kTimedOut);
   EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(2));
+}
+
+// Programs do not wait anew for a manager that has been silent for long. Bytes that were buffered
+// wait for it: no program does meanwhile, and they would be lost.
+TEST_F(SessionStreamTest, AStoreWaitsForAManagerForWhichProgramsDoNotWaitAnyMore) {
+  using Clock = std::chrono::steady_clock;
+  const auto client = Client(1);
+  server_->Stop();
+  server_.reset();
+  std::this_thread::sleep_for(std::chrono::nanoseconds(sai::WaitBudget::kAll.ns) +
+                              std::chrono::seconds(1));
+  const auto ask = [&] {
+    return client->api().Call({GetAttributesRequest{kRootFile}}, Seconds(10)).back();
+  };
+  {
+    const auto began = Clock::now();
+    const sai::WaitBudget program(began);
+    EXPECT_TRUE(std::holds_alternative<Failure>(ask()));
+    EXPECT_LT(Clock::now() - began, std::chrono::seconds(2));
+  }
+  std::thread restart([this] {
+    std::this_thread::sleep_for(std::chrono::seconds(1));
+    StartServer();
+  });
+  {
+    const sai::WaitBudget store(sai::WaitBudget::ForStore());
+    EXPECT_TRUE(std::holds_alternative<AttributesReply>(ask()));
+  }
+  restart.join();
 }
 
 }  // namespace

@@ -57,7 +57,7 @@ class ClientStream final : public Stream<v1::ClientMessage, v1::ManagerMessage>,
     driver_.ClientGone(shared_from_this(), client_, closed);
   }
 
-  // A request that says something impossible is its sender's to hear of; the session goes on.
+  // An invalid request is reported to its sender; the session continues.
   void Unreadable(const v1::ClientMessage& message, const Status& why) {
     if (!message.has_requests() || message.requests().id() == 0 || client_ == ClientId{}) {
       return End(why);
@@ -147,8 +147,8 @@ class NodeStream final : public Stream<v1::NodeMessage, v1::ManagerToNode>,
 
   CoreDriver& driver_;
   ResidenceRelay& relay_;
-  std::optional<NodeRegistration> registration_;  // While its objects are still coming.
-  std::vector<AsideObject> aside_;                // Pages that came before their last.
+  std::optional<NodeRegistration> registration_;  // While its objects are still arriving.
+  std::vector<AsideObject> aside_;                // Pages that came before the last one.
   bool registered_ = false;
 };
 

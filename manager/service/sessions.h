@@ -1,7 +1,7 @@
-// The gRPC services of the manager: what arrives on each call is told to the core's driver, and
-// what the driver gives out is written.
+// Services: the manager's gRPC services. Passes incoming messages to the core's driver and writes
+// what the driver sends.
 //
-// All calls are served by the thread that polls the completion queue. The driver outlives them.
+// One thread polls the completion queue and serves all calls. The driver must outlive the services.
 #ifndef MOSA_MANAGER_SERVICE_SESSIONS_H_
 #define MOSA_MANAGER_SERVICE_SESSIONS_H_
 
@@ -26,10 +26,10 @@ class Services {
  public:
   struct Limits {
     size_t streams_max = 0;
-    uint64_t memory_bytes_max = 0;  // What the process is to stay below.
-    bool secured = false;           // As of Access.
+    uint64_t memory_bytes_max = 0;  // The process should stay below this.
+    bool secured = false;           // As for Access.
   };
-  // Without `forecasts` nothing can be said of costs.
+  // Without `forecasts`, calls for costs are refused.
   Services(CoreDriver& driver, const ConnectionDoor& door, Forecasts* forecasts,
            Duration residence_wait, const Limits& limits)
       : driver_(driver),
@@ -41,29 +41,29 @@ class Services {
         calls_{.live = 0, .access = Access(limits.secured)} {}
 
   void Register(grpc::ServerBuilder& builder);
-  // Begins to wait for calls on `queue`, whose tags are Events (stream.h). Call it once, when the
+  // Starts to wait for calls on `queue`, whose tags are Events (stream.h). Call once, when the
   // server has been built.
   //
-  // Clients: an envelope that cannot be read is answered with a Failure; anything else that cannot
-  // be read ends the stream with InvalidArgument. Storage nodes: a message that cannot be read ends
-  // the stream so.
+  // Clients: an unreadable envelope is answered with a Failure; any other unreadable message ends
+  // the stream with InvalidArgument. Storage nodes: any unreadable message ends the stream so.
   void Serve(grpc::ServerCompletionQueue& queue);
-  // True if no call is served or waited for: after the server's shutdown, the queue may follow.
+  // True if no call is served or awaited. After the server's shutdown the queue may then be shut
+  // down.
   bool idle() const { return calls_.live == 0; }
-  // Called in each round of the loop: answers what waits for a peer in vain, and cuts off streams
-  // and calls whose peers do not read or do not begin. `stopping`: nobody is waited for any more.
+  // Call in each round of the loop. Answers calls that have waited too long for another peer, and
+  // cuts off peers that do not read, or do not identify themselves. `stopping`: ends all waits.
   void EndOverdue(bool stopping) {
     relay_.EndOverdue(stopping);
     if (stopping) scans_.EndAll();
     streams_.CutOverdue();
     calls_.unary.CutOverdue();
   }
-  // Called in each round of the loop: goes on with what takes long. True: there is more to do.
+  // Call in each round of the loop. Continues long scans; returns true if work is left.
   bool ContinueScans() {
     if (scans_.is_busy()) scans_.Continue(driver_.FlushedCore());
     return scans_.is_busy();
   }
-  // With the limits of the service beside those of the core.
+  // Includes the limits of the service besides those of the core.
   ClusterStatus DescribeCluster();
 
  private:

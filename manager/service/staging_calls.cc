@@ -1,4 +1,4 @@
-// The calls about files that are copied out of the store.
+// The calls for files that are copied out of the store.
 #include <algorithm>
 #include <utility>
 

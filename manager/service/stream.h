@@ -1,7 +1,6 @@
-// Calls of gRPC clients as state machines on one completion queue. Everything runs on the thread
-// that polls the queue, so that between a request's arrival and its answer's departure there is no
-// change of thread, but for answers that somebody else finds (UnaryCall::Done); nothing here
-// blocks.
+// gRPC calls as state machines on one completion queue. Everything runs on the thread that polls
+// the queue, so a request is answered without a change of thread, except where another thread
+// computes the answer (UnaryCall::Done). Nothing here blocks.
 #ifndef MOSA_MANAGER_SERVICE_STREAM_H_
 #define MOSA_MANAGER_SERVICE_STREAM_H_
 
@@ -30,7 +29,8 @@
 
 namespace mosa::manager {
 
-// Unimplemented if the caller, a `peer`, speaks no version that this manager speaks.
+// Unimplemented if the caller, named `peer` in the message, speaks no protocol version of this
+// manager.
 inline Status CheckVersions(const grpc::ServerContext& context, std::string_view peer) {
   const auto& sent = context.client_metadata();
   const auto agent = sent.find("user-agent");
@@ -40,7 +40,7 @@ inline Status CheckVersions(const grpc::ServerContext& context, std::string_view
   return CheckProtocol({.own = "manager", .peer = peer}, kProtocolVersions, versions);
 }
 
-// What a completion queue's tag points to.
+// The target of a completion queue's tag.
 class Event {
  public:
   using Action = std::function<void(bool ok)>;
@@ -52,15 +52,15 @@ class Event {
 };
 
 inline constexpr size_t kStreamQueueMessagesMax = 65'536;
-// A peer that has so much to read is not asked for more requests until it has read some of it,
-// nor is one that has anything to read while all together have kQueuedBytesMax.
+// Reading from a peer pauses while it has this much unread. If all peers together have more than
+// kQueuedBytesMax, it pauses for every peer that has anything unread.
 inline constexpr uint64_t kStreamPauseBytes = uint64_t{8} << 20;
-// A peer with so much to read is cut off. Above what one round of the loop can add.
+// A peer with this much unread is cut off. Larger than what one round of the loop can add.
 inline constexpr uint64_t kStreamQueueBytesMax = uint64_t{64} << 20;
 inline constexpr std::chrono::seconds kStreamWriteMax{10};
-// Nor does a unary call's answer wait longer.
+// Limit for the wait of a unary call's answer.
 inline constexpr std::chrono::seconds kUnaryWriteMax{10};
-// A client that opens a stream must say within this time who it is.
+// A client must identify itself within this time after it opened a stream.
 inline constexpr std::chrono::seconds kStreamStartMax{5};
 
 // All open streams. Used only by the thread that polls the queue.
@@ -70,7 +70,7 @@ class OpenStreams {
   class Member {
    public:
     virtual ~Member() = default;
-    // Cuts the stream off if its peer does not read, or does not say who it is.
+    // Cuts the stream off if its peer does not read, or has not identified itself in time.
     virtual void CutIfOverdue(Clock::time_point now) = 0;
   };
 
@@ -81,7 +81,7 @@ class OpenStreams {
   bool are_too_many() const { return members_.size() > streams_max_; }
   size_t count() const { return members_.size(); }
   size_t streams_max() const { return streams_max_; }
-  // Called often, looks seldom.
+  // Call often; it checks every kLookEvery only.
   void CutOverdue() {
     const Clock::time_point now = Clock::now();
     if (now - looked_at_ < kLookEvery) return;
@@ -97,26 +97,26 @@ class OpenStreams {
   Clock::time_point looked_at_;
 };
 
-// Calls under way, what they hold, and which are let in. Used by the thread that polls the queue,
-// except for the account.
+// Calls in progress, their memory, and access control. Used only by the thread that polls the
+// queue, except `answers`, which is thread-safe.
 struct Calls {
-  int live = 0;  // The queue may be shut down when there are none.
+  int live = 0;  // The queue may be shut down when this is 0.
   Access access;
   AnswerAccount answers{};
-  OpenStreams unary{SIZE_MAX};  // Unary calls that have come.
+  OpenStreams unary{SIZE_MAX};  // Unary calls that have arrived.
 };
 
-// Stream: one bidirectional call. What is sent waits in a queue of its own and is written one
-// message after another. A peer that reads slowly is read from slowly; one that does not read is
-// cut off when the queue is full or its oldest message has waited too long. A stream keeps itself
-// alive until gRPC is done with it; afterwards Send and End do nothing.
+// Stream: one bidirectional call. Outgoing messages wait in a queue and are written one after
+// another. Reading slows down for a peer that reads slowly; a peer that does not read is cut off
+// when its queue is full or its oldest message has waited too long. A stream keeps itself alive
+// until gRPC is done with it; afterwards Send and End do nothing.
 template <typename Incoming, typename Outgoing>
 class Stream : private OpenStreams::Member {
  public:
   using Io = grpc::ServerAsyncReaderWriter<Outgoing, Incoming>;
 
-  // Serves callers that have the right. `calls` and `open` outlive it. `peer`, a literal, is what
-  // calls: "mount".
+  // Serves callers with the right. `calls` and `open` must outlive it. `peer` is a literal that
+  // names the kind of caller: "mount".
   Stream(Calls& calls, Right right, OpenStreams& open, std::string_view peer)
       : calls_(calls), right_(right), open_(open), peer_(peer) {
     ++calls_.live;
@@ -129,8 +129,8 @@ class Stream : private OpenStreams::Member {
     --calls_.live;
   }
 
-  // Waits for a client. `request` is given what the service's RequestSession takes; `accepted` runs
-  // when a client has come, to wait for the next one.
+  // Waits for a client. `request` gets the arguments of the service's RequestSession. `accepted`
+  // runs when a client has arrived, to wait for the next one.
   template <typename Request>
   void Accept(std::shared_ptr<Stream> self, const Request& request,
               std::function<void()> accepted) {
@@ -155,7 +155,7 @@ class Stream : private OpenStreams::Member {
     }
   }
 
-  // Ends the stream after what was sent before.
+  // Ends the stream after the messages sent so far.
   void End(const Status& status) {
     if (ending_) return;
     ending_ = ToGrpc(status);
@@ -163,13 +163,13 @@ class Stream : private OpenStreams::Member {
   }
 
  protected:
-  // A message has come; not after End.
+  // A message has arrived. Not called after End.
   virtual void OnMessage(const Incoming& message) = 0;
-  // No more messages will come. Called once, for a stream that a client with the right opened.
+  // No more messages will arrive. Called once for each stream that a client with the right opened.
   virtual void OnClosed() = 0;
-  // The peer has said who it is.
+  // True once the peer has identified itself.
   virtual bool is_started() const = 0;
-  // The identity that opened the stream, once a message has come.
+  // The identity that opened the stream. Valid once a message has arrived.
   const Identity& caller() const { return caller_; }
 
  private:
@@ -184,14 +184,14 @@ class Stream : private OpenStreams::Member {
     if (!broken_ && (is_stuck || is_silent)) CutOff();
   }
 
-  // Nothing more is sent; the read or the write that is under way fails, and ends the stream.
+  // Stops sending. The pending read or write fails and ends the stream.
   void CutOff() {
     broken_ = true;
     ForgetQueue(1);
     context_.TryCancel();
   }
 
-  // All but the first `kept` messages.
+  // Drops all but the first `kept` messages.
   void ForgetQueue(size_t kept) {
     while (queue_.size() > kept) {
       queued_bytes_ -= queue_.back().bytes;
@@ -207,7 +207,7 @@ class Stream : private OpenStreams::Member {
 
   void Accepted(bool ok) {
     if (ok) {
-      // The order matters: `accepted_` may not see this stream as still waiting.
+      // The order matters: `accepted_` must not find this stream still waiting.
       std::exchange(accepted_, nullptr)();
       accepted_at_ = OpenStreams::Clock::now();
       open_.Add(this);
@@ -273,7 +273,7 @@ class Stream : private OpenStreams::Member {
     io_.Finish(*ending_, &on_finished_);
   }
 
-  // One operation has come back; after the last the stream is gone.
+  // An operation has completed. After the last one the stream is deleted.
   void Returned() {
     if (--under_way_ == 0) const std::shared_ptr<Stream> self = std::move(self_);
   }
@@ -295,39 +295,40 @@ class Stream : private OpenStreams::Member {
   Incoming incoming_;
   std::deque<Queued> queue_;  // The first is being written.
   uint64_t queued_bytes_ = 0;
-  bool is_paused_ = false;  // No read is under way, but a write is.
+  bool is_paused_ = false;  // A write is pending, but no read.
   OpenStreams::Clock::time_point accepted_at_, write_began_;
   std::optional<grpc::Status> ending_;
   bool broken_ = false;
   int under_way_ = 0;  // Operations whose event has not happened yet.
 };
 
-// UnaryCall: one call with one answer, computed at once or by somebody else later. It waits for the
-// next call as soon as one has come, and owns itself. An answer is refused if its peer, or all
-// together, have too much to take, and given up if it is not taken in time.
+// UnaryCall: one call with one answer, computed at once or later by another thread. It owns itself,
+// and starts to wait for the next call as soon as one has arrived. An answer is refused if its
+// peer, or all peers together, have too much unread; it is dropped if the peer does not take it in
+// time.
 template <typename Request, typename Response>
 class UnaryCall : private OpenStreams::Member {
  public:
   using Answer = std::function<Status(const Request& request, Response* response)>;
   using AnswerTo =
       std::function<Status(const Identity& caller, const Request& request, Response* response)>;
-  // Ends the call: once, from any thread.
+  // Ends the call. Must be called once, from any thread.
   using Done = std::function<void(const Status& status, const Response& response)>;
-  // Sees to it that `done` is called.
+  // Must ensure that `done` is called.
   using Begin =
       std::function<void(const Identity& caller, const Request& request, const Done& done)>;
-  // Waits for a call: the service's RequestNAME, bound to all but these.
+  // Waits for a call: the service's RequestNAME, with all other arguments bound.
   using Ask = std::function<void(grpc::ServerContext*, Request*,
                                  grpc::ServerAsyncResponseWriter<Response>*, Event*)>;
 
-  // `calls` and `right` as of a Stream: a caller without the right is refused.
+  // `calls` and `right` as for Stream; a caller without the right is refused.
   static void Serve(Calls& calls, Right right, const Ask& ask, const Answer& answer) {
     ServeTo(calls, right, ask,
             [answer](const Identity&, const Request& request, Response* response) {
               return answer(request, response);
             });
   }
-  // The same of what depends on who calls.
+  // The same, for an answer that depends on the caller.
   static void ServeTo(Calls& calls, Right right, const Ask& ask, const AnswerTo& answer) {
     ServeLater(calls, right, ask,
                [answer](const Identity& caller, const Request& request, const Done& done) {
@@ -365,17 +366,17 @@ class UnaryCall : private OpenStreams::Member {
       return Refuse(understood);
     const Result<Identity> caller = calls_.access.Admit(context_, right_);
     if (!caller.ok()) return Refuse(caller.status());
-    // Before it is worked out: whoever does not read causes no more work.
+    // Checked before the answer is computed, so that a peer that does not read causes no more work.
     if (const Status room = calls_.answers.CheckUnary(connection_, kUnaryOverheadBytes); !room.ok())
       return Refuse(room);
     begin_(*caller, request_, [this](const Status& status, const Response& response) {
       status.ok() ? Give(response) : Refuse(status);
     });
-    // What has come may be long. The call itself lives until the queue has said that it is over.
+    // Frees the request, which may be large. The call itself lives until the queue reports its end.
     request_ = Request();
   }
 
-  // By any thread, as Done.
+  // Called from any thread, as Done.
   void Give(const Response& response) {
     const uint64_t bytes = response.ByteSizeLong() + kUnaryOverheadBytes;
     if (const Status room = calls_.answers.CheckUnary(connection_, bytes); !room.ok())
@@ -409,7 +410,7 @@ class UnaryCall : private OpenStreams::Member {
   grpc::ServerAsyncResponseWriter<Response> writer_{&context_};
   Request request_;
   std::string connection_;
-  uint64_t bytes_ = 0;  // Size of the answer, while it is under way.
+  uint64_t bytes_ = 0;  // Size of the answer while it is outstanding.
   std::atomic<OpenStreams::Clock::time_point> finish_began_{OpenStreams::Clock::time_point()};
   Event on_asked_{[this](bool ok) { Asked(ok); }};
   Event on_finished_{[this](bool) { delete this; }};

@@ -1,5 +1,4 @@
-// For tests: a client with a session over gRPC that answers recalls at once and remembers what it
-// was told.
+// Test client: a session over gRPC that answers recalls at once and records the pushes it receives.
 #ifndef MOSA_MANAGER_SERVICE_TEST_CLIENT_H_
 #define MOSA_MANAGER_SERVICE_TEST_CLIENT_H_
 
@@ -32,7 +31,7 @@ class TestClient final : public sai::SessionListener {
   Status Start() { return api_->Start(*this); }
   sai::ManagerApi& api() { return *api_; }
 
-  // One request, one reply.
+  // Sends one request and returns its reply.
   Reply Ask(Request request) { return api_->Call({std::move(request)}, kWaitMax).back(); }
 
   FileId NextFile() {
@@ -60,7 +59,7 @@ class TestClient final : public sai::SessionListener {
     return make;
   }
 
-  // Waits until `condition` holds of what was pushed so far.
+  // Waits until `condition` holds for the pushes received so far.
   bool WaitForPush(const std::function<bool(const std::vector<Push>&)>& condition) {
     std::unique_lock lock(mutex_);
     return changed_.wait_for(lock, std::chrono::seconds(10), [&] { return condition(pushes_); });
@@ -69,7 +68,7 @@ class TestClient final : public sai::SessionListener {
     std::unique_lock lock(mutex_);
     return changed_.wait_for(lock, std::chrono::seconds(60), [&] { return sessions_ >= count; });
   }
-  // So long a push takes from now on.
+  // Delays every later push by `delay`.
   void SlowPushes(std::chrono::milliseconds delay) { push_delay_ = delay; }
   size_t pushes() const {
     const std::lock_guard lock(mutex_);
@@ -124,7 +123,7 @@ class TestClient final : public sai::SessionListener {
   const std::unique_ptr<sai::ManagerApi> api_;
 
   std::atomic<std::chrono::milliseconds> push_delay_{};
-  mutable std::mutex mutex_;  // Guards what follows.
+  mutable std::mutex mutex_;  // Guards the members below.
   std::condition_variable changed_;
   std::vector<Push> pushes_;
   SessionReady ready_;

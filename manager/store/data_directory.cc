@@ -18,8 +18,8 @@
 namespace mosa::manager {
 namespace {
 
-// Names that nobody else gives to files: the one is removed, the other made, before it is known
-// what the directory holds.
+// Names that no other program uses: the reserve is removed and the lock file is made before the
+// directory's content is known.
 constexpr const char* kReserveName = "mosa-reserve";
 constexpr const char* kLockName = "mosa-lock";
 
@@ -35,7 +35,8 @@ std::optional<Space> SpaceOf(const std::string& path) {
                uint64_t{status.f_bavail} * status.f_frsize};
 }
 
-// Held until it is closed. RocksDB's own lock comes later, when the reserve must be gone.
+// Locks the directory until the descriptor is closed. RocksDB's own lock comes later, when the
+// reserve must already be gone.
 Result<UniqueFd> Lock(const std::string& directory) {
   const std::string path = fmt::format("{}/{}", directory, kLockName);
   UniqueFd file(::open(path.c_str(), O_CREAT | O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0600));
@@ -96,7 +97,7 @@ DataDirectory::DataDirectory(std::string path, UniqueFd lock, uint64_t capacity_
 
 RoomView DataDirectory::Look() {
   const auto space = SpaceOf(path_);
-  // A file system that does not say how full it is fails at the next write, if at all.
+  // A file system of unknown fill level fails at the next write, if at all.
   const uint64_t free_bytes = space ? space->free_bytes : capacity_bytes_;
   RoomView view = ViewRoom(plan_, capacity_bytes_, free_bytes, has_reserve_, was_full_);
   was_full_ = view.is_full;

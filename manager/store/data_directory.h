@@ -1,5 +1,5 @@
-// The file system that the metadata lives on: how full it is, and a reserve that is given up when
-// it is full, so that the manager can still start, and still write what frees room.
+// DataDirectory: the file system with the metadata. Tracks how full it is, and keeps a reserve that
+// is released when it is full, so that the manager can still start and still write what frees room.
 #ifndef MOSA_MANAGER_STORE_DATA_DIRECTORY_H_
 #define MOSA_MANAGER_STORE_DATA_DIRECTORY_H_
 
@@ -11,40 +11,40 @@
 
 namespace mosa::manager {
 
-// How a file system of a given size is shared out.
+// How a file system of a given size is divided.
 struct RoomPlan {
-  uint64_t buffer_bytes = 0;     // What RocksDB gathers before it writes a table.
-  uint64_t log_bytes = 0;        // Its logs together.
-  uint64_t reserve_bytes = 0;    // Enough to replay the logs and write the tables of a restart.
-  uint64_t watermark_bytes = 0;  // With less than this free besides the reserve nothing may grow.
+  uint64_t buffer_bytes = 0;     // RocksDB's write buffer: flushed to a table when full.
+  uint64_t log_bytes = 0;        // All of RocksDB's logs together.
+  uint64_t reserve_bytes = 0;    // Enough to replay the logs and write the tables at a restart.
+  uint64_t watermark_bytes = 0;  // Growth is refused if less than this is free besides the reserve.
   bool operator==(const RoomPlan&) const = default;
 };
 RoomPlan PlanRoom(uint64_t capacity_bytes);
 
-// What is free, and what that means. Decides with a margin, so that it does not go to and fro.
+// The state of the file system. Changes of `is_full` have hysteresis.
 struct RoomView {
   uint64_t used_bytes = 0;
-  uint64_t limit_bytes = 0;  // Nothing may grow from there on.
+  uint64_t limit_bytes = 0;  // Nothing may grow from here on.
   bool is_full = false;
 };
 RoomView ViewRoom(const RoomPlan& plan, uint64_t capacity_bytes, uint64_t free_bytes,
                   bool has_reserve, bool was_full);
 
-// One owner, one thread. Only one in all processes has a directory at a time.
+// Not thread-safe. At most one process has a directory open at a time.
 class DataDirectory {
  public:
-  // Makes the directory if it is missing, and gives the reserve of an earlier run up. Unavailable
-  // if another one has it, whose reserve stays.
+  // Makes the directory if it is missing, and releases the reserve of an earlier run. Unavailable
+  // if another process has it open, whose reserve stays.
   static Result<DataDirectory> Open(const std::string& path);
 
   const RoomPlan& plan() const { return plan_; }
   uint64_t capacity_bytes() const { return capacity_bytes_; }
 
-  // Looks again. Takes the reserve when there is room for it.
+  // Measures free space again. Takes the reserve when there is room for it.
   RoomView Look();
-  // To be called when a write found no room.
+  // Call when a write found no room.
   void GiveReserveUp();
-  // Why nothing may grow, with the numbers and what to do.
+  // Returns why nothing may grow, with numbers and what to do.
   std::string WhyFull(const RoomView& view) const;
 
  private:

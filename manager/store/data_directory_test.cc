@@ -28,7 +28,7 @@ TEST(ViewRoom, IsFullBelowTheWatermarkAndNotAgainJustAboveIt) {
   EXPECT_TRUE(ViewRoom(plan, capacity, mark - 1, true, false).is_full);
   EXPECT_TRUE(ViewRoom(plan, capacity, mark + 1, true, true).is_full);
   EXPECT_FALSE(ViewRoom(plan, capacity, mark + mark / 4, true, true).is_full);
-  // Without its reserve the directory keeps as much free for it.
+  // Without its reserve, the directory keeps the same amount free for it.
   EXPECT_TRUE(ViewRoom(plan, capacity, mark, false, false).is_full);
   const RoomView view = ViewRoom(plan, capacity, mark, true, false);
   EXPECT_EQ(view.used_bytes, view.limit_bytes);

@@ -1,5 +1,5 @@
-// A MetadataStore that fails one operation on purpose, for tests: wrap any store, count its
-// operations, then run again failing each of them in turn.
+// FaultyMetadataStore: fails one operation on purpose, for tests. Wrap any store, count its
+// operations, then run again and fail each of them in turn.
 #ifndef MOSA_MANAGER_STORE_FAULTY_METADATA_STORE_H_
 #define MOSA_MANAGER_STORE_FAULTY_METADATA_STORE_H_
 
@@ -13,9 +13,9 @@
 
 namespace mosa::manager {
 
-// Passes every call on, except the `fail_at`-th (counted from 1 over Load, Commit and Get; 0:
-// none), which answers DataLoss without reaching the wrapped store, as do all calls after it: a
-// failed store stays failed. As thread-safe as what it wraps.
+// Forwards every call except the `fail_at`-th (counted from 1 over Load, Commit and Get; 0: none).
+// That call and all later ones return DataLoss without reaching the wrapped store. As thread-safe
+// as the store it wraps.
 class FaultyMetadataStore final : public MetadataStore {
  public:
   FaultyMetadataStore(std::unique_ptr<MetadataStore> wrapped, uint64_t fail_at);

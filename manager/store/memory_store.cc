@@ -8,7 +8,7 @@
 namespace mosa::manager {
 namespace {
 
-// Keeps everything in an ordered map; forgets it with the process.
+// Keeps everything in an ordered map, for the life of the process.
 class MemoryStore final : public MetadataStore {
  public:
   Status Load(std::string_view skip_prefix, const Visitor& visitor) override {

@@ -22,7 +22,7 @@ namespace {
 
 using Records = std::map<std::string, std::string>;
 
-// A directory that is gone with the test.
+// A directory that is removed with the test.
 class TemporaryDirectory {
  public:
   TemporaryDirectory() {
@@ -102,7 +102,7 @@ TEST(RocksStore, FindsItsRecordsWhenOpenedAgain) {
   EXPECT_EQ(AllOf(*Opened(directory.path())), (Records{{"x", "y"}}));
 }
 
-// The process that is killed is this program again: RocksDB's threads do not outlive a mere fork.
+// The killed process is this program started again: RocksDB's threads do not survive a fork.
 TEST(RocksStore, KeepsWhatWasCommittedWhenTheProcessIsKilled) {
   constexpr const char* kVariable = "MOSA_TEST_STORE_TO_BE_KILLED";
   if (const char* path = getenv(kVariable)) {
@@ -165,7 +165,7 @@ std::unique_ptr<MetadataStore> OpenedOnBoot(const TemporaryDirectory& directory,
   return store.ok() ? *std::move(store) : nullptr;
 }
 
-// What the directory is like when the machine ends, or the process, without a word.
+// The directory's state after an abrupt end of the machine or the process.
 class CopyOfRunning {
  public:
   explicit CopyOfRunning(const TemporaryDirectory& directory)
@@ -204,8 +204,8 @@ TEST(RocksStore, MayHaveForgottenAfterACrashOfTheMachineWithoutSync) {
   }
 }
 
-// What is only in logs of a run before, which did not sync, may not be on the disk: a run that says
-// that all is there has written it anew.
+// Records that are only in logs of an earlier run without fsync may not be on disk. A run that
+// claims that everything is on disk has rewritten them.
 TEST(RocksStore, WhatItBeganWithIsOnTheDiskAtItsEnd) {
   for (const bool fsync : {false, true}) {
     const TemporaryDirectory directory;
@@ -226,7 +226,7 @@ TEST(RocksStore, MayHaveForgottenUntilSomethingWasDecidedAboutIt) {
   ASSERT_TRUE(OpenedOnBoot(directory, "b1", true)->Commit(Puts({{"x", "y"}})).ok());
   const std::string mark = directory.path() + "/mosa-run";
   for (const char* text : {"", "mosa-run 7\n", "\xff\xff"}) {
-    std::ofstream(mark, std::ios::trunc) << text;  // Torn, of another version, foreign.
+    std::ofstream(mark, std::ios::trunc) << text;  // Torn, of another version, or foreign.
     EXPECT_TRUE(OpenedOnBoot(directory, "b1", true)->may_have_forgotten());
   }
   std::filesystem::remove(mark);
@@ -250,12 +250,12 @@ TEST(RunMark, IsReadBackOrNotAtAll) {
   for (size_t i = 0; i < bytes.size(); ++i) {
     std::string changed = bytes;
     changed[i] = '\x7f';
-    ParseRunMark(changed);  // Whatever it says, it ends.
+    ParseRunMark(changed);  // Must terminate, whatever the result.
   }
   EXPECT_EQ(ParseRunMark(Encode({.boot_id = std::string(1000, 'x')}))->boot_id.size(), 128U);
 }
 
-// What an older program wrote is read, and refused by that program from then on.
+// An older program's database is read, and that program refuses it from then on.
 TEST(RocksStore, RaisesTheFormatOfAnOlderDatabase) {
   const TemporaryDirectory directory;
   const std::string format("\0mosa.format", 12);
@@ -332,7 +332,7 @@ TEST(RocksStore, WithoutDescriptorsNothingIsLostAndTheSameBatchIsTakenOnceThereA
     refused = batch_of(number);
     status = (*store)->Commit(refused);
   }
-  // It stays so, also when the database is to be opened again.
+  // It stays so, even when the database must be reopened.
   for (int i = 0; i < 3; ++i)
     EXPECT_EQ((*store)->Commit(refused).code(), StatusCode::kResourceExhausted);
   ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);

@@ -28,17 +28,17 @@
 namespace mosa::manager {
 namespace {
 
-// The store's own record; callers' keys never begin with a zero byte.
+// The store's own record. Callers' keys never begin with a zero byte.
 constexpr std::string_view kFormatKey{"\0mosa.format", 12};
-// 2 has a record of what was recovered (and a RunMark beside the database). What 1 wrote is read,
-// and is of format 2 from then on.
+// Format 2 adds a record of the recovery (and a RunMark beside the database). Format 1 is read and
+// then raised to 2.
 constexpr int kFormatVersion = 2;
 
 rocksdb::Slice SliceOf(std::string_view text) { return {text.data(), text.size()}; }
 std::string_view ViewOf(const rocksdb::Slice& slice) { return {slice.data(), slice.size()}; }
 
-// RocksDB would look every five seconds whether there is room again; Commit does so itself. Called
-// by any thread.
+// Replaces RocksDB's recovery, which would check for room every five seconds: Commit checks itself.
+// Thread-safe.
 class BackgroundErrors final : public rocksdb::EventListener {
  public:
   void OnErrorRecoveryBegin(rocksdb::BackgroundErrorReason, rocksdb::Status,
@@ -48,7 +48,7 @@ class BackgroundErrors final : public rocksdb::EventListener {
   void OnBackgroundError(rocksdb::BackgroundErrorReason, rocksdb::Status*) override {
     happened_ = true;
   }
-  // True once for what has happened since.
+  // Returns true once if an error has happened since the last call.
   bool Take() { return happened_.exchange(false); }
   void PutBack() { happened_ = true; }
 
@@ -56,8 +56,8 @@ class BackgroundErrors final : public rocksdb::EventListener {
   std::atomic<bool> happened_ = false;
 };
 
-// What RocksDB says of errors, at most once a minute. Its own log would be a file beside the
-// database, and writing on after that has found no room ends the process.
+// Logs RocksDB's errors, at most once a minute. RocksDB's own log would be a file beside the
+// database, and writing to it after it found no room ends the process.
 class ErrorLog final : public rocksdb::Logger {
  public:
   ErrorLog() : Logger(rocksdb::InfoLogLevel::ERROR_LEVEL) {}
@@ -79,10 +79,10 @@ class ErrorLog final : public rocksdb::Logger {
   std::atomic<std::chrono::steady_clock::rep> said_s_ = -60;
 };
 
-// Enough for what the database's own threads may take before a batch is written.
+// Enough for the database's own threads to write before a batch is written.
 constexpr uint64_t kRoomBytesMin = uint64_t{2} << 20;
 
-// True where nobody knows.
+// Returns true if the free space is unknown.
 bool HasRoomFor(const std::string& path, uint64_t bytes) {
   struct statvfs room {};
   if (::statvfs(path.c_str(), &room) != 0) return true;
@@ -95,21 +95,21 @@ Status NoRoom(const std::string& path, uint64_t bytes) {
                   path, bytes + kRoomBytesMin));
 }
 
-// The process, or the machine, can open no more files. RocksDB has no code for it, and may take a
-// table that it cannot open for damage: the text of the error number is all that says so.
+// Returns true if the process or machine cannot open more files. RocksDB has no code for this, and
+// may report a table that it cannot open as damaged; only the error text tells.
 bool IsWithoutDescriptor(const rocksdb::Status& status) {
   return !status.ok() && status.ToString().find("Too many open files") != std::string::npos;
 }
 
-// What passes by itself, or when somebody makes room: the database is opened again, and the same
-// batch is written then.
+// Returns true for errors that pass by themselves or when room is made. The database is then
+// reopened and the same batch is written.
 bool IsWithoutRoom(const rocksdb::Status& status) {
   return status.IsNoSpace() || IsWithoutDescriptor(status) ||
          (status.IsIOError() && status.subcode() == rocksdb::Status::kSpaceLimit);
 }
 
-// The image is small and read whole once; all later reads are of single inline files. So little
-// memory is given to RocksDB: the manager's own working set is the cache.
+// The image is small and read whole once; later reads are of single inline files. RocksDB gets
+// little memory, because the manager keeps the whole state in its own.
 rocksdb::Options DatabaseOptions(const RocksOptions& sizes, bool may_have_forgotten,
                                  const std::shared_ptr<BackgroundErrors>& listener) {
   rocksdb::Options options;
@@ -117,11 +117,11 @@ rocksdb::Options DatabaseOptions(const RocksOptions& sizes, bool may_have_forgot
   options.write_buffer_size = sizes.buffer_bytes;
   options.max_write_buffer_number = 3;
   options.max_total_wal_size = sizes.log_bytes;
-  // Where there is little room, a compaction rewrites little at once.
+  // With little room, a compaction rewrites little at once.
   options.target_file_size_base = std::max(sizes.log_bytes / 4, uint64_t{1} << 20);
   options.max_bytes_for_level_base = 2 * sizes.log_bytes;
   options.max_compaction_bytes = 2 * sizes.log_bytes;
-  // On a full disk a start writes no tables.
+  // On a full disk, opening writes no tables.
   options.avoid_flush_during_recovery = true;
   options.listeners.push_back(listener);
   options.max_open_files = 256;
@@ -129,9 +129,9 @@ rocksdb::Options DatabaseOptions(const RocksOptions& sizes, bool may_have_forgot
   options.info_log = std::make_shared<ErrorLog>();
   options.stats_dump_period_sec = 0;
   options.compression = rocksdb::kNoCompression;
-  // A torn record at the log's end was never acknowledged; damage anywhere else must be noticed.
-  // What a crash of the machine left of a log that was not synced may have holes: what is before
-  // the first one was true at some moment, and what is behind it must not be mixed in.
+  // A torn record at the log's end was never acknowledged; damage anywhere else must be detected.
+  // After a crash of the machine a log without fsync may have holes: the records before the first
+  // hole were true at some moment, and later ones must not be mixed in.
   options.wal_recovery_mode = may_have_forgotten
                                   ? rocksdb::WALRecoveryMode::kPointInTimeRecovery
                                   : rocksdb::WALRecoveryMode::kTolerateCorruptedTailRecords;
@@ -153,7 +153,8 @@ Status StatusOf(const rocksdb::Status& status, const std::string& path, std::str
         text +
         "; keep the directory as it is, put a good copy in another one and start with that, or "
         "start with an empty one: nodes then put their objects aside for 'mosa adopt'");
-  // RocksDB has no code for it: these begin the sentence of a file locked elsewhere, and in here.
+  // RocksDB has no code for a locked database. These texts begin its messages for locks of other
+  // processes and of this one.
   const std::string why = status.ToString();
   if (status.IsBusy() || why.find("While lock file: ") != std::string::npos ||
       why.find("lock hold by current process") != std::string::npos)
@@ -187,7 +188,7 @@ class RocksStore final : public MetadataStore {
 
   bool may_have_forgotten() const override { return mark_.behind; }
 
-  // Notes that a run has begun, before it writes anything.
+  // Records that a run has begun. Must be called before the run writes anything.
   Status Begin(bool may_have_forgotten) {
     mark_.behind = may_have_forgotten && !is_new_;
     mark_.synced = options_.fsync && HasSyncedLogs();
@@ -228,28 +229,28 @@ class RocksStore final : public MetadataStore {
       if (!HasRoomFor(path_, 0)) return NoRoom(path_, 0);
       MOSA_RETURN_IF_ERROR(OpenAgain());
     }
-    // First, as what it goes on with may free room.
+    // First, because what it resumes may free room.
     ResumeIfStopped();
-    // A log that ends in the middle of a record takes no more: better it is not begun.
+    // A log that ends within a record accepts no more, so do not begin what may not fit.
     if (!HasRoomFor(path_, writes.GetDataSize())) return NoRoom(path_, writes.GetDataSize());
     const rocksdb::Status written = database_->Write(write_options_, &writes);
     write_failed_ = !written.ok();
-    // Opened again it begins a new log. What was not written whole is not in it.
+    // Reopening starts a new log. A batch that was not written whole is not in it.
     if (IsWithoutRoom(written)) database_.reset();
     MOSA_RETURN_IF_ERROR(StatusOf(written, path_, "cannot write to"));
     if (!mark_.behind) return OkStatus();
     RunMark mark = mark_;
     mark.behind = false;
     const Status marked = WriteRunMark(path_, mark);
-    // The batch is in the store: to write it once more changes nothing.
+    // The batch is in the store already; writing it again changes nothing.
     if (marked.code() == StatusCode::kUnavailable) return ResourceExhaustedError(MessageOf(marked));
     if (marked.ok()) mark_ = mark;
     return marked;
   }
 
-  // What was removed goes when the tables that have it are written anew without it.
+  // Removed records disappear when their tables are rewritten.
   void Reclaim() override {
-    // A compaction without room for what it writes would only take the rest from the commits.
+    // A compaction without enough room would only take the rest from the commits.
     if (database_ == nullptr || !HasRoomFor(path_, 2 * options_.log_bytes)) return;
     rocksdb::FlushOptions flush;
     flush.wait = false;
@@ -272,7 +273,7 @@ class RocksStore final : public MetadataStore {
     return value;
   }
 
-  // Checks the format's number. An empty database is of none yet.
+  // Checks the format version. An empty database has none yet.
   Status CheckFormat() {
     std::string value;
     const rocksdb::Status read =
@@ -295,7 +296,7 @@ class RocksStore final : public MetadataStore {
     return OkStatus();
   }
 
-  // From now on older programs refuse the database, instead of taking its records for damage.
+  // Makes older programs refuse the database, instead of taking its records for damage.
   Status RaiseFormat() {
     if (found_version_ == kFormatVersion) return OkStatus();
     return StatusOf(
@@ -306,9 +307,9 @@ class RocksStore final : public MetadataStore {
  private:
   static constexpr std::chrono::seconds kResumeEvery{1};
 
-  // True if all that was committed is on the disk. A log that has taken an error must not be
-  // synced: RocksDB ends the process for it. A write, which is refused then, syncs what is before
-  // it as well.
+  // Returns true if everything committed is on disk. A log that has had an error must not be
+  // synced: RocksDB would end the process. A write is refused in that case, and otherwise syncs
+  // everything before it too.
   bool SyncAll() {
     if (database_ == nullptr || write_failed_) return false;
     if (mark_.synced) return true;
@@ -319,8 +320,8 @@ class RocksStore final : public MetadataStore {
            HasSyncedLogs();
   }
 
-  // A log that was read again when the database was opened is not synced with those written since:
-  // what is in it gets to the disk with a table. False if there is no room for that.
+  // A log replayed at the opening is not synced together with newer ones; its content reaches the
+  // disk with a table. Returns false if there is no room for that.
   bool HasSyncedLogs() {
     if (!has_unsynced_logs_) return true;
     uint64_t bytes = 0;
@@ -330,7 +331,7 @@ class RocksStore final : public MetadataStore {
     return !has_unsynced_logs_;
   }
 
-  // A flush or a compaction that found no room, or failed otherwise, stays stopped until then.
+  // Resumes flushes and compactions that stopped for lack of room or another error.
   void ResumeIfStopped() {
     const auto now = std::chrono::steady_clock::now();
     if (now - resumed_at_ < kResumeEvery || !errors_->Take()) return;
@@ -359,7 +360,7 @@ class RocksStore final : public MetadataStore {
     return StatusOf(cursor->status(), path_, "cannot read");
   }
 
-  // The smallest key behind all that begin with `prefix`, if there is one.
+  // Returns the smallest key after all keys that begin with `prefix`, if there is one.
   static std::optional<std::string> AfterPrefix(std::string_view prefix) {
     std::string key(prefix);
     while (!key.empty() && static_cast<unsigned char>(key.back()) == 0xff) key.pop_back();
@@ -373,10 +374,11 @@ class RocksStore final : public MetadataStore {
   const std::shared_ptr<BackgroundErrors> errors_;
   RunMark mark_;
   bool is_new_ = false, begun_ = false;
-  bool write_failed_ = false;  // The last one.
-  bool has_unsynced_logs_;     // From before the database was opened.
+  bool write_failed_ = false;  // The last write failed.
+  bool has_unsynced_logs_;     // Logs from before the database was opened.
   int found_version_ = 0;
-  std::unique_ptr<rocksdb::DB> database_;  // Null after a write without room, until the next one.
+  std::unique_ptr<rocksdb::DB>
+      database_;  // Null from a write that found no room to the next write.
   std::chrono::steady_clock::time_point resumed_at_;
   rocksdb::WriteOptions write_options_;
 };

@@ -16,11 +16,11 @@ namespace {
 
 constexpr const char* kName = "mosa-run";
 constexpr std::string_view kHead = "mosa-run 1\n";
-// Always so long, so that writing it anew needs no room.
+// Constant size, so that rewriting it needs no room.
 constexpr size_t kMarkBytes = 256;
 constexpr size_t kBootIdBytesMax = 128;
 
-// Takes "name 0\n" or "name 1\n" off the front.
+// Removes "name 0\n" or "name 1\n" from the front.
 bool TakeFlag(std::string_view& rest, std::string_view name, bool& flag) {
   if (!rest.starts_with(name) || rest.size() < name.size() + 3) return false;
   rest.remove_prefix(name.size());

@@ -23,7 +23,7 @@ void EraseSpeed(HintMap& hints) {
   std::erase_if(hints, [](const auto& hint) { return IsForSpeed(hint.first); });
 }
 
-// What else than speed is said stays with the file.
+// Hints for speed of each output; other hints stay with the file.
 std::map<PathIndex, HintMap> SpeedHintsOf(const Workflow& workflow, uint32_t hosts) {
   std::map<PathIndex, HintMap> speed;
   for (FileHints& plan : PlanHints(workflow, {.hosts = hosts})) {
@@ -92,7 +92,7 @@ class Classifier {
           workflow_.at(file).size_bytes.value_or(0) * (1 + workflow_.at(file).consumers.size());
     return bytes;
   }
-  // What moves least is tried all at once.
+  // Merges the classes with the least traffic into one.
   void MergeLeast() {
     std::vector<size_t> order;
     for (size_t i = 0; i < classes_.size(); ++i) order.push_back(i);
@@ -128,7 +128,7 @@ class Classifier {
     each.by_itself = AddPlanned(each, by_itself_);
     for (const HintMap& regions : OtherRegions(each)) AddSame(each, regions);
   }
-  // As many copies as there may be nodes and readers: twice as many each time.
+  // Doubles the number of copies up to the number of nodes and readers.
   void AddBroadcasts(HintClass& each) const {
     size_t readers = 0;
     for (const PathIndex file : each.files)
@@ -139,7 +139,7 @@ class Classifier {
       AddSame(each, {{"pattern", fmt::format("broadcast:{}", copies)}});
     if (most >= 2) AddSame(each, {{"pattern", fmt::format("broadcast:{}", most)}});
   }
-  // Regions of files are for the workflow to say; how large they are may be asked.
+  // Only the workflow can state regions, but their size can be varied.
   std::vector<HintMap> OtherRegions(const HintClass& each) const {
     std::vector<HintMap> others;
     const auto own = by_itself_.find(each.files.front());
@@ -166,7 +166,7 @@ class Classifier {
       if (const auto hints = plan.find(file); hints != plan.end()) alternative.hints.insert(*hints);
     return Add(each, std::move(alternative));
   }
-  // Where it is among the alternatives, of which no two are the same.
+  // Adds an alternative unless it exists. Returns its index.
   static size_t Add(HintClass& each, HintAlternative alternative) {
     for (size_t i = 0; i < each.alternatives.size(); ++i)
       if (each.alternatives[i].hints == alternative.hints) return i;
@@ -181,8 +181,8 @@ class Classifier {
 
   const Workflow& workflow_;
   const CandidateOptions& options_;
-  const std::map<PathIndex, HintMap> by_itself_;  // What `mosa run` says,
-  const std::map<PathIndex, HintMap> graph_;      // and would say if the workflow said nothing.
+  const std::map<PathIndex, HintMap> by_itself_;  // What `mosa run` uses.
+  const std::map<PathIndex, HintMap> graph_;  // What it would use if the workflow gave no hints.
   std::vector<HintClass> classes_;
 };
 

@@ -9,7 +9,7 @@
 namespace mosa::predict {
 namespace {
 
-// "stage use files: alternative | *what mosa run says | ...; ...".
+// "stage use files: alternative | *the one of mosa run | ...; ...".
 std::string Text(const std::vector<HintClass>& classes) {
   std::string text;
   for (const HintClass& each : classes) {
@@ -104,7 +104,7 @@ TEST(MakeSpeedHintsCanonical, PutsValuesAsTheStoreKeepsThem) {
       << status;
 }
 
-// What was found to pay is what a run with it does: not only nearly.
+// The hints that `mosa run` uses by itself must give exactly the same run when they are chosen.
 TEST(WithHints, IsTheSameRunAsWhatMosaRunDoesByItself) {
   for (const Workflow& workflow :
        {Pipelines(3, 4 * kMiB), Reduce(4, 3 * kMiB), Broadcast(5, 8 * kMiB),

@@ -16,7 +16,7 @@ namespace {
 constexpr uint32_t kHostValuesMax = 8;
 constexpr size_t kFastestMax = 8;
 constexpr size_t kCheapestMax = 3;
-// What costs nearly as much is not cheaper.
+// A deployment must save at least 2 % to count as cheaper.
 constexpr double kCheaperShare = 0.98;
 
 template <typename Number>

@@ -1,10 +1,9 @@
-// Which deployment pays for a workflow with its hints: the fastest of a space that was explored
-// (explorer.h), compared with the one that is there, and those that cost less and cannot be told
-// apart from it.
+// Finds which deployment pays for a workflow with its hints: the fastest of an explored space
+// (explorer.h), compared with the present one, and cheaper ones that cannot be told apart from it.
 //
-// An exploration finds the best of many as measured, with one place for each file to begin: of many
-// that are alike it finds the luckiest. So the finalists are drawn again, places and all, as hints
-// are (search.h), and judged by that. Pure.
+// An exploration simulates each point with one place for each file to begin, so among many similar
+// points it finds the luckiest. The finalists are therefore drawn again, with new places, like
+// hints (search.h), and judged by those draws. Pure.
 #ifndef MOSA_PREDICTOR_ADVISE_DEPLOYMENTS_H_
 #define MOSA_PREDICTOR_ADVISE_DEPLOYMENTS_H_
 
@@ -17,11 +16,12 @@
 
 namespace mosa::predict {
 
-// Hosts from one, or as many as copies need nodes, to those that are there, chunk sizes, stripe
-// widths, the default placement: with the deployment's own among them.
+// Returns numbers of hosts up to the present one that still have enough nodes for the copies, chunk
+// sizes, stripe widths and the default placement. The deployment's own values are included.
 std::vector<Dimension> DefaultSpace(const Configuration& as_is);
 
-// Those that cannot be told apart from the best, the fastest and the cheapest of them; by point.
+// Returns the fastest and the cheapest of the points that cannot be told apart from the best, in
+// ascending order.
 std::vector<size_t> Finalists(const std::vector<Point>& points,
                               const std::vector<Explored>& explored);
 
@@ -36,10 +36,11 @@ struct Deployment {
 
 struct DeploymentAdvice {
   Deployment as_is;
-  Deployment best;                  // As it is, unless another one pays.
-  std::vector<Deployment> cheaper;  // Not told apart from the best; the cheapest first.
+  Deployment best;  // The present one, unless another one pays.
+  // Not slower than the best as far as draws tell; the cheapest first.
+  std::vector<Deployment> cheaper;
 };
-// Precondition: the same number of draws of all.
+// Precondition: all deployments have the same number of draws.
 DeploymentAdvice JudgeDeployments(Deployment as_is, std::vector<Deployment> finalists,
                                   const AdviseOptions& options);
 

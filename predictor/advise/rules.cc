@@ -30,7 +30,7 @@ std::vector<std::string_view> NamesOf(std::string_view path) {
   }
 }
 
-// "tile_12.fits" is "tile_0.fits".
+// Replaces each number: "tile_12.fits" becomes "tile_0.fits".
 std::string WithoutNumbers(std::string_view text) {
   std::string shape;
   for (const char c : text)
@@ -41,7 +41,7 @@ std::string WithoutNumbers(std::string_view text) {
   return shape;
 }
 
-// Directory and ending, without their numbers.
+// Directory and extension, without their numbers.
 std::string KindOf(std::string_view path) {
   const size_t slash = path.rfind('/');
   const std::string_view directory = slash == std::string_view::npos ? "" : path.substr(0, slash);
@@ -51,7 +51,7 @@ std::string KindOf(std::string_view path) {
   return WithoutNumbers(directory) + "/" + WithoutNumbers(ending);
 }
 
-// What no text file can hold is any byte.
+// Quotes text for a glob. Bytes that a text file cannot hold become '?'.
 std::string Literal(std::string_view text) {
   const bool is_text = IsUtf8(text);
   std::string literal;
@@ -62,10 +62,10 @@ std::string Literal(std::string_view text) {
   return literal;
 }
 
-// Within a character of UTF-8.
+// A continuation byte of UTF-8.
 bool IsContinuation(char c) { return (static_cast<unsigned char>(c) & 0xc0) == 0x80; }
 
-// What all of these have in common, around one "*"; numbers and characters are not cut in two.
+// The common prefix and suffix of all names around one "*". Numbers and characters are not split.
 std::string CommonName(const std::vector<std::string_view>& names) {
   const std::string_view first = names.front();
   size_t prefix = first.size(), suffix = first.size();
@@ -89,7 +89,7 @@ std::string CommonName(const std::vector<std::string_view>& names) {
   return Literal(first.substr(0, prefix)) + "*" + Literal(first.substr(first.size() - suffix));
 }
 
-// Globs that match these paths and none of the others.
+// Makes globs that match given paths and none of the others.
 class Covering {
  public:
   explicit Covering(std::vector<std::string_view> others) : others_(std::move(others)) {}
@@ -114,7 +114,7 @@ class Covering {
     for (const std::string_view path : paths) groups[key(path)].push_back(path);
     return groups;
   }
-  // False: it would match others as well.
+  // Returns false, and adds nothing, if the glob would match others as well.
   bool Emit(const Group& group, std::vector<std::string>& globs) const {
     std::vector<std::vector<std::string_view>> columns;
     for (const std::string_view path : group) {
@@ -158,7 +158,7 @@ std::vector<HintRuleText> RulesFor(const Workflow& workflow,
       if (found == hints.end() || found->second != of_files)
         others.emplace_back(workflow.files[i].path);
     }
-    std::set<std::string> globs;  // Names of odd bytes may have the same one.
+    std::set<std::string> globs;  // Names with unprintable bytes may share a glob.
     for (std::string& glob : Covering(std::move(others)).Of(paths))
       if (globs.insert(glob).second) rules.push_back({std::move(glob), of_files});
   }

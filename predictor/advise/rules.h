@@ -1,14 +1,13 @@
-// Hints of a workflow's outputs by globs, as people say them: written by `mosa advise`, and taken
-// by `mosa run --rules` and `mosa predict --rules` instead of what the graph suggests. YAML or
-// JSON:
+// Hints for a workflow's outputs by globs. `mosa advise` writes them; `mosa run --rules` and `mosa
+// predict --rules` use them instead of what the graph suggests. YAML or JSON:
 //
 //   mosa_rules: 1
 //   rules:
 //     "projected/*_area.fits": {pattern: pipeline}    # as `mosa hint rule add` takes them
 //     "images.tbl": {pattern: "broadcast:4"}
 //
-// Globs are below the run's directory. If several match a file, the most specific one wins,
-// then the later, hint by hint, as with rules of a store.
+// Globs are relative to the run's directory. If several match a file, the most specific one wins,
+// then the later one, hint by hint, as with a store's rules.
 #ifndef MOSA_PREDICTOR_ADVISE_RULES_H_
 #define MOSA_PREDICTOR_ADVISE_RULES_H_
 
@@ -31,22 +30,22 @@ struct HintRuleText {
   bool operator==(const HintRuleText&) const = default;
 };
 
-// Rules that give the files these hints, and no other output of the workflow any. Few: names are
-// generalised as far as that holds.
+// Returns rules that give these files their hints, and other outputs none. Names are generalised as
+// far as that holds, to keep the rules few.
 std::vector<HintRuleText> RulesFor(const Workflow& workflow,
                                    const std::map<PathIndex, HintMap>& hints);
-// The rules for each class; together they say what the choice says.
+// Returns the rules for each class; together they express the choice.
 std::vector<std::vector<HintRuleText>> RulesFor(const Workflow& workflow,
                                                 const std::vector<HintClass>& classes,
                                                 const HintChoice& choice);
 
-// `comment` is one line or more, without "#". A rule that is there twice is written once.
+// `comment` is one or more lines without "#". Duplicate rules are written once.
 std::string WriteRules(const std::vector<HintRuleText>& rules, std::string_view comment);
 // InvalidArgument: one sentence with the line.
 Result<std::vector<HintRuleText>> ReadRules(std::string_view text);
 
-// Gives the outputs these hints for speed and no others; returns the globs that say nothing of any
-// output. InvalidArgument: a glob that is none, a hint that is none; nothing is changed then.
+// Gives the outputs exactly these hints for speed. Returns the globs that match no output.
+// InvalidArgument: a malformed glob or hint; the workflow is then unchanged.
 Result<std::vector<std::string>> ApplyRules(const std::vector<HintRuleText>& rules,
                                             Workflow& workflow);
 

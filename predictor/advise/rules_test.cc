@@ -28,7 +28,7 @@ std::string Globs(const std::vector<std::string>& paths) {
   for (const HintRuleText& rule : rules) globs += (globs.empty() ? "" : " ") + rule.glob;
   const auto read = ReadRules(WriteRules(rules, ""));
   EXPECT_TRUE(read.ok() && *read == rules) << globs << ": " << read.status();
-  // Whatever they are, they say of each output what was wanted.
+  // Whatever the rules are, applied they must give each output its hints.
   const auto idle = ApplyRules(rules, workflow);
   EXPECT_TRUE(idle.ok() && idle->empty()) << globs;
   for (uint32_t i = 0; i < workflow.files.size(); ++i)

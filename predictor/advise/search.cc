@@ -13,20 +13,20 @@ namespace mosa::predict {
 namespace {
 
 constexpr int kRoundsMax = 3;
-// With many draws, each of which may now and then be slower, steps could go in a circle.
+// Steps could cycle, since with many draws any of them may be slower now and then.
 constexpr size_t kStepsOfClassMax = 4;
 constexpr uint32_t kScreenDraws = 2;
-// Share of all bytes over the network: a choice that takes that much more is not cheaper.
+// A choice that moves at least this share of the network bytes more is not cheaper.
 constexpr double kBytesShareMin = 0.05;
-// Less is not worth telling.
+// Smaller differences are not reported.
 constexpr double kToldBytes = 1 << 20;
 constexpr double kToldSeconds = 0.0005;
 
-// Draw 0 alone, or the others.
+// The draws that count: draw 0 alone, or all others.
 uint32_t FirstDraw(const AdviseOptions& options) { return options.draws == 0 ? 0 : 1; }
 size_t DrawsOf(const AdviseOptions& options) { return options.draws == 0 ? 1 : options.draws; }
 
-// A choice that is slower in so many of the draws is not faster.
+// A choice that is slower in this many draws is not faster.
 size_t CounterMax(const AdviseOptions& options) {
   return std::max<size_t>(1, BeyondNineOfTen(DrawsOf(options)));
 }
@@ -36,7 +36,7 @@ bool IsFasterIn(const TrialOutcome& run, const TrialOutcome& other) {
   return !other.failure.empty() || run.time < other.time;
 }
 
-// Where both fail neither is faster, and that says nothing.
+// Whether this draw contradicts "run is faster". A draw in which both fail says nothing.
 bool IsCounter(const TrialOutcome& run, const TrialOutcome& other) {
   return (run.failure.empty() || other.failure.empty()) && !IsFasterIn(run, other);
 }
@@ -45,13 +45,13 @@ double MedianOr(std::vector<double> values, double otherwise) {
   return values.empty() ? otherwise : Median(std::move(values));
 }
 
-// What was simulated, and asks for what was not.
+// Caches outcomes, and simulates what is missing.
 class Trials {
  public:
   Trials(const AdviseOptions& options, const Simulate& simulate)
       : options_(options), simulate_(simulate) {}
 
-  // Draws 0 to `last` of each.
+  // Simulates the draws that count up to `last`, for each choice.
   Status Fill(const std::vector<HintChoice>& choices, uint32_t last,
               System system = System::kWass) {
     std::vector<Trial> missing;
@@ -60,7 +60,7 @@ class Trials {
         Ask({choice, system, draw}, missing);
     return Run(missing);
   }
-  // All draws, and the one as measured.
+  // Simulates all draws, including draw 0.
   Status FillAll(const HintChoice& choice, System system = System::kWass) {
     std::vector<Trial> missing;
     for (uint32_t draw = 0; draw <= options_.draws; ++draw) Ask({choice, system, draw}, missing);
@@ -70,7 +70,7 @@ class Trials {
                          System system = System::kWass) const {
     return known_.at({choice, system, draw});
   }
-  // Draw 0 first. Precondition: it was filled.
+  // Draw 0 first. Precondition: FillAll() or a Fill() of all draws has run.
   std::vector<TrialOutcome> DrawsOfChoice(const HintChoice& choice,
                                           System system = System::kWass) const {
     std::vector<TrialOutcome> draws;
@@ -146,8 +146,8 @@ class Search {
   }
 
  private:
-  // Moves after which the run is faster than `from`. Moves that are not faster in the first draws
-  // get no more draws.
+  // Returns the moves that make the run faster than `from`. Moves that are not faster in the first
+  // draws get no more draws.
   Result<std::vector<Move>> Faster(const HintChoice& from, std::vector<Move> moves) {
     const uint32_t first = FirstDraw(options_);
     for (uint32_t draws = kScreenDraws;; draws *= 2) {
@@ -187,7 +187,8 @@ class Search {
     }
     return better;
   }
-  // The best move of each class at once, or the best of all alone. Precondition: there are moves.
+  // Returns the best moves of all classes together, or the single best one. Precondition: `moves`
+  // is not empty.
   Result<HintChoice> BestOf(const HintChoice& from, const std::vector<Move>& moves) {
     HintChoice together = from, alone = With(from, moves.front());
     std::map<size_t, Rank> best;
@@ -205,14 +206,14 @@ class Search {
     const bool pays = trials_.GainOver(together, from).pays;
     return pays && RankOf(together) < RankOf(alone) ? together : alone;
   }
-  // Draws that fail, then the median: the least is the best. Precondition: all draws are known.
+  // Failed draws first, then the median; lower is better. Precondition: all draws are known.
   using Rank = std::pair<uint32_t, double>;
   Rank RankOf(const HintChoice& choice) const {
     const RunTime run = RunTimeOf(trials_.DrawsOfChoice(choice), options_);
     return {run.draws_failed, run.median_s};
   }
 
-  // The same of the draws up to `last`, with their sum. Precondition: these are known.
+  // Likewise over the draws up to `last`, with their sum. Precondition: these are known.
   Rank RankInFirst(const HintChoice& choice, uint32_t last) const {
     Rank rank{0, 0};
     for (uint32_t draw = FirstDraw(options_); draw <= last; ++draw) {
@@ -246,7 +247,7 @@ class Search {
     }
     return OkStatus();
   }
-  // Classes with hints, by what the first draws lose without them.
+  // Classes with hints, by the time of the first draws without them: the smallest loss first.
   Result<std::vector<size_t>> ByLoss(const HintChoice& choice) {
     const uint32_t last = std::min(options_.draws, kScreenDraws * 2);
     std::vector<Move> moves;
@@ -261,7 +262,7 @@ class Search {
     for (const auto& [loss, in_class] : losses) order.push_back(in_class);
     return order;
   }
-  // Whether `reference` is faster than this, from as few draws as tell.
+  // Whether `reference` is faster than `choice`, using as few draws as possible.
   Result<bool> IsSlower(const HintChoice& choice, const HintChoice& reference) {
     const uint32_t first = FirstDraw(options_);
     for (uint32_t draws = kScreenDraws;; draws *= 2) {
@@ -276,8 +277,8 @@ class Search {
     return trials_.GainOver(reference, choice).pays;
   }
 
-  // Whether it moves that much less than the other, and ends well as often. Precondition: all draws
-  // are known of both.
+  // Whether `choice` moves at least kBytesShareMin less than `other`, and fails no more often.
+  // Precondition: all draws of both are known.
   bool SavesBytes(const HintChoice& choice, const HintChoice& other) const {
     const RunTime run = RunTimeOf(trials_.DrawsOfChoice(other), options_);
     return run.link_bytes > 0 && RankOf(choice).first <= run.draws_failed &&
@@ -312,7 +313,8 @@ class Search {
     advice.reason = WhyNot(with, advice.gain);
     return advice;
   }
-  // What one would miss: what `mosa run` says, or what is fastest in the first draws.
+  // The alternative to report for a class without a hint: what `mosa run` uses, or the fastest in
+  // the first draws.
   Result<size_t> LeastBad(const HintChoice& choice, size_t i) {
     const HintClass& of = classes_[i];
     if (of.by_itself != 0) return of.by_itself;
@@ -434,7 +436,7 @@ Gain GainOf(const std::vector<TrialOutcome>& run, const std::vector<TrialOutcome
   gain.interval_s = NineOfTen(std::move(intervals));
   gain.link_bytes = MedianOr(std::move(link_bytes), 0);
   gain.store_bytes = MedianOr(std::move(store_bytes), 0);
-  // To end well where the other fails is worth a rule, however long it takes.
+  // Ending well where the other fails is worth a rule, whatever the time.
   gain.pays = counted >= std::min<size_t>(DrawsOf(options), kDrawsMin) &&
               counter < CounterMax(options) && (alone > 0 || gain.share >= options.share_min);
   return gain;

@@ -1,23 +1,22 @@
-// Which hints pay: for each class of files (candidates.h) the alternative without which the run is
-// slower, found by simulating the run with and without it.
+// Finds which hints pay: for each class of files (candidates.h), the alternative without which the
+// run is slower. It simulates the run with and without each.
 //
-// Hints hang together (two may pay only together, or each make the other idle), so none is judged
-// by itself. From what `mosa run` does without advice:
+// Hints interact: two may pay only together, or each may make the other useless. So none is judged
+// alone. The search starts from what `mosa run` does without advice:
 //
-//  1. A class takes another alternative if the run is then *faster*: in all draws but less than
-//     the twentieth part, and by a share of the run that is worth a rule in the median. What is
-//     best for each class is tried for all at once; unless that is better still, the best one is
-//     taken alone. Again, until nothing is faster.
-//  2. Backward elimination: a class takes a cheaper alternative (nothing at all first) while what
-//     1 found is not faster than that, and it does not move a twentieth more over the network
-//     than the other (which costs others that share the network, if not this run) where that one
-//     fails in no more draws. Compared is always with
-//     the end of 1: many small losses that cannot be told apart one by one are not all given away.
-//     Least loss first, until stable.
-//  3. If now something is faster again, 1 and 2 once more, at most three times.
+//  1. A class takes another alternative if that makes the run *faster*: in all but fewer than a
+//     twentieth of the draws, and by at least `share_min` in the median. The best alternatives of
+//     all classes are tried together; unless that is better still, the single best one is taken.
+//     Repeat until nothing is faster.
+//  2. Backward elimination: a class takes a cheaper alternative (first, no hint at all) unless the
+//     result of step 1 is faster, or unless it moves at least a twentieth more bytes over the
+//     network, which costs others that share it. (The bytes count only if the dearer choice fails
+//     in no more draws.) The comparison is always with the result of step 1, so that many small
+//     losses, each too small to tell, do not add up. The smallest loss goes first, until stable.
+//  3. If something is faster again, steps 1 and 2 are repeated, at most three times in all.
 //
-// Draws are common random numbers: platform and places where files begin are drawn once for all
-// that is compared, and compared draw by draw. Draw 0 is as measured. Pure.
+// Draws are common random numbers: platforms and the places where files begin are drawn once for
+// all choices and compared draw by draw. Draw 0 is as measured. Pure.
 #ifndef MOSA_PREDICTOR_ADVISE_SEARCH_H_
 #define MOSA_PREDICTOR_ADVISE_SEARCH_H_
 
@@ -36,7 +35,7 @@
 
 namespace mosa::predict {
 
-// One simulation that is wanted. Of `system` dss the choice is that of no hints.
+// One simulation to run. With `system` dss, `choice` has no hints.
 struct Trial {
   HintChoice choice;
   System system = System::kWass;
@@ -47,59 +46,59 @@ struct Trial {
 struct TrialOutcome {
   Duration time;
   Duration computing;        // As Prediction::computing.
-  uint64_t link_bytes = 0;   // Sent by all hosts.
-  uint64_t store_bytes = 0;  // The most that each node held, summed.
+  uint64_t link_bytes = 0;   // Bytes sent by all hosts.
+  uint64_t store_bytes = 0;  // The most that each node held, summed over nodes.
   std::string failure;       // Empty: the run ends well.
-  // What the model is off by in this draw (ModelFactor()) where no task computes: it widens
-  // intervals. Comparisons and medians leave it out, since it is the same for both sides.
+  // The model's error in this draw (ModelFactor()) where no task computes. It widens intervals.
+  // Comparisons and medians leave it out, since both sides share it.
   double factor = 1;
   double seconds_off() const { return FactorOfWhole(factor, time, computing) * SecondsOf(time); }
 };
 TrialOutcome TrialOutcomeOf(const Prediction& prediction);
 
-// The platform and configuration of a draw, and what the model is off by in it.
+// Platform, model error and configuration of a draw.
 Platform PlatformOfDraw(const Platform& platform, uint32_t draw);
 double FactorOfDraw(const Platform& platform, uint32_t draw);
 Configuration ConfigurationOfDraw(Configuration configuration, uint32_t draw);
 
-// Outcomes of all of these, in their order.
+// Returns the outcomes of these trials, in order.
 using Simulate = std::function<Result<std::vector<TrialOutcome>>(const std::vector<Trial>&)>;
 
 struct AdviseOptions {
-  uint32_t draws = 20;      // 0: draw 0 is all there is.
-  double share_min = 0.01;  // Share of the run: less is not worth a rule.
+  uint32_t draws = 20;      // 0: only draw 0.
+  double share_min = 0.01;  // A gain below this share of the run is not worth a rule.
 };
 
-// How long runs take, over all draws.
+// A run's time over all draws.
 struct RunTime {
   double measured_s = 0;  // Draw 0: with figures as measured.
   double median_s = 0;
   std::optional<Interval<double>> interval_s;
   uint32_t draws_failed = 0;
-  std::string failure;     // Draw 0's, or the first one's.
+  std::string failure;     // Draw 0's failure, or the first draw's that failed.
   double link_bytes = 0;   // Median.
-  double store_bytes = 0;  // The same.
+  double store_bytes = 0;  // Median.
 };
 
-// What one run gains over another: the differences of draws, positive if the other takes more.
+// The differences between two runs, draw by draw; positive if the other takes more.
 struct Gain {
   double median_s = 0;
   std::optional<Interval<double>> interval_s;
-  double share = 0;  // As a share of the other's median.
+  double share = 0;  // Relative to the other's median.
   double link_bytes = 0;
   double store_bytes = 0;  // Positive: the other holds more.
-  bool pays = false;       // It is faster, as said above.
+  bool pays = false;       // The run is *faster*, as defined above.
 };
-// Compares the same draws. Those where neither ends well do not count; one that fails alone takes
-// for ever.
+// Compares the same draws. Draws in which both fail do not count. A run that fails alone counts as
+// infinitely slow.
 Gain GainOf(const std::vector<TrialOutcome>& run, const std::vector<TrialOutcome>& other,
             const AdviseOptions& options);
 RunTime RunTimeOf(const std::vector<TrialOutcome>& draws, const AdviseOptions& options);
 
-// Advice on a class: what is kept and what it gains over no hint, everything else being as advised;
-// or what is left out, and what it would gain.
+// Advice on a class. If a hint is kept: what it gains over no hint, with everything else as
+// advised. If it is left out: what it would gain.
 struct ClassAdvice {
-  size_t alternative = 0;  // Which of the class's this is about. 0: there is none to speak of.
+  size_t alternative = 0;  // The alternative that this is about; 0: there is none.
   bool kept = false;
   Gain gain;
   std::string reason;  // Why it is left out, or kept though it does not pay alone.
@@ -107,14 +106,14 @@ struct ClassAdvice {
 
 struct HintAdvice {
   HintChoice choice;
-  RunTime unhinted;   // No hints, tasks go to hosts in turn: system=dss.
+  RunTime unhinted;   // No hints, and tasks go to hosts in turn: system=dss.
   RunTime by_itself;  // What `mosa run` does without advice.
   RunTime advised;
   Gain over_unhinted, over_by_itself;
   std::vector<ClassAdvice> classes;  // By class.
 };
 
-// FailedPrecondition: the run would fail with hints and without.
+// FailedPrecondition: the run would fail with hints and without them.
 Result<HintAdvice> FindHints(const std::vector<HintClass>& classes, const AdviseOptions& options,
                              const Simulate& simulate);
 

@@ -9,7 +9,7 @@
 namespace mosa::predict {
 namespace {
 
-// Classes of two alternatives each: none, and a hint that `mosa run` gives.
+// Classes with two alternatives each: none, and a hint that `mosa run` gives.
 std::vector<HintClass> Classes(size_t count, size_t by_itself = 1) {
   std::vector<HintClass> classes;
   for (size_t i = 0; i < count; ++i) {
@@ -21,7 +21,7 @@ std::vector<HintClass> Classes(size_t count, size_t by_itself = 1) {
   return classes;
 }
 
-// Seconds of a run as a function of the choice, the same in all draws but for a draw's own share.
+// Seconds of a run by choice; the draws differ only by a share of their own.
 using Seconds = std::function<double(const HintChoice&, uint32_t draw)>;
 
 HintAdvice Find(const std::vector<HintClass>& classes, const Seconds& seconds,
@@ -96,7 +96,8 @@ TEST(FindHints, LeavesOutWhatIsNotWorthARule) {
   EXPECT_EQ(Find(Classes(1), gain, {.share_min = 0.004}).choice, (HintChoice{1}));
 }
 
-// None of ten is worth a rule alone, all are; giving them away one by one would lose all of it.
+// None of ten hints is worth a rule alone, but together they are. Dropping them one by one would
+// lose everything.
 TEST(FindHints, DoesNotGiveManySmallGainsAwayOneByOne) {
   const auto advice = Find(Classes(10), [](const HintChoice& c, uint32_t) {
     double seconds = 100;
@@ -124,7 +125,7 @@ TEST(FindHints, KeepsWhatSparesTheNetworkAndCostsNoTime) {
   EXPECT_FALSE(advice.classes[0].gain.pays);
 }
 
-// Like Find(), of runs that fail where `fails` says so.
+// Like Find(), for runs that fail where `fails` returns true.
 HintAdvice FindFailing(const std::vector<HintClass>& classes, const Seconds& seconds,
                        bool (*fails)(const HintChoice&, uint32_t draw)) {
   const auto advice = FindHints(
@@ -151,7 +152,7 @@ TEST(FindHints, SparesNoNetworkWithARunThatFails) {
   EXPECT_EQ(advice.classes[0].reason, "the run would fail in 19 of 20 draws: full");
 }
 
-// One that ends at once because it fails is not the one that comes closest.
+// A choice that ends early because it fails is not the closest one.
 TEST(FindHints, NamesNoHintThatMakesTheRunFailBeforeOneThatMakesItSlower) {
   std::vector<HintClass> classes = Classes(1, 0);
   HintAlternative slower;
@@ -168,7 +169,7 @@ TEST(FindHints, NamesNoHintThatMakesTheRunFailBeforeOneThatMakesItSlower) {
   EXPECT_EQ(advice.classes[0].reason, "takes 30.000 s more");
 }
 
-// In one draw it fails whatever is said: that is no word against the hint.
+// One draw fails with every choice, which says nothing about the hint.
 TEST(FindHints, DoesNotCountDrawsThatFailEitherWay) {
   for (const size_t by_itself : {0, 1}) {
     const auto advice = FindFailing(
@@ -209,7 +210,7 @@ TEST(FindHints, AsksForFewDrawsOfWhatTheFirstDrawsRuleOut) {
   Find(
       Classes(12, 0), [](const HintChoice&, uint32_t) { return 100; }, {.draws = 100},
       &simulations);
-  // Three runs with all draws, and the last word on each class.
+  // Three choices with all draws, and a last comparison for each class.
   EXPECT_LT(simulations, 101U * (3 + 12) + 12 * 16);
 }
 
@@ -238,7 +239,7 @@ TEST(FindHints, HasNoClassesNothingIsWrittenIn) {
   EXPECT_EQ(advice.advised.measured_s, 7);
 }
 
-// As `mosa predict` counts them.
+// Counts all bytes of links, like `mosa predict`.
 TEST(TrialOutcome, HasAllBytesOfLinks) {
   Prediction prediction;
   prediction.machines.resize(2);
@@ -319,7 +320,7 @@ TEST(FindHints, FindsNothingOnOneHost) {
   EXPECT_EQ(advice->choice, (HintChoice{0, 0, 0}));
 }
 
-// All of a reduce on one node is more than it holds, and with `strict` nothing may go elsewhere.
+// The whole reduce exceeds one node, and with `strict` nothing may spill.
 TEST(FindHints, LeavesOutWhatWouldFillANode) {
   WorkflowMaker maker;
   std::vector<std::string> parts;

@@ -12,7 +12,7 @@
 namespace mosa::predict {
 namespace {
 
-// What kernels ask a mount for at once, and no more of a file than it has.
+// The kernel's largest request to a mount.
 constexpr uint64_t kRequestBytesMax = 1 << 20;
 constexpr uint64_t kPageBytes = 4096;
 
@@ -30,7 +30,7 @@ bool IsInput(EnvelopeOperation operation) {
 
 bool IsOnlyNamed(EnvelopeOperation operation) { return !MovesBytes(operation); }
 
-// As many clients as were measured, not fewer. Precondition: there are.
+// The smallest measured number of clients that is not below `clients`. Precondition: there is one.
 uint32_t NotBelow(const Envelope& envelope, uint32_t clients) {
   const std::vector<uint32_t> measured = envelope.clients();
   const auto above = std::lower_bound(measured.begin(), measured.end(), clients);
@@ -122,7 +122,7 @@ Result<std::vector<RateLimit>> LimitsOf(const StageProfile& stage, const Capacit
 }
 
 OpenTime OpenTimeOf(const std::vector<std::vector<OpenSpan>>& by_task) {
-  // By how many tasks more have a file open from then on.
+  // Change of the number of tasks with a file open, by time.
   std::map<int64_t, int> changes;
   for (std::vector<OpenSpan> spans : by_task) {
     std::sort(spans.begin(), spans.end(),

@@ -1,11 +1,11 @@
-// What a store was measured to do at most, as a bound of what is simulated of it: a stage whose
-// simulated tasks open, create, read or write faster than the store's envelope or capacity has it
-// is simulated too fast, or writes to its own hosts, which these do not measure.
+// Measured limits of a store, as an upper bound for simulated rates. If a stage's simulated tasks
+// open, create, read or write faster than the store's envelope or capacity allows, the simulation
+// is too fast, or the stage writes to its own hosts, which neither measures.
 //
-// A simulated rate is what a stage's tasks move over the time in which any of them has a file open
-// for it: it may be too low, never too high. A limit is of one rate alone, whatever else happens
-// meanwhile, and it is the upper end of what was measured: a rate below all limits may still be
-// too fast.
+// A simulated rate is the amount that a stage's tasks move, over the time in which any of them has
+// a file open for it. It may be too low, never too high. A limit holds for one rate alone, whatever
+// else happens at the same time, and is the upper end of the measured interval. A rate below all
+// limits may therefore still be too fast.
 //
 // Pure.
 #ifndef MOSA_PREDICTOR_CAPACITY_BOUND_H_
@@ -27,19 +27,19 @@ struct RateLimit {
   std::string name;  // "1-to-1 read bandwidth".
   bool is_input = true;
   bool is_bandwidth = false;   // Bytes; else files.
-  bool is_only_named = false;  // Opens and creates, which move no byte.
-  double amount = 0;           // All tasks of the stage together, above 0.
+  bool is_only_named = false;  // Opens and creates, which move no bytes.
+  double amount = 0;           // All tasks of the stage together; > 0.
   double most = 0;             // Per second, all clients together.
 };
 
-// By the rates of that many clients and fewer: the highest of any file size. FailedPrecondition:
-// there were never as many. Precondition: clients > 0.
+// Limits from the envelope's rates at up to that many clients, the highest of any file size.
+// FailedPrecondition: that many clients were not measured. Precondition: clients > 0.
 Result<std::vector<RateLimit>> LimitsOf(const StageProfile& stage, const Envelope& envelope,
                                         uint32_t clients);
-// By the rates of only reads and only writes, of sizes with both seeds. Files per second are bound
-// where a size was measured that is not above the smallest file (or a page), since a file takes one
-// operation at least; bytes where one was that is not below what is asked for at once.
-// FailedPrecondition: there were never as many clients, or it does not say how many.
+// Limits from the rates of pure reads and pure writes, for sizes with both seeds. Files per second
+// are limited if some measured size is at most the smallest file (or a page), since a file takes at
+// least one operation. Bytes per second are limited if some measured size is at least one request.
+// FailedPrecondition: that many clients were not measured, or their number is not known.
 Result<std::vector<RateLimit>> LimitsOf(const StageProfile& stage, const Capacity& capacity,
                                         uint32_t clients);
 
@@ -47,29 +47,30 @@ struct OpenSpan {
   Time begin;
   Time end;
 };
-// The time in which any task has a file open, and the most tasks that have one at once.
+// The time in which any task has a file open, and the most tasks that have one open at once.
 struct OpenTime {
   double seconds = 0;
   uint32_t tasks_max = 0;
 };
 OpenTime OpenTimeOf(const std::vector<std::vector<OpenSpan>>& by_task);
 
-// Shorter is no time for a rate.
+// Spans shorter than this give no meaningful rate.
 inline constexpr double kOpenSecondsMin = 0.02;
 
-// What all tasks of a stage do in one direction.
+// Total transfer of a stage in one direction.
 struct StageTransfer {
   bool is_input = true;
-  double seconds = 0;    // As of OpenTime.
-  double own_bytes = 0;  // Read on the task's own host or in its pages, which nobody measures.
+  double seconds = 0;  // As in OpenTime.
+  // Read on the task's own host or from its page cache; measured limits do not cover these.
+  double own_bytes = 0;
 };
 struct Excess {
   RateLimit limit;
   double simulated = 0;  // Per second.
 };
-// What is exceeded, the furthest above its limit first; nothing of less than kOpenSecondsMin. All
-// of the own bytes may be of any one kind of reads, and which files they are of is not known: then
-// reads have no files per second.
+// Returns the exceeded limits, the furthest exceeded first; none below kOpenSecondsMin. Own bytes
+// may belong to any kind of read and to any file. They are therefore subtracted from every kind,
+// and file rates of reads are not judged.
 std::vector<Excess> ExcessesOf(const std::vector<RateLimit>& limits, const StageTransfer& transfer);
 
 }  // namespace mosa::predict

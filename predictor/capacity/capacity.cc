@@ -17,10 +17,10 @@ const SizeCapacity& Of(const SizeCapacities& sizes, const CapacityPart& part) {
   return found->second;
 }
 
-// The rate of each part, in order: its operations per second, reads and writes together.
+// Returns the rate of each part, in order: operations per second, reads and writes together.
 std::vector<double> PartRates(const SizeCapacities& sizes, const CapacityLoad& load) {
   std::vector<double> rates;
-  double seconds = 0;  // That the store takes for one operation of the mix.
+  double seconds = 0;  // Store time for one operation of the mix.
   for (const CapacityPart& part : load.parts) {
     const double alone = Of(sizes, part).OperationsAt(part.read_percent);
     rates.push_back(part.share_percent / 100.0 * alone);

@@ -50,7 +50,7 @@ Result<std::vector<OperationRates>> SamplesOf(const json& object, const Capacity
       TextOf(load), kRateMin, kRateMax));
 }
 
-// Clients on all hosts; 0: it does not say.
+// Clients on all hosts; 0: not stated.
 uint32_t ClientsOf(const json& root) {
   const json jobs = root.value("/configuration/jobs"_json_pointer, json());
   const json hosts = root.value("/configuration/store/hosts"_json_pointer, json());

@@ -6,7 +6,7 @@
 //               "reads_per_second": [812.3, ...], "writes_per_second": [0, ...]}]}
 //
 // Rates are operations per second of all clients together, one per sample. A capacity measured by
-// other means may be written by hand: anything else in it is not read. Pure.
+// other means may be written by hand; unknown fields are ignored. Pure.
 #ifndef MOSA_PREDICTOR_CAPACITY_CAPACITY_JSON_H_
 #define MOSA_PREDICTOR_CAPACITY_CAPACITY_JSON_H_
 
@@ -20,9 +20,9 @@ namespace mosa::predict {
 
 inline constexpr int kCapacityVersion = 1;
 
-// InvalidArgument says what is wrong with it.
+// InvalidArgument says what is wrong with the text.
 Result<Capacity> ReadCapacity(std::string_view text);
-// The "loads".
+// Returns the "loads" array.
 nlohmann::json LoadsToJson(const Capacity& capacity);
 
 }  // namespace mosa::predict

@@ -13,7 +13,7 @@ namespace {
 
 constexpr uint64_t kSmall = 4096, kLarge = 1 << 20;
 
-// Reads are three times as fast as writes: f_rw as of the paper's Ceph with small blocks.
+// Reads are three times as fast as writes: f_rw of the paper's Ceph with small blocks.
 Capacity Store() {
   Capacity store{"store", 0, {}};
   store.samples[OneSize(kSmall, 100)] = {{3000, 0}};
@@ -49,10 +49,10 @@ TEST(Capacity, MixesAreByEquationSeven) {
   EXPECT_DOUBLE_EQ(OperationsOf(store, "4K:50%r:0.5,1M:0%r:0.5"), 0.5 * 1500 + 0.5 * 100);
   const auto objects = ParseLoad("operations=4K:100%r:0.5,1M:100%r:0.5");
   EXPECT_DOUBLE_EQ(EquationSeven(ModelOf(store, false).median, *objects), 1600) << "as printed";
-  // An operation takes 1/3000 or 1/200 of a second, one after the other.
+  // Operations take 1/3000 s or 1/200 s, one after the other.
   EXPECT_DOUBLE_EQ(OperationsOf(store, "operations=4K:100%r:0.5,1M:100%r:0.5"),
                    1 / (0.5 / 3000 + 0.5 / 200));
-  // The same as equation 7 with the share of the capacity that each size gets: 1/16 and 15/16.
+  // Equation 7 with the share of capacity that each size gets: 1/16 and 15/16.
   EXPECT_NEAR(OperationsOf(store, "operations=4K:100%r:0.5,1M:100%r:0.5"),
               3000 / 16.0 + 200 * 15 / 16.0, 1e-9);
   const auto mix = ParseLoad("4K:100%r:0.5,1M:100%r:0.5");
@@ -131,7 +131,7 @@ TEST(Capacity, FilesAreReadBack) {
 
 // ---- verdicts
 
-// A store which at half reads and half writes does `share` of what the claim says.
+// A store that, at half reads and half writes, reaches `share` of the claim's rate.
 Capacity Checked(double share) {
   Capacity store = Store();
   store.samples[OneSize(kSmall, 10)] = {{107, 964}};
@@ -182,8 +182,8 @@ TEST(CapacityVerdict, SeedsThatExplainTheErrorAreNoVerdictOnTheClaim) {
       << SentenceOf(verdict);
 }
 
-// The writes vary by more than the error, but are one in ten: both seeds at their least would give
-// more than was measured.
+// Writes vary by more than the error, but are only a tenth of the operations: both seeds at their
+// lower ends would still give more than was measured.
 TEST(CapacityVerdict, SeedsThatVaryWithoutExplainingTheErrorAreNoExcuse) {
   Capacity store;
   store.samples[OneSize(kSmall, 100)] = {{26037, 0}, {26630, 0}, {27011, 0}};
@@ -214,7 +214,7 @@ TEST(CapacityVerdict, MixesHaveErrorsOfTheirOwn) {
   EXPECT_DOUBLE_EQ(ErrorPercentMax(OneSize(kLarge, 50)), kLargeErrorPercentMax);
 }
 
-// Ten tasks read a file of 1 MB each and all the one of 1 KB; five of them write.
+// Ten tasks each read a file of 1 MB and a shared one of 1 KB; five of them write.
 StageProfile TenReaders() {
   StageProfile stage;
   stage.name = "stage";
@@ -267,7 +267,7 @@ TEST(CapacityBound, AddsUpNoTasksThatTakeTurns) {
   const auto at = [](int64_t begin, int64_t end) {
     return OpenSpan{Time{} + Seconds(begin), Time{} + Seconds(end)};
   };
-  // Both run from 0 to 10, and each has a file open for a second of that.
+  // Both run from 0 to 10, and each has a file open for one second.
   const OpenTime turns = OpenTimeOf({{at(1, 2)}, {at(2, 3)}});
   EXPECT_DOUBLE_EQ(turns.seconds, 2);
   EXPECT_EQ(turns.tasks_max, 1U);

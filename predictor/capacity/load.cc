@@ -17,7 +17,7 @@ constexpr size_t kPartsMax = 16;
 constexpr std::string_view kOfOperations = "operations=";
 constexpr std::string_view kOfClients = "clients=";
 
-// What is before the separator, which is taken away with it.
+// Removes and returns the text before the separator; removes the separator, too.
 std::string_view NextField(std::string_view& rest, char separator) {
   const size_t at = rest.find(separator);
   const std::string_view field = rest.substr(0, at);

@@ -1,4 +1,4 @@
-// What clients do to a store at the same time: I/O of one or more sizes, each with a share of reads
+// What clients do to a store concurrently: I/O of one or more sizes, each with a share of reads
 // (Fighting with Unknowns, section 2). Plain values; pure.
 #ifndef MOSA_PREDICTOR_CAPACITY_LOAD_H_
 #define MOSA_PREDICTOR_CAPACITY_LOAD_H_
@@ -13,10 +13,10 @@
 
 namespace mosa::predict {
 
-// What the parts of a mix share out.
+// What the shares of a mix refer to.
 enum class ShareOf : uint8_t {
-  kClients = 1,  // The clients, each of which does one size.
-  kOperations,   // All operations: every client does all sizes.
+  kClients = 1,  // Clients: each does one size.
+  kOperations,   // Operations: every client does all sizes.
 };
 // "clients", "operations".
 std::string_view NameOf(ShareOf share_of);
@@ -29,25 +29,25 @@ struct CapacityPart {
   auto operator<=>(const CapacityPart&) const = default;
 };
 
-// Shares are 100 % together.
+// The shares add up to 100 %.
 struct CapacityLoad {
   ShareOf share_of = ShareOf::kClients;
   std::vector<CapacityPart> parts;
 
   auto operator<=>(const CapacityLoad&) const = default;
   bool is_mix() const { return parts.size() > 1; }
-  // Only reads or only writes of one size: what the model is made of.
+  // Pure reads or pure writes of one size, from which the model is made.
   bool is_seed() const;
 };
 CapacityLoad OneSize(uint64_t size_bytes, uint32_t read_percent);
 
-// "4K:70%r:0.5,1M:50%r:0.5": sizes, reads and shares; "operations=4K:70%r:0.5,..." for shares of
-// operations. InvalidArgument says which part is wrong.
+// Parses "4K:70%r:0.5,1M:50%r:0.5" (sizes, reads and shares), or "operations=4K:70%r:0.5,..." for
+// shares of operations. InvalidArgument says which part is wrong.
 Result<CapacityLoad> ParseLoad(std::string_view text);
-// As ParseLoad() reads it.
+// The inverse of ParseLoad().
 std::string TextOf(const CapacityLoad& load);
-// What is parsed and read. With one size, shares of operations are those of clients.
-// InvalidArgument if there can be none such.
+// Validates and normalises a load. With one size, shares of operations become shares of clients.
+// InvalidArgument if no such load can exist.
 Result<CapacityLoad> MakeLoad(ShareOf share_of, std::vector<CapacityPart> parts);
 
 }  // namespace mosa::predict

@@ -13,7 +13,7 @@ bool Overlap(const Estimate& one, const Estimate& other) {
   return one.low <= other.high && other.low <= one.high;
 }
 
-// The worst error of the checks, all of one size, if C of one of them were known.
+// The worst error of the checks, all of one size, if C were also known at the ratio of `known`.
 double WorstErrorWith(const LoadCheck& known, const SizeCapacity& seeded,
                       const std::vector<const LoadCheck*>& checks) {
   SizeCapacity size = seeded;

@@ -1,6 +1,6 @@
-// Whether the claim of the paper Fighting with Unknowns holds for a store: what was measured for
-// mixed reads and writes beside the estimates, and for each I/O size a plain verdict with the
-// re-sampling that helps (section 4). Pure.
+// Checks whether the claim of the paper Fighting with Unknowns holds for a store: compares measured
+// mixed loads with the estimates, and gives a plain verdict for each I/O size, with the re-sampling
+// that helps (section 4). Pure.
 #ifndef MOSA_PREDICTOR_CAPACITY_VERDICT_H_
 #define MOSA_PREDICTOR_CAPACITY_VERDICT_H_
 
@@ -12,7 +12,7 @@
 
 namespace mosa::predict {
 
-// The errors that the paper reaches: up to 32 KiB, above, and of mixed sizes.
+// The errors that the paper reports: up to 32 KiB, above that, and for mixed sizes.
 inline constexpr uint64_t kSmallSizeMax = 32 << 10;
 inline constexpr double kSmallErrorPercentMax = 10;
 inline constexpr double kLargeErrorPercentMax = 20;
@@ -21,20 +21,20 @@ double ErrorPercentMax(const CapacityLoad& load);
 
 struct LoadCheck {
   CapacityLoad load;
-  Estimate measured;  // Operations per second, as `estimated`.
+  Estimate measured;  // Operations per second, like `estimated`.
   Estimate estimated;
-  double error_percent = 0;   // Equation 8, for the medians.
+  double error_percent = 0;   // Equation 8, of the medians.
   double constant = 0;        // Median of the samples' C; 0 for mixed sizes.
-  double equation_seven = 0;  // As printed, of mixed sizes; 0 of one.
+  double equation_seven = 0;  // As printed, for mixed sizes; 0 for one size.
 };
-// Checks everything that was measured besides seeds, for sizes that have seeds; by size and ratio,
-// then mixes.
+// Checks every measured load except seeds, for sizes that have seeds. Ordered by size and ratio,
+// mixes last.
 std::vector<LoadCheck> ChecksOf(const Capacity& capacity);
 
 enum class Constancy : uint8_t {
   kUnchecked = 1,  // Nothing between the seeds was measured.
   kConstant,       // All errors are within the paper's.
-  kUnsteady,       // They are not, but there intervals of estimates and of samples overlap.
+  kUnsteady,       // Some are not, but there the intervals of estimate and samples overlap.
   kNotConstant,    // C depends on the ratio.
 };
 std::string_view NameOf(Constancy constancy);
@@ -43,19 +43,19 @@ struct SizeVerdict {
   uint64_t size_bytes = 0;
   double read_write_factor = 0;  // f_rw.
   Constancy constancy = Constancy::kUnchecked;
-  // The ratio with the greatest error.
+  // At the ratio with the greatest error.
   uint32_t worst_read_percent = 0;
   double worst_error_percent = 0;
-  double worst_constant_percent = 0;  // C there, of that of only reads.
+  double worst_constant_percent = 0;  // C at that ratio, in per cent of C for pure reads.
   Estimate worst_measured, worst_estimated;
-  // The one ratio which, sampled besides the seeds, leaves the least error at the others; 0 if
-  // fewer than two ratios were measured.
+  // The one ratio that, sampled in addition to the seeds, leaves the smallest error at the others;
+  // 0 if fewer than two ratios were measured.
   uint32_t resample_read_percent = 0;
   double resampled_error_percent = 0;
 };
-// By size.
+// Ordered by size.
 std::vector<SizeVerdict> VerdictsOf(const Capacity& capacity);
-// What it says and what helps, with the numbers.
+// The verdict and what to do about it, with the numbers.
 std::string SentenceOf(const SizeVerdict& verdict);
 
 }  // namespace mosa::predict

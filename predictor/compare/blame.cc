@@ -9,13 +9,13 @@
 namespace mosa::predict {
 namespace {
 
-// A suspect that explains only this much less than the best of what tasks are off by cannot be told
-// from it by tasks: what else they are off by in a real run hides as much.
+// A suspect that explains only this much less than the best cannot be told apart from it by tasks
+// alone: other deviations in a real run hide differences of this size.
 constexpr double kTied = 0.15;
-// A part that explains less is no suspect, whatever requests say.
+// A part that explains less is not a suspect, whatever requests say.
 constexpr double kTiedMin = 0.25;
 
-// For one suspect: sums over tasks of what they used of it, squared, and times what they are off.
+// Sums over tasks for one suspect: the usage squared, and the usage times the deviation.
 struct Fit {
   double used_squared = 0;
   double used_off = 0;
@@ -53,7 +53,7 @@ class Fits {
   double off_squared_ = 0;
 };
 
-// Which bytes of the task are where, and what crosses which link.
+// Adds which nodes hold the task's bytes and which links they cross.
 void AddBytes(const SeenTask& task, const std::string& host, double off_s, Fits& fits) {
   BytesByNodeName moved = task.read;
   for (const auto& [node, bytes] : task.written) moved[node] += bytes;
@@ -71,7 +71,7 @@ void AddBytes(const SeenTask& task, const std::string& host, double off_s, Fits&
   fits.Add({Part::kMounts, ""}, static_cast<double>(all), off_s);
 }
 
-// By stage, how many times as long as predicted its tasks took on other hosts.
+// By stage, how many times as long as predicted its tasks took on the other hosts.
 std::map<std::string, double> PaceBeside(const Workflow& workflow, const SeenRun& run,
                                          const std::vector<double>& typical_s,
                                          const std::string& host) {

@@ -11,13 +11,13 @@
 namespace mosa::predict {
 namespace {
 
-// Most that is excused, for a machine that others have nearly to themselves: seven times as long.
+// Caps the excuse: however busy the machine, a time may exceed its prediction at most sevenfold.
 constexpr double kTakenMost = 0.75;
 constexpr double kAsSaid = 1.15;
 constexpr double kOfMore = 0.5;
-// A task that took no longer than that, by what is predicted, computed as it does.
+// A task that took at most this many times its prediction computed as it usually does.
 constexpr double kSoundTimes = 1.25;
-// What the kernel takes for a task: to start its programs, and for each byte that it moves.
+// What the kernel uses for a task: to start its programs, and to move each byte.
 constexpr double kStartSeconds = 0.02;
 constexpr double kByteSeconds = 2e-9;
 constexpr size_t kRunsSaid = 3;
@@ -197,10 +197,9 @@ std::string SayBusy(const std::vector<const SeenRun*>& runs) {
                                 : fmt::format("{:.0f} to {:.0f} %", least * 100, most * 100);
   const size_t said = std::min(names.size(), kRunsSaid);
   return fmt::format(
-      "machine busy: the processors of {} were {} busy with others' work in {} of {} run{} ({}{}): "
-      "times of these runs say nothing of the store as far as that explains them, only hosts "
-      "beside "
-      "each other in the same run do; make them again on machines that are left alone",
+      "machine busy: the processors of {} were {} busy with other work in {} of {} run{} ({}{}): "
+      "delays that this explains are not held against the store, unless hosts differ within the "
+      "same run; repeat the runs on idle machines",
       whose, share, names.size(), runs.size(), runs.size() == 1 ? "" : "s",
       fmt::join(names.begin(), names.begin() + static_cast<ptrdiff_t>(said), ", "),
       names.size() > said ? fmt::format(" and {} more", names.size() - said) : "");

@@ -1,4 +1,4 @@
-// What others' work on the machines of a run explains, of runs that are made up here.
+// What the work of others on a run's machines explains, with synthetic runs.
 #include "predictor/compare/busy.h"
 
 #include <fmt/format.h>
@@ -15,7 +15,7 @@ namespace mosa::predict {
 namespace {
 
 constexpr uint32_t kTasks = 32;
-constexpr double kTask_s = 1.2;  // A second of it computes.
+constexpr double kTask_s = 1.2;  // A second of it is computing.
 
 Workflow Computing() {
   WorkflowMaker maker;
@@ -26,7 +26,8 @@ Workflow Computing() {
 
 Duration Nearly(double seconds) { return Nanoseconds(std::llround(seconds * 1e9)); }
 
-// Tasks of each host one after the other, so many times as long, each so long after the one before.
+// Each host runs its tasks one after the other, with `gap_s` between them; a task takes `times` of
+// its index as long as usual.
 SeenRun Made(const std::string& name, const std::function<double(uint32_t)>& times,
              double gap_s = 0) {
   SeenRun run;
@@ -52,10 +53,10 @@ std::vector<SeenRun> UndisturbedDraws() {
 }
 
 struct Case {
-  double times = 1.4;  // As long as predicted.
-  double own = 1;      // Own processor seconds: as many times as said.
+  double times = 1.4;  // As a factor on the predicted time.
+  double own = 1;      // Own processor seconds.
   std::vector<SeenMachine> machines;
-  double times_on_h2 = 0;  // 0: as on others.
+  double times_on_h2 = 0;  // 0: as on the other hosts.
 };
 
 Comparison CompareCase(const Case& given) {
@@ -92,7 +93,7 @@ TEST(BusyMachine, IsNoAnomaly) {
   EXPECT_EQ(VerdictOn(busy, Level::kWorkflow, ""), Verdict::kMachineBusy);
   EXPECT_EQ(VerdictOn(busy, Level::kTasks, ""), Verdict::kMachineBusy);
   EXPECT_EQ(busy.machine_busy.find("machine busy: the processors of h1, h2, h3 and h4 were 30 % "
-                                   "busy with others' work in 3 of 3 runs (r1, r2, r3): "),
+                                   "busy with other work in 3 of 3 runs (r1, r2, r3): "),
             0U)
       << busy.machine_busy;
   EXPECT_EQ(busy.machines.size(), 3U);
@@ -107,21 +108,23 @@ TEST(BusyMachine, AloneExcusesAndNoFurtherThanItExplains) {
   } rows[] = {
       {"nobody else was there",
        {.machines = {{kHosts, 0.03, std::nullopt}}},
-       "Tasks' own processor seconds are 1.01 times what the workload says, and others had 3 % of "
-       "the processors: tasks wait for what others do not take.",
-       "a quota of the tasks' cgroups"},
-      {"others are not known", {}, "omputing on all hosts", "the machines' load in the runs"},
+       "The tasks' own processor time is 1.01 times the workload's runtime, and other work used 3 "
+       "% "
+       "of the processors: tasks wait, but not for processors that other work uses.",
+       "a CPU quota of the tasks' cgroups"},
+      {"others are not known", {}, "omputing on all hosts", "the machines' load during the runs"},
       {"nobody waited for what others had",
        {.machines = {{kHosts, 0.8, 0.04}}},
-       "others had 80 % of the processors: tasks wait for what others do not take.",
-       "a quota of the tasks' cgroups"},
+       "other work used 80 % of the processors: tasks wait, but not for processors that other "
+       "work uses.",
+       "a CPU quota of the tasks' cgroups"},
       {"it is off by more",
        {.times = 4, .machines = {{kHosts, 0.3, std::nullopt}}},
-       "Others had 30 % of the processors: it is off by more than that explains",
+       "Other work used 30 % of the processors: the deviation is larger than that explains",
        "the machines' load"},
       {"tasks compute longer",
        {.times = 1.8, .own = 1.9, .machines = {{kHosts, 0.12, std::nullopt}}},
-       "Tasks' own processor seconds are 1.91 times what the workload says: they compute longer.",
+       "The tasks' own processor time is 1.91 times the workload's runtime: they compute longer.",
        "the workload's runtimes"},
       {"tasks compute longer, and nobody else was there",
        {.times = 1.8, .own = 1.9, .machines = {{kHosts, 0, std::nullopt}}},
@@ -145,7 +148,7 @@ TEST(BusyMachine, HidesNoHostThatIsSlowBesideOthers) {
       CompareCase({.times = 1.3, .machines = {{kHosts, 0.3, std::nullopt}}, .times_on_h2 = 2.2});
   EXPECT_EQ(VerdictOn(same, Level::kHost, "h2"), Verdict::kAnomaly) << SaidOfBusy(same);
   EXPECT_EQ(VerdictOn(same, Level::kTasks, ""), Verdict::kMachineBusy) << SaidOfBusy(same);
-  // A host with a machine of its own, which is busy.
+  // A host with a machine of its own, and this machine is busy.
   const Comparison own = CompareCase(
       {.times = 1,
        .machines = {{{"h1", "h3", "h4"}, 0.02, std::nullopt}, {{"h2"}, 0.4, std::nullopt}},
@@ -164,14 +167,14 @@ TEST(BusyMachine, OneRunAmongSoundOnesIsToldAlone) {
   ASSERT_EQ(comparison.odd_runs.size(), 1U);
   EXPECT_EQ(comparison.odd_runs[0].run, "r2");
   EXPECT_EQ(comparison.odd_runs[0].sentence.find("r2 alone was off: "), 0U);
-  runs[1].machines = {{kHosts, 0.9, std::nullopt}};  // Seven times as long is excused, no more.
+  runs[1].machines = {{kHosts, 0.9, std::nullopt}};  // The excuse is capped at seven times.
   EXPECT_EQ(Compare(Computing(), UndisturbedDraws(), runs, {.slots = 1}).odd_runs.size(), 1U);
   runs[1] = Made("r2", [](uint32_t) { return 6; });
   runs[1].machines = {{kHosts, 0.9, std::nullopt}};
   EXPECT_TRUE(Compare(Computing(), UndisturbedDraws(), runs, {.slots = 1}).odd_runs.empty());
 }
 
-// What is excused is what others took where the tasks ran.
+// Only what others took where the tasks ran is excused.
 TEST(BusyMachine, ElsewhereExcusesNoTask) {
   SeenMachine runner{{}, 0.6, std::nullopt};
   runner.has_runner = true;
@@ -185,7 +188,7 @@ TEST(BusyMachine, ElsewhereExcusesNoTask) {
   }
   EXPECT_NE(CompareCase({.machines = {runner}}).machine_busy.find("the machine of 'mosa run'"),
             std::string::npos);
-  // A single task on another host than the busy one, and one on that.
+  // A single task on a host other than the busy one, and one on the busy host.
   const Comparison one =
       CompareCase({.machines = {{{"h1", "h3", "h4"}, 0.02, std::nullopt}, {{"h2"}, 0.4, {}}}});
   EXPECT_EQ(VerdictOn(one, Level::kTask, "work_0"), Verdict::kAnomaly);
@@ -199,7 +202,7 @@ TEST(BusyMachine, StolenTimeCountsThoughNobodyWaits) {
   EXPECT_NE(stolen.machine_busy.find("41 % busy"), std::string::npos) << stolen.machine_busy;
 }
 
-// What others explain of two runs does not make the runs after them surer.
+// Excusing two runs does not make the judgement of later runs surer.
 TEST(BusyMachine, WhatIsTakenOffIsNotKnownExactly) {
   std::vector<SeenRun> runs;
   const double times[] = {1.15, 1.8, 1.22, 1.22};
@@ -216,8 +219,8 @@ TEST(BusyMachine, WhatIsTakenOffIsNotKnownExactly) {
 
 constexpr uint64_t kRequests = 100;
 
-// What mounts ask of each other's nodes, and what nodes do for it; those of h2 so many times as
-// long.
+// Requests of mounts to each other's nodes, and the nodes' work for them; `node_times` and
+// `own_times` are factors for h2.
 void AddRequests(double node_times, double own_times, double seed, SeenRun& run) {
   const auto add = [&](const RequestClass& which, double mean_s) {
     mean_s *= 1 + 0.02 * std::sin(seed + static_cast<double>(run.requests.size()));
@@ -231,7 +234,7 @@ void AddRequests(double node_times, double own_times, double seed, SeenRun& run)
   }
 }
 
-// Six runs in which all tasks take so many times as long.
+// Six runs in which all tasks take `task_times` as long as predicted.
 Comparison CompareRequestsOfH2(double node_times, double own_times,
                                const std::vector<SeenMachine>& machines, double task_times = 1.25,
                                double gap_s = 0) {
@@ -251,7 +254,7 @@ TEST(BusyMachine, HidesNoNodeThatIsSlowBesideOthersOnIt) {
   ASSERT_EQ(VerdictOn(same, Level::kWorkflow, ""), Verdict::kAnomaly) << SaidOfBusy(same);
   for (const Anomaly& anomaly : same.anomalies) EXPECT_EQ(anomaly.since, "r1");
   EXPECT_TRUE(same.odd_runs.empty());
-  // A machine of its own, which is busy: others may have made that.
+  // h2 has a machine of its own, which is busy: others may have delayed its requests.
   const Comparison apart = CompareRequestsOfH2(
       2, 1, {{{"h1", "h3", "h4"}, 0.02, std::nullopt}, {{"h2"}, 0.4, std::nullopt}});
   EXPECT_EQ(VerdictOn(apart, Level::kWorkflow, ""), Verdict::kMachineBusy) << SaidOfBusy(apart);
@@ -260,10 +263,11 @@ TEST(BusyMachine, HidesNoNodeThatIsSlowBesideOthersOnIt) {
 TEST(BusyMachine, HidesNoOwnWorkBeyondWhatItExplains) {
   const Comparison far = CompareRequestsOfH2(2, 6, {{kHosts, 0.3, std::nullopt}});
   EXPECT_EQ(VerdictOn(far, Level::kWorkflow, ""), Verdict::kAnomaly) << SaidOfBusy(far);
-  EXPECT_NE(SaidOfBusy(far).find("its own work says so"), std::string::npos) << SaidOfBusy(far);
+  EXPECT_NE(SaidOfBusy(far).find("its own work shows it"), std::string::npos) << SaidOfBusy(far);
 }
 
-// Off, by what it is an anomaly only if a part says so too; and a part that is off alone is none.
+// A deviation at the lower bar is an anomaly only with a part's evidence; that evidence alone is
+// not one.
 TEST(Witnessed, NeedsBothThatItIsOffAndAPartThatSaysSo) {
   const auto verdict = [](double task_times, double node_times, double gap_s = 0) {
     const Comparison comparison = CompareRequestsOfH2(node_times, 1, {}, task_times, gap_s);
@@ -272,12 +276,12 @@ TEST(Witnessed, NeedsBothThatItIsOffAndAPartThatSaysSo) {
   EXPECT_EQ(verdict(1.12, 1), Verdict::kAsPredicted);
   EXPECT_EQ(verdict(1.12, 2), Verdict::kAnomaly);
   EXPECT_EQ(verdict(1.06, 2), Verdict::kAsPredicted);
-  // What lies between tasks no node has made.
+  // No node explains time that lies between tasks.
   EXPECT_EQ(verdict(1.03, 2, 0.1), Verdict::kAsPredicted);
 }
 
-// Two stages. In the first mounts wait for what they ask of h2, and h2 for what it asks of others;
-// in the second tasks on h2 take far longer than anybody has waited.
+// Two stages. In the first, mounts wait for requests to h2 and h2 waits for its own requests to
+// others; in the second, tasks on h2 take far longer than anything has waited.
 Comparison CompareLateStage(bool is_computing) {
   const auto computing = [is_computing](uint32_t i) {
     return Milliseconds(is_computing || i % 8 >= 4 ? 1'000 : 100);
@@ -327,8 +331,8 @@ Comparison CompareLateStage(bool is_computing) {
   return Compare(maker.Build(), draws, runs, {.slots = 1});
 }
 
-// What mounts waited for in the whole run tells which part it is of the host that a stage blames,
-// unless the stage's tasks say more: a link makes no computing slow.
+// What mounts waited for in the whole run tells which part of a host is at fault when a stage
+// blames the host, unless the stage's tasks tell more: a slow link does not slow computing.
 TEST(WholeRun, TellsThePartOfTheHostThatAStageBlames) {
   for (const bool is_computing : {false, true}) {
     SCOPED_TRACE(is_computing);
@@ -345,7 +349,7 @@ TEST(WholeRun, TellsThePartOfTheHostThatAStageBlames) {
   }
 }
 
-// The manager's work is done where it is, not where tasks are.
+// The manager's work is excused by the machine of the manager, not by those of tasks.
 TEST(BusyMachine, ExcusesTheManagerWhereItIs) {
   const RequestClass which = {"manager", "open.core", "-", ""};
   const auto verdict_on = [&](const std::vector<SeenMachine>& machines) {
@@ -381,13 +385,13 @@ SeenRun MadeWith(double times, double own_s) {
 }
 
 TEST(OwnSeconds, AreHeldAgainstRunsThatWereAsPredicted) {
-  // Eight threads: a second by the clock is eight of processors.
+  // Eight threads: one second of wall-clock time is eight processor seconds.
   const OwnSeconds threads = OwnIn({MadeWith(1, 8), MadeWith(2, 8)}, 1);
   EXPECT_NEAR(threads.times(), 1, 0.01);
   EXPECT_TRUE(threads.is_beside_runs());
   EXPECT_FALSE(ComputeLonger(threads, 0));
-  EXPECT_EQ(OwnIn({MadeWith(2, 8)}, 0).tasks, 0U);  // What the workload says is none of theirs.
-  // Most of what the workload says is moving bytes: computing has doubled.
+  EXPECT_EQ(OwnIn({MadeWith(2, 8)}, 0).tasks, 0U);  // Several threads.
+  // Most of the workload's runtime is moving bytes: computing has doubled.
   const OwnSeconds moving = OwnIn({MadeWith(1, 0.5), MadeWith(1.4, 1)}, 1);
   EXPECT_NEAR(moving.times(), 2, 0.1);
   EXPECT_TRUE(ComputeLonger(moving, 0));
@@ -414,7 +418,7 @@ TEST(WithoutOthers, TakesOffWhatTheyExplain) {
   run.place = std::log(2.0);
   run.effect_share = 0.6;
   EXPECT_EQ(WithoutOthers(run, 0, ExcuseFor(0.05)).place, run.place);
-  EXPECT_EQ(WithoutOthers(run, 1, ExcuseFor(0.5)).place, run.place);  // It is faster.
+  EXPECT_EQ(WithoutOthers(run, 1, ExcuseFor(0.5)).place, run.place);  // Faster.
   const JudgedRun rest = WithoutOthers(run, 0, {ExcuseFor(0.2).share, 0});
   EXPECT_NEAR(rest.place, std::log(2 / 1.5), 1e-12);
   EXPECT_NEAR(rest.excused, std::log(1.5), 1e-12);
@@ -423,7 +427,7 @@ TEST(WithoutOthers, TakesOffWhatTheyExplain) {
   EXPECT_NEAR(WithoutOthers(run, 0, {0.5, 0.25}).place, std::log(2 / 1.75), 1e-12);
 }
 
-// A tenth of the processors delays no request by all of a scheduling slice.
+// A tenth of the processors does not delay a request by a whole scheduling slice.
 TEST(ExcuseFor, BeginsWithNothing) {
   EXPECT_EQ(ExcuseFor(0.1).share, 0);
   EXPECT_EQ(ExcuseFor(0.1).delay_s, 0);

@@ -12,15 +12,16 @@ namespace {
 constexpr double kBytesOffShare = 0.1;
 constexpr double kBytesOffMin = 1 << 20;
 
-// What tasks find or put on other nodes than their host's, and of how much; by stage. By host what
-// of that crosses its link, of all that the run moves.
+// Bytes that tasks find or put on nodes other than their host's, and the total that this is a share
+// of: by stage, all bytes of its tasks; by host, all bytes of the run, of which some cross its
+// link.
 struct MovedBytes {
   double elsewhere = 0, all = 0;
 };
 using Moved = std::map<std::string, MovedBytes>;
 
-// By stage, by link, and, for what tasks wrote, by the node on which it lies: each host has a link
-// and a node, whether there are bytes for it or not.
+// By stage, by link and, for what tasks wrote, by the node that holds it. Every host has a link and
+// a node, even without bytes.
 std::array<Moved, 3> MovedIn(const Workflow& workflow, const SeenRun& run) {
   Moved by_stage, by_link, by_node;
   double all = 0, written = 0;
@@ -54,7 +55,7 @@ std::array<Moved, 3> MovedIn(const Workflow& workflow, const SeenRun& run) {
   return {std::move(by_stage), std::move(by_link), std::move(by_node)};
 }
 
-// Shares are laid side by side: larger files than the workload's lie no other way for that.
+// Compares shares: files that are larger than in the workload are not thereby placed differently.
 ComparedBytes BytesOf(const std::string& name, const std::vector<MovedBytes>& drawn,
                       const std::vector<MovedBytes>& measured) {
   std::vector<double> elsewhere, all, measured_elsewhere, scaled;
@@ -78,7 +79,7 @@ ComparedBytes BytesOf(const std::string& name, const std::vector<MovedBytes>& dr
   return bytes;
 }
 
-// Sides for each kind; a run without one of these names has no bytes there, but as many in all.
+// The sides of each kind. A run without one of these names has no bytes there, but the same total.
 std::array<std::vector<Moved>, 3> SidesOf(const Workflow& workflow,
                                           const std::vector<const SeenRun*>& runs) {
   std::array<std::vector<Moved>, 3> sides;

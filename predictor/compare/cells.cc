@@ -11,14 +11,14 @@
 namespace mosa::predict {
 namespace {
 
-// What a time of the run is with what the model is off by.
+// Seconds of a time in the run, multiplied by the model's error.
 double Off(const SeenRun& run, Duration time, Duration computing) {
   return SecondsOf(time) * FactorOfWhole(run.factor, time, std::min(time, computing));
 }
 
 double PlaceOf(double seconds) { return std::log(seconds + kSmallSeconds); }
 
-// What a stage's tasks took in all, or those of it on one host.
+// What a stage's tasks took in total, over all hosts or on one.
 struct TaskSum {
   size_t tasks = 0;
   double seconds = 0;
@@ -33,16 +33,16 @@ struct TaskSum {
 
 struct StageSums {
   TaskSum all;           // Tasks that ran; `tasks` as below.
-  size_t tasks = 0;      // The stage's, whether they ran or not.
+  size_t tasks = 0;      // All of the stage, whether they ran or not.
   double typical_s = 0;  // For these.
   Duration begin, end;
   double waits_s = 0;
-  size_t chain = 0;  // The most tasks of which each is a predecessor of the next.
+  size_t chain = 0;  // The most tasks in a chain of predecessors.
   std::map<uint32_t, TaskSum> on_host;
 };
 
-// How often one task of the stage follows another: in a chain or on the same slot, where those that
-// did not run are spread evenly.
+// How many tasks of the stage follow one another: in a chain, or on the same slot, with tasks that
+// did not run spread evenly.
 double RoundsOf(const StageSums& stage, size_t hosts, uint32_t slots) {
   const auto even = static_cast<double>(stage.tasks) / static_cast<double>(hosts);
   double on_host = even;
@@ -51,7 +51,8 @@ double RoundsOf(const StageSums& stage, size_t hosts, uint32_t slots) {
   return std::max(static_cast<double>(stage.chain), std::ceil(on_host / std::max(1U, slots)));
 }
 
-// For each task, how many of its stage are in the longest chain of predecessors that ends with it.
+// For each task, the number of tasks of its stage in the longest chain of predecessors that ends
+// with it.
 std::vector<size_t> ChainsOf(const Workflow& workflow, const SeenRun& run) {
   std::vector<size_t> order(run.tasks.size()), chains(run.tasks.size(), 0);
   std::iota(order.begin(), order.end(), 0);
@@ -66,7 +67,7 @@ std::vector<size_t> ChainsOf(const Workflow& workflow, const SeenRun& run) {
   return chains;
 }
 
-// When tasks on each host ended, ascending.
+// The ends of tasks on each host, ascending.
 std::vector<std::vector<Duration>> EndsByHost(const SeenRun& run) {
   std::vector<std::vector<Duration>> ends(run.hosts.size());
   for (const SeenTask& task : run.tasks)
@@ -77,7 +78,7 @@ std::vector<std::vector<Duration>> EndsByHost(const SeenRun& run) {
 
 Duration WaitBefore(const Task& task, const SeenTask& seen, const SeenRun& run,
                     const std::vector<Duration>& ends_there) {
-  Duration could;  // Have started then.
+  Duration could;  // The earliest possible start.
   for (const TaskIndex before : task.predecessors)
     could = std::max(could, run.tasks[before.value].end);
   const auto later = std::upper_bound(ends_there.begin(), ends_there.end(), seen.start);
@@ -108,7 +109,7 @@ std::map<std::string, StageSums> SumsOf(const Workflow& workflow, const SeenRun&
   return sums;
 }
 
-// The host's tasks, beside the same stages' elsewhere: nothing if there are none.
+// The host's tasks, compared with the same stages on other hosts; nothing without such stages.
 std::optional<CellValue> HostCell(const std::map<std::string, StageSums>& sums, uint32_t host,
                                   uint32_t slots) {
   CellValue cell;
@@ -133,7 +134,7 @@ void AddStage(const SeenRun& run, const std::string& name, const StageSums& stag
               Cells& cells) {
   if (stage.all.tasks == 0) return;
   const double rounds = RoundsOf(stage, run.hosts.size(), slots);
-  // Tasks that did not run count as if they had gone at the others' pace.
+  // Tasks that did not run count as if they had kept the pace of the others.
   double mean_s = stage.all.seconds / static_cast<double>(stage.all.tasks);
   if (stage.all.tasks < stage.tasks && stage.all.typical_s > 0)
     mean_s = stage.all.seconds / stage.all.typical_s * stage.typical_s /

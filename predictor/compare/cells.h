@@ -1,8 +1,8 @@
-// Cells: the times of a run laid side by side, predicted and measured: those of the workflow,
-// its stages, the tasks of a stage, the waits before them, hosts, and single tasks.
+// Cells: the times of a run that are compared, predicted and measured: those of the workflow, its
+// stages, the tasks of a stage, the waits before them, hosts, and single tasks.
 //
-// Times are compared by their logarithms, since models and machines are off by factors, with
-// kSmallSeconds added, so that what nobody would notice is no factor.
+// Compares logarithms of times, since models and machines are wrong by factors. Adds kSmallSeconds
+// first, so that differences nobody would notice are not large factors.
 #ifndef MOSA_PREDICTOR_COMPARE_CELLS_H_
 #define MOSA_PREDICTOR_COMPARE_CELLS_H_
 
@@ -21,9 +21,9 @@ enum class Level : uint8_t {
   kWorkflow,  // From the run's beginning to the last end.
   kStage,     // From its first start to its last end.
   kTasks,     // The mean of a stage's tasks.
-  kStart,     // The mean wait before a stage's tasks: from when a task's predecessors had ended,
-              // and the last task before it on its host, to its start.
-  kHost,      // The tasks on a host, beside what others' of the same stages make one expect.
+  kStart,     // The mean wait before a stage's tasks: from the end of a task's predecessors and of
+              // the task before it on its host, to its start.
+  kHost,      // The tasks on a host, compared with what the same stages take on other hosts.
   kTask,
 };
 const char* ToText(Level level);
@@ -37,22 +37,22 @@ struct CellName {
 struct CellValue {
   double seconds = 0;
   double expected_s = 0;  // Hosts only.
-  double place = 0;       // What is tested: a logarithm.
-  // How often the cell's seconds are in those of the workflow, at most: one more in each is so many
-  // in that.
+  double place = 0;       // The tested value: a logarithm.
+  // How many times the cell's seconds count in those of the workflow, at most: if each takes one
+  // second more, the workflow takes this many more.
   double rounds = 1;
 };
 using Cells = std::map<CellName, CellValue>;
 
-// Seconds of a task by `run`, with what the model is off by. Precondition: it ran.
+// Seconds of a task in `run`, multiplied by the model's error. Precondition: it ran.
 double SecondsOf(const SeenRun& run, const SeenTask& task);
 
-// For each task the median over the draws in which it ran, 0 if in none.
+// By task: the median over the draws in which it ran; 0 if it ran in none.
 std::vector<double> TypicalSeconds(const Workflow& workflow, const std::vector<SeenRun>& draws);
 
-// What the run shows. A stage of one task is its kTasks only, not the same twice more. Workflow,
-// stages and waits only if it is whole; a host only if others had tasks of the same stages.
-// `typical_s` by task; `slots` of each host.
+// The cells of a run. A stage with a single task has a kTasks cell only, since the others would
+// repeat it. Workflow, stages and waits need a whole run; a host needs tasks of the same stages on
+// other hosts. `typical_s` is by task; `slots` is the number on each host.
 Cells CellsOf(const Workflow& workflow, const SeenRun& run, const std::vector<double>& typical_s,
               uint32_t slots);
 

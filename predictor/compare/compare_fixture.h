@@ -1,4 +1,4 @@
-// For tests that compare runs: the deployment that most are of, its hosts, and its platform.
+// For tests that compare runs: their usual deployment, its hosts, and its platform.
 #ifndef MOSA_PREDICTOR_COMPARE_COMPARE_FIXTURE_H_
 #define MOSA_PREDICTOR_COMPARE_COMPARE_FIXTURE_H_
 
@@ -12,7 +12,7 @@ namespace mosa::predict {
 inline constexpr const char* kDeployment = "hosts=4,slots=1,manager=apart,system=dss";
 inline const std::vector<std::string> kHosts = {"h1", "h2", "h3", "h4"};
 
-// Its figures are known but for their draws.
+// A platform whose figures are uncertain only by their draws.
 inline Platform Known() {
   Platform platform = BusyPlatform();
   platform.network.spread = 0.03;

@@ -16,25 +16,25 @@
 namespace mosa::predict {
 namespace {
 
-// Files that lie elsewhere explain what is off if moving them takes as much of it.
+// Misplaced files explain a deviation if moving them takes at least this share of it.
 constexpr double kMovingShareMin = 0.25;
-// Requests are asked if tasks may have waited for them for as much of what they took too long.
+// Consults requests if tasks may have waited for them for this share of their excess time.
 constexpr double kWaitingShareMin = 0.25;
-// No more single tasks than these are explained.
+// Explain at most this many single-task anomalies.
 constexpr size_t kTaskAnomaliesMax = 100;
-// On a busy machine all is off: what hosts differ by stands alone.
+// On a busy machine every time deviates: a difference between hosts must be this unlikely by
+// chance.
 constexpr double kChanceOnBusy = 0.001;
-// Fewer tasks tell no parts apart.
+// Fewer tasks cannot tell parts apart.
 constexpr size_t kTasksBlamedMin = 3;
 
-// A cell of time, beside what judging knows of it (the same index).
+// The times of a cell, next to its JudgedValue (with the same index).
 struct Timed {
-  std::vector<double> seconds;                 // In the draws.
-  std::vector<std::optional<CellValue>> runs;  // All.
+  std::vector<double> seconds;                 // By draw.
+  std::vector<std::optional<CellValue>> runs;  // By run.
 };
 
-// What one run shows is chance where tasks of several hosts wait for each other: which of them is
-// the last.
+// In one run, it is chance which of several hosts is the last where tasks wait for each other.
 bool CanStandAlone(Level level) { return level != Level::kHost && level != Level::kTask; }
 
 double SumOf(const std::vector<double>& values) {
@@ -90,7 +90,7 @@ class Comparer {
   }
 
  private:
-  // What enough draws have.
+  // Collects the cells that enough draws have.
   void CollectCells() {
     std::map<CellName, std::pair<JudgedValue, Timed>> found;
     for (const SeenRun& draw : draws_) {
@@ -107,7 +107,7 @@ class Comparer {
       auto& [judged, timed] = cell;
       if (judged.drawn.size() < kDrawsMin) continue;
       if (name.level == Level::kWorkflow) workflow_s_ = Median(timed.seconds);
-      // Single tasks are a family of their own: thousands of them would hide a host or a stage.
+      // Single tasks form their own family: thousands of them would hide a host or a stage.
       judged.surest = options_.surest;
       judged.family = name.level == Level::kTask ? "tasks" : "others";
       judged.group = ToText(name.level);
@@ -119,7 +119,7 @@ class Comparer {
       for (const Cells& cells : measured) AddRun(cells);
     }
   }
-  // To the last cell.
+  // Adds a run to the last cell.
   void AddRun(const Cells& cells) {
     const size_t cell = judged_.size() - 1;
     auto& in_run = judged_[cell].runs.emplace_back();
@@ -131,19 +131,20 @@ class Comparer {
     in_run->effect_share = EffectOf(cell, value->second);
   }
 
-  // What is predicted of the cell where it was measured so.
+  // What is predicted of the cell, given what was measured in this run.
   double PredictedOf(size_t cell, const CellValue& value) const {
     if (comparison_.cells[cell].cell.level != Level::kHost) return Median(timed_[cell].seconds);
     const std::vector<double>& places = judged_[cell].drawn;
     return value.expected_s * std::exp(SumOf(places) / static_cast<double>(places.size()));
   }
-  // Precondition: the workflow's cell comes first, as it does by its name.
+  // Precondition: the workflow's cell comes first, as its name sorts.
   double EffectOf(size_t cell, const CellValue& value) const {
     if (workflow_s_ <= 0) return 0;
     return (value.seconds - PredictedOf(cell, value)) * value.rounds / workflow_s_;
   }
 
-  // Takes off decided_ what others' work on the machines explains; whether there is any.
+  // Removes from decided_ what the work of others on the machines explains. Returns whether any
+  // machine was busy.
   bool TakeOthersOff() {
     std::vector<const SeenRun*> judged;
     for (size_t run = first_judged_; run < runs_.size(); ++run) {
@@ -165,7 +166,7 @@ class Comparer {
     }
     return are_busy;
   }
-  // What others took where the cell's time was spent in the run.
+  // The excuse for the machines on which the cell's time was spent in this run.
   Excuse ExcuseOf(const CellName& cell, size_t run) {
     if (TakenShare(runs_[run]) <= kBusyShare) return {};
     const std::string stage = StageOf(cell);
@@ -199,8 +200,8 @@ class Comparer {
   const std::string& HostOfTask(const std::string& id, size_t run) const {
     return runs_[run].hosts[runs_[run].tasks[task_of_id_.at(id)].host.value];
   }
-  // In the same run hosts on the same machine have the same others: what their requests to each
-  // other say stays. So does what a part's own work explains, which is off by more than others do.
+  // Hosts on the same machine suffer from the same others in the same run, so evidence from their
+  // requests to each other remains. So does a part's own work that exceeds what others explain.
   void KeepWhatHostsShow() {
     for (size_t index = 0; index < judged_.size(); ++index) {
       ComparedCell& cell = comparison_.cells[index];
@@ -213,12 +214,12 @@ class Comparer {
       kept_.insert(index);
     }
   }
-  // What is off at a lower bar, where the part that made it so is slow by its own time or bytes:
-  // two that agree.
+  // Accepts a deviation at the lower bar if the own time or bytes of a part confirm it: two
+  // witnesses that agree.
   void FindWitnessed() {
     JudgeRules rules = options_.rules;
     rules.rate = rules.rate_witnessed;
-    std::vector<size_t> cells;  // Single tasks are a family of their own.
+    std::vector<size_t> cells;  // Single tasks are another family.
     std::vector<JudgedValue> off;
     for (size_t index = 0; index < decided_.size(); ++index) {
       if (comparison_.cells[index].cell.level == Level::kTask) continue;
@@ -237,8 +238,8 @@ class Comparer {
       decided_[cells[i]].shown = shown;
     }
   }
-  // For a cell that is slower in these runs by its tasks, and not because of others. If how hosts
-  // differ shows it, that must be as unlikely to be chance.
+  // For a cell that is slower in these runs because of its tasks, and not because of others. If the
+  // evidence is a difference between hosts, its chance must be at most `beside_p_max`.
   bool IsShownByPart(size_t index, const JudgedValue& value, const std::vector<size_t>& shown,
                      double beside_p_max) {
     const CellName& cell = comparison_.cells[index].cell;
@@ -251,13 +252,13 @@ class Comparer {
     return own != own_times_.end() && !own->second.is_beside_others &&
            own->second.beside_p.value_or(0) <= beside_p_max && Stays(own->second, shown);
   }
-  // Whether others cannot have made it, in any of these runs.
+  // Whether others cannot have caused it in any of these runs.
   bool Stays(const OwnTime& own, const std::vector<size_t>& runs) const {
     return !own.beside_p || std::ranges::all_of(runs, [&](size_t run) {
       return TakenShareBeside(runs_[run], own.suspect.host) <= kBusyShare;
     });
   }
-  // Finds for each run what is largest.
+  // Finds the largest deviation of each odd run.
   void FindOddRuns() {
     std::map<size_t, size_t> cells;
     for (size_t index = 0; index < decided_.size(); ++index) {
@@ -280,7 +281,7 @@ class Comparer {
     }
     FindOddRequests(cells);
   }
-  // Finds runs in which no task is off.
+  // Adds runs with odd requests but no odd cell.
   void FindOddRequests(const std::map<size_t, size_t>& known) {
     std::map<size_t, const RequestCell*> largest;
     for (const RequestCell& cell : comparison_.requests) {
@@ -321,7 +322,7 @@ class Comparer {
     cell.effect_share = Median(effects);
     cell.verdict = VerdictOf(index);
   }
-  // What the runs expect of the host, as far as draws differ.
+  // What the runs predict of the host, widened by how the draws differ.
   static std::optional<Interval<double>> HostInterval(const std::vector<double>& places,
                                                       const ComparedCell& cell) {
     auto interval = NineOfTen(places);
@@ -367,7 +368,7 @@ class Comparer {
     ExplainRequests(comparison_.requests);
   }
 
-  // Many anomalies ask the same.
+  // Several anomalies ask the same question.
   const std::vector<Blame>& BlameOf(const BlameQuestion& question) {
     const auto known = blames_.find(question);
     if (known != blames_.end()) return known->second;
@@ -396,8 +397,8 @@ class Comparer {
     PutLast(HostsAsOthers({comparison_.requests, runs_, question.runs}), blamed);
   }
 
-  // Requests are known by run, not by stage: what all tasks have waited for tells which part it is
-  // of the host that a stage's tasks blame. That the stage is slow it does not say.
+  // Requests are recorded by run, not by stage. If a stage's tasks blame a host, what all tasks
+  // waited for tells which part of the host it is. It does not tell that the stage is slow.
   std::optional<OwnTime> OwnTimeOfAll(BlameQuestion question, const std::vector<Blame>& blamed) {
     question.stage.clear();
     BlameOf(question);
@@ -411,7 +412,7 @@ class Comparer {
     return own;
   }
 
-  // In their order; of single tasks only the largest.
+  // In order of cells; only the largest single tasks.
   std::vector<size_t> AnomalousCells() {
     std::vector<size_t> found, tasks;
     for (size_t cell = 0; cell < judged_.size(); ++cell) {
@@ -454,7 +455,7 @@ class Comparer {
         !(Explains(anomaly.blamed) && anomaly.blamed.front().suspect.host == cell.cell.name);
     if (beside) {
       const std::vector<Blame>& by_others = BlameOf({shown, "", cell.cell.name, anomaly.slower});
-      // What says so itself stands, if what hosts differ by explains nothing.
+      // A part's own evidence remains if differences between hosts explain nothing.
       beside =
           Explains(by_others) || anomaly.blamed.empty() || anomaly.blamed.front().evidence.empty();
       if (beside) anomaly.blamed = by_others;
@@ -465,7 +466,7 @@ class Comparer {
             anomaly);
     comparison_.anomalies.push_back(std::move(anomaly));
   }
-  // Own seconds of the cell's tasks in these runs, if all these runs know them.
+  // Own processor seconds of the cell's tasks in these runs, if they are known in all of them.
   std::optional<OwnSeconds> OwnSecondsIn(const std::vector<size_t>& runs,
                                          const CellName& cell) const {
     OwnSeconds all;
@@ -481,7 +482,7 @@ class Comparer {
     }
     return all;
   }
-  // Medians, where the cell's tasks ran, if all these runs know them.
+  // Medians for the machines that ran the cell's tasks, if known in all these runs.
   std::optional<OthersFacts> OthersIn(const std::vector<size_t>& runs, const CellName& cell) const {
     std::vector<double> shares, taken;
     for (const size_t run : runs) {
@@ -492,13 +493,13 @@ class Comparer {
     }
     return OthersFacts{Median(std::move(shares)), Median(std::move(taken)) >= kBusyShare};
   }
-  // How sure a comparison of hosts blames what is blamed.
+  // How likely it is by chance that a comparison of hosts blames the suspect.
   std::optional<double> BesideIn(const BlameQuestion& question) const {
     const auto found = own_times_.find(question);
     return found == own_times_.end() ? std::nullopt : found->second.beside_p;
   }
-  // Back from the last run, as long as no two in a row do not show it; if these are the last two,
-  // `first`.
+  // The earliest run going back from the last, until two in a row do not show it; `first` if the
+  // last two do not.
   std::string Since(size_t cell, bool slower, const std::string& first) const {
     const JudgedValue& value = kept_.contains(cell) ? judged_[cell] : decided_[cell];
     std::string since = first;
@@ -513,7 +514,7 @@ class Comparer {
     }
     return since;
   }
-  // Empty: all.
+  // Empty: all stages.
   std::string StageOf(const CellName& cell) const {
     if (cell.level == Level::kStage || cell.level == Level::kTasks || cell.level == Level::kStart)
       return cell.name;
@@ -525,7 +526,7 @@ class Comparer {
         std::count_if(workflow_.tasks.begin(), workflow_.tasks.end(),
                       [&](const Task& task) { return task.stage == stage; }));
   }
-  // Whose tasks tell parts apart; empty: all.
+  // The stage whose tasks can tell parts apart; empty: all.
   std::string StageBlamed(const CellName& cell) const {
     const std::string stage = StageOf(cell);
     return TasksOf(stage) < kTasksBlamedMin ? "" : stage;
@@ -543,8 +544,8 @@ class Comparer {
     const std::string stage = cell.level == Level::kStage ? cell.name : "";
     return std::abs(EffectAt(Level::kStart, stage)) > std::abs(EffectAt(Level::kTasks, stage));
   }
-  // The node that has most more than predicted of what tasks wrote, if what is more takes its link
-  // long enough.
+  // The node that holds most bytes beyond the prediction, if its link takes long enough to carry
+  // them.
   const ComparedBytes* FullerNode(const Anomaly& anomaly) const {
     if (!anomaly.slower || options_.link_bytes_per_second == 0) return nullptr;
     const ComparedBytes* most = nullptr;
@@ -555,8 +556,8 @@ class Comparer {
     const double moving_s = most->more / static_cast<double>(options_.link_bytes_per_second);
     return moving_s < kMovingShareMin * (anomaly.measured_s - anomaly.predicted_s) ? nullptr : most;
   }
-  // The stage that moves most more than predicted, if that takes long enough: by its tasks one
-  // after the other, or by all hosts at once.
+  // The stage that moves most bytes beyond the prediction, if that takes long enough: one task
+  // after the other, or all hosts at once.
   const ComparedBytes* Misplaced(const CellName& cell, const Anomaly& anomaly) const {
     if (!anomaly.slower || cell.level == Level::kStart || cell.level == Level::kHost)
       return nullptr;
@@ -580,18 +581,19 @@ class Comparer {
   const CompareOptions options_;
   const size_t first_judged_;
   const std::vector<double> typical_s_;
-  std::vector<Duration> computing_;    // By task, as the workload says.
+  std::vector<Duration> computing_;    // By task, from the workload.
   std::vector<UsualSeconds> usual_s_;  // By task.
   std::map<std::string, size_t> task_of_id_;
   double workflow_s_ = 0;
-  std::vector<JudgedValue> judged_;   // By comparison_.cells,
-  std::vector<JudgedValue> decided_;  // as these without what others' work explains,
-  std::vector<Timed> timed_;          // and these.
+  std::vector<JudgedValue> judged_;   // By index of comparison_.cells.
+  std::vector<JudgedValue> decided_;  // The same, without what the work of others explains.
+  std::vector<Timed> timed_;          // The same index.
   std::map<BlameQuestion, std::vector<Blame>> blames_;
-  std::map<BlameQuestion, OwnTime> own_times_;  // That are blamed first, of those.
-  // By run and stage; and whether its tasks compute longer.
+  std::map<BlameQuestion, OwnTime> own_times_;  // First suspects with own evidence.
+  // By run and stage, and whether the stage's tasks compute longer.
   std::map<std::pair<size_t, std::string>, std::pair<TakenFromTasks, bool>> taken_;
-  std::set<size_t> kept_;  // Cells that others explain, and hosts beside each other do not.
+  std::set<size_t> kept_;  // Cells that others explain, but that a difference between hosts
+                           // confirms.
   Comparison comparison_;
 };
 

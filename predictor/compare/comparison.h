@@ -1,22 +1,22 @@
-// Compare: predicted runs beside measured ones, cell by cell, and what of the differences is an
-// anomaly: which part of the deployment does not do what the prediction says it does (Provisioning,
+// Compare: compares predicted runs with measured ones, cell by cell, and decides which differences
+// are anomalies and which part of the deployment does not perform as predicted (Provisioning,
 // section 5).
 //
-// Which cells are anomalies: judging.h; their effect is the residual, times how often one such time
-// follows another. One run alone tells of the workflow, its stages, their tasks in the mean and the
-// waits before them; hosts and single tasks must persist, since where streams meet it is chance
-// which of them is the last.
+// judging.h decides which cells are anomalies. Their effect is the residual, multiplied by how many
+// such times follow one another. One run alone is enough for the workflow, its stages, the mean of
+// their tasks and the waits before them. Hosts and single tasks must persist, since in one run it
+// is chance which of them is the last where streams meet.
 //
-// A host is beside other hosts: only a slower one is an anomaly.
+// A host is compared with the other hosts: only a slower one is an anomaly.
 //
-// A workflow, stage or its tasks that are slower at `rate_witnessed`, by their tasks, are an
-// anomaly as well if there is a part whose own time or bytes, beside what is predicted of them, say
-// that it made them so (own_times.h, read_again.h): by chance one of these two is there seldom,
-// both hardly ever.
+// A workflow, a stage or its tasks that are slower at `rate_witnessed`, because of tasks, are an
+// anomaly as well if the own time or bytes of a part, compared with the prediction, confirm it
+// (own_times.h, read_again.h): either of the two is rarely chance, both hardly ever.
 //
-// What others' work on busy machines explains (busy.h) is taken off before it is judged. What is an
-// anomaly without that only is no anomaly, but *machine busy*; unless what it asks of other hosts
-// says in the same runs that a host is slow beside them: they had the same others. Pure.
+// What the work of others on busy machines explains (busy.h) is removed before judging. A deviation
+// that is an anomaly only without this removal is not an anomaly but *machine busy*, unless the
+// requests between hosts show in the same runs that one host is slower than the others, which
+// suffered from the same work. Pure.
 #ifndef MOSA_PREDICTOR_COMPARE_COMPARISON_H_
 #define MOSA_PREDICTOR_COMPARE_COMPARISON_H_
 
@@ -39,34 +39,34 @@ namespace mosa::predict {
 
 struct CompareOptions {
   JudgeRules rules;
-  double surest = 0.03;                // No prediction is surer than that.
-  uint32_t slots = 1;                  // Tasks at a time on each host.
-  uint64_t link_bytes_per_second = 0;  // As predicted, each direction.
+  double surest = 0.03;                // Lower limit of a prediction's uncertainty.
+  uint32_t slots = 1;                  // Concurrent tasks per host.
+  uint64_t link_bytes_per_second = 0;  // As predicted, in each direction.
 };
 
 enum class Verdict : uint8_t {
   kAsPredicted,
   kNotMeasured,
-  kSmall,         // Off, but too little of the workflow's time to matter.
-  kNotYet,        // Off in one run, and not enough to be believed.
+  kSmall,         // Deviates, but too little of the workflow's time to matter.
+  kNotYet,        // Deviates in one run, and not enough to be believed.
   kOthersSlower,  // Hosts only: it is faster than others, since one of them is slow.
-  kMachineBusy,   // Off by no more than others' work on the machines explains.
+  kMachineBusy,   // Deviates by no more than the work of others on the machines explains.
   kAnomaly,
 };
 const char* ToText(Verdict verdict);
 
 struct ComparedCell {
   CellName cell;
-  double predicted_s = 0;  // The median of the draws; for a host, what is expected of it.
-  std::optional<Interval<double>> predicted_interval_s;  // Nine of ten runs.
-  uint32_t runs = 0;                                     // Judged ones that have it.
+  double predicted_s = 0;  // The median of the draws; for a host, what the other hosts predict.
+  std::optional<Interval<double>> predicted_interval_s;  // Nine of ten runs lie in it.
+  uint32_t runs = 0;                                     // Number of judged runs that have it.
   double measured_s = 0;                                 // Their median,
   Interval<double> measured_range_s;                     // least and most.
   double residual_s = 0;
-  double residual_share = 0;                 // Relative to the predicted; 0.2: a fifth more.
+  double residual_share = 0;                 // Relative to the prediction; 0.2: a fifth more.
   Interval<double> residual_share_interval;  // At 95 %.
   double p = 1;
-  double effect_share = 0;  // What it makes of the workflow's predicted time, at most; signed.
+  double effect_share = 0;  // Its share of the workflow's predicted time, at most; signed.
   Verdict verdict = Verdict::kNotMeasured;
 };
 
@@ -78,44 +78,44 @@ struct Anomaly {
   Interval<double> residual_share_interval;  // At 95 %, over these runs.
   double effect_share = 0;
   std::vector<std::string> shown_in;  // Names of judged runs.
-  size_t judged = 0;                  // How many were judged.
-  std::string since;                  // The first run that shows it up to now.
-  std::vector<Blame> blamed;          // Best first; for the tasks that the cell is about.
+  size_t judged = 0;                  // Number of judged runs.
+  std::string since;                  // The first run of those that show it.
+  std::vector<Blame> blamed;          // Best first; for the tasks of the cell.
   std::string sentence;               // What, where, since when, how large;
   std::string cause;                  // which part explains it, and how well; may be empty;
   std::string open_first;             // what to look at.
 };
 
-// A judged run that is much slower in something than the others and the prediction, alone.
+// A judged run in which something is much slower than predicted and than in the other runs.
 struct OddRun {
   std::string run;
   std::string sentence;
 };
 
 struct Comparison {
-  std::vector<std::string> runs;    // That were compared,
-  std::vector<std::string> judged;  // the last of them.
+  std::vector<std::string> runs;    // The compared runs,
+  std::vector<std::string> judged;  // and the last of them.
   uint32_t draws = 0;
   std::vector<ComparedCell> cells;  // By level and name.
   std::vector<ComparedBytes> stage_bytes, link_bytes;
-  std::vector<ComparedBytes> node_bytes;  // What each node holds of the bytes that tasks wrote.
-  std::vector<ChunkShare> chunks;         // From the last judged run that says it; else empty.
+  std::vector<ComparedBytes> node_bytes;  // The bytes that tasks wrote, by node.
+  std::vector<ChunkShare> chunks;         // From the last judged run that has them; else empty.
   std::string other_chunks;  // A sentence, if more than a tenth of the bytes is in other chunks.
-  std::vector<std::pair<std::string, SeenMachine>> machines;  // In judged runs, by name.
-  std::string machine_busy;  // A sentence, if machines were, in judged runs.
+  std::vector<std::pair<std::string, SeenMachine>> machines;  // In judged runs, by run name.
+  std::string machine_busy;  // A sentence, if machines were busy in judged runs.
   std::vector<OddRun> odd_runs;
-  // From judged runs that know requests' times; each class took a twentieth of the workflow's time
-  // more in all than the same elsewhere.
+  // From judged runs with request times. All requests of such a class together took longer than the
+  // same class elsewhere, by a twentieth of the workflow's time.
   std::vector<SlowRequests> slow_requests;
-  // Judged runs, by request_cells.h; empty if runs or draws do not know requests' times.
+  // From judged runs, by request_cells.h; empty if runs or draws have no request times.
   std::vector<RequestCell> requests;
-  std::vector<Anomaly> anomalies;  // Largest effect first; levels in their order among equals.
-  size_t anomalies_left_out = 0;   // Single tasks smaller than the 100 above.
+  std::vector<Anomaly> anomalies;  // Largest effect first; ties by level.
+  size_t anomalies_left_out = 0;   // Single tasks beyond the 100 above.
   std::vector<Blame> blamed;       // For all tasks.
 };
 
-// Preconditions: kDrawsMin draws; all of this workflow, on hosts of the same names, runs in their
-// order in time. Without runs every cell says what is predicted.
+// Preconditions: at least kDrawsMin draws; all are of this workflow, on hosts of the same names,
+// and runs are in order of time. Without runs, every cell has its prediction only.
 Comparison Compare(const Workflow& workflow, const std::vector<SeenRun>& draws,
                    const std::vector<SeenRun>& runs, const CompareOptions& options);
 

@@ -53,7 +53,7 @@ SeenRun Simulated(const Workflow& workflow, const Platform& platform, uint64_t s
   return SeenOf(workflow, *prediction, platform, *configuration, kHosts);
 }
 
-// As a cluster whose figures are `seed`'s draw would have it; `repeat` counts its runs.
+// A run of a cluster with the figures of draw `seed`; `repeat` numbers its runs.
 SeenRun Drawn(const Workflow& workflow, const Platform& platform, uint64_t seed,
               uint64_t repeat = 0, const std::string& deployment = kDeployment) {
   SeenRun run = Simulated(workflow, Perturbed(platform, seed), seed + 1000 * repeat, deployment);
@@ -69,7 +69,7 @@ std::vector<SeenRun> Draws(const Workflow& workflow, const std::string& deployme
   return draws;
 }
 
-// The same run with tasks that take `more` seconds longer: what followed a task follows it still.
+// The same run with tasks that take `more` seconds longer; the order of tasks stays.
 SeenRun Replayed(const Workflow& workflow, const SeenRun& run,
                  const std::function<double(const SeenTask&)>& more) {
   SeenRun replayed = run;
@@ -141,7 +141,7 @@ class CompareTest : public testing::Test {
                                 const CompareOptions& options = Options()) {
     return Compare(workflow(), draws(), runs, options);
   }
-  // Three runs of one clean cluster, each changed.
+  // Three runs of one healthy cluster, each changed.
   static std::vector<SeenRun> Runs(const std::function<SeenRun(const SeenRun&)>& change) {
     std::vector<SeenRun> runs;
     for (uint64_t repeat = 0; repeat < 3; ++repeat)
@@ -174,7 +174,7 @@ TEST_F(CompareTest, RaisesNoAlarmForCleanRuns) {
   EXPECT_LE(alarms_of_three, 1) << said;
 }
 
-// Which part is blamed, first of all, for what.
+// Which part is blamed first for which change.
 TEST_F(CompareTest, BlamesThePartThatIsSlow) {
   struct Row {
     const char* name;
@@ -228,7 +228,7 @@ TEST_F(CompareTest, BlamesThePartThatIsSlow) {
   }
 }
 
-// The simulator itself on a platform that is not as the prediction's.
+// The simulator itself, on a platform that differs from the predicted one.
 TEST_F(CompareTest, BlamesWhatIsSlowEverywhere) {
   Platform manager = Known(), links = Known();
   manager.manager.make.ns_per_call = manager.manager.commit.ns_per_call = 15e6;
@@ -262,7 +262,7 @@ TEST_F(CompareTest, SaysThatTheRunnerIsLate) {
   const Comparison comparison = CompareWith({Drawn(workflow(), late, 779)});
   const Anomaly* anomaly = FindAnomaly(comparison, Level::kWorkflow, workflow().name);
   ASSERT_NE(anomaly, nullptr) << Said(comparison);
-  EXPECT_EQ(anomaly->cause, "It lies between tasks, not in them.");
+  EXPECT_EQ(anomaly->cause, "The time is lost between tasks, not in them.");
   EXPECT_NE(anomaly->open_first.find("'mosa run'"), std::string::npos) << anomaly->open_first;
 }
 
@@ -280,7 +280,7 @@ TEST_F(CompareTest, SaysThatFilesLieElsewhere) {
   EXPECT_GT(off, 0);
 }
 
-// Also on a node that no draw writes to; and one that nobody wrote to.
+// Also for a node that no draw writes to, and for one that no run wrote to.
 TEST_F(CompareTest, SaysThatOneNodeHasWhatOthersShouldHave) {
   const auto without = [](const std::string& from, const std::string& to, SeenRun run) {
     for (SeenTask& task : run.tasks)
@@ -305,15 +305,16 @@ TEST_F(CompareTest, SaysThatOneNodeHasWhatOthersShouldHave) {
   EXPECT_FALSE(nodes["h3"].off || nodes["h4"].off);
   ASSERT_FALSE(comparison.anomalies.empty());
   const Anomaly& first = comparison.anomalies.front();
-  EXPECT_NE(first.cause.find("lie on h2, predicted 0 B to 0 B: files lie elsewhere."),
-            std::string::npos)
+  EXPECT_NE(
+      first.cause.find("lie on h2, predicted 0 B to 0 B: files lie elsewhere than predicted."),
+      std::string::npos)
       << first.cause;
-  // Moving that takes far less than what is off.
+  // Moving takes far less time than the deviation.
   for (const Anomaly& anomaly : moved(60).anomalies)
     EXPECT_EQ(anomaly.cause.find("files lie elsewhere"), std::string::npos) << anomaly.cause;
 }
 
-// By shares of all bytes; runs of records that do not say it are not compared.
+// By shares of all bytes; runs whose records lack chunk sizes are not compared.
 TEST_F(CompareTest, SaysOnceThatFilesAreInOtherChunks) {
   SeenRun run = Drawn(workflow(), Known(), 781);
   ASSERT_EQ(run.bytes_by_chunk.size(), 1U);
@@ -334,7 +335,7 @@ TEST_F(CompareTest, SaysOnceThatFilesAreInOtherChunks) {
   EXPECT_EQ(Said(comparison).find("chunks"), std::string::npos) << Said(comparison);
 }
 
-// The host is beside the others, so that what the model is off by does not hide it.
+// The host is compared with the others, so the model's error does not hide it.
 TEST_F(CompareTest, FindsASlowHostAndNamesTheEffect) {
   const auto runs = Runs([](const SeenRun& run) {
     return Replayed(workflow(), run, [](const SeenTask& task) {
@@ -354,14 +355,15 @@ TEST_F(CompareTest, FindsASlowHostAndNamesTheEffect) {
   EXPECT_NE(anomaly->sentence.find("in 3 of 3 runs, since run-1"), std::string::npos)
       << anomaly->sentence;
   EXPECT_EQ(anomaly->open_first.find("h3: "), 0) << anomaly->open_first;
-  // Others are faster than it is, which is no anomaly.
+  // Others are faster than it is, which is not an anomaly.
   for (const char* host : {"h1", "h2", "h4"}) {
     EXPECT_EQ(FindAnomaly(comparison, Level::kHost, host), nullptr) << Said(comparison);
     EXPECT_NE(Find(comparison, Level::kHost, host)->verdict, Verdict::kAnomaly);
   }
 }
 
-// It is slow beside others, whatever all of them are off by: none of what they share is to blame.
+// It is slower than the others, whatever their common deviation: nothing that they share is to
+// blame.
 TEST_F(CompareTest, BlamesAHostForWhatOthersDoNot) {
   const struct {
     const char* name;
@@ -386,7 +388,7 @@ TEST_F(CompareTest, BlamesAHostForWhatOthersDoNot) {
       return blame.suspect == Suspect{Part::kHost, "h3"};
     });
     ASSERT_NE(host, blamed.end()) << anomaly->cause;
-    // With three runs its link may by chance explain a little more.
+    // With three runs, its link may explain a little more by chance.
     EXPECT_GT(host->explained, blamed.front().explained - 0.05) << anomaly->cause;
     EXPECT_NE(anomaly->cause.find("ost h3"), std::string::npos) << anomaly->cause;
     EXPECT_EQ(blamed.front().suspect.host, "h3") << anomaly->cause;
@@ -396,7 +398,7 @@ TEST_F(CompareTest, BlamesAHostForWhatOthersDoNot) {
   }
 }
 
-// No more than that is said of a task that is slower in a stage that is faster.
+// A slower task in a faster stage is not explained further.
 TEST_F(CompareTest, BlamesNothingThatIsOffTheOtherWay) {
   const Comparison comparison = CompareWith(Runs([](const SeenRun& run) {
     SeenRun changed = Replayed(workflow(), run, [](const SeenTask& task) {
@@ -476,7 +478,7 @@ TEST(CompareManyTest, FindsAHostAmongManyTasks) {
   EXPECT_GT(comparison.cells[anomaly->cell].p * 600, 0.01) << "too sure to test that";
 }
 
-// One second more in each of them is so many in the workflow.
+// If each takes one second more, the workflow takes this many seconds more.
 TEST(CellsTest, CountsWhatFollowsOneAnother) {
   WorkflowMaker chain, wide;
   SeenRun spread, on_one;
@@ -505,13 +507,13 @@ TEST(CellsTest, CountsWhatFollowsOneAnother) {
   EXPECT_EQ(CellsOf(wide.Build(), on_one, typical_s, 2).at(step).rounds, 4);
   const Cells cells = CellsOf(wide.Build(), spread, typical_s, 1);
   EXPECT_EQ(cells.at(step).rounds, 2);
-  // A single task has one time.
+  // A stage with a single task has one time.
   EXPECT_TRUE(cells.contains({Level::kTasks, "end"}));
   EXPECT_FALSE(cells.contains({Level::kStage, "end"}));
   EXPECT_FALSE(cells.contains({Level::kTask, "end"}));
 }
 
-// Hosts: in one run it is chance which is the last where streams meet.
+// In one run it is chance which host is the last where streams meet.
 TEST_F(CompareTest, WantsAHostTwiceHoweverSlow) {
   const auto slower = [](double share) {
     return [share](const SeenRun& run) {
@@ -539,9 +541,9 @@ TEST_F(CompareTest, WantsAHostTwiceHoweverSlow) {
   EXPECT_EQ(found({much[2]}), "not yet");
   const Comparison once = CompareWith({much[2]});
   EXPECT_NE(FindAnomaly(once, Level::kWorkflow, workflow().name), nullptr) << Said(once);
-  // What is past is past.
+  // Old runs do not count.
   EXPECT_EQ(found({much[0], some[0], clean[0], clean[1], clean[2]}), "as predicted");
-  // It counts from where it began, not from the first that is judged.
+  // Counts from the run where it began, not from the first judged run.
   EXPECT_EQ(found({clean[0], some[0], some[1], some[2], some[0], some[1]}), "since run-1, in 3");
 }
 
@@ -577,7 +579,7 @@ TEST(SeenRunTest, CountsBytesWhereTheyAreFound) {
   AddFile(100, {{"h1", 60}, {"h2", 40}}, "h1", found);
   EXPECT_EQ(found, (BytesByNodeName{{"h1", 60}, {"h2", 40}}));
   found.clear();
-  // Two copies of all: its own is taken.
+  // Every file has two copies: the one on its own host counts.
   AddFile(100, {{"h1", 100}, {"h2", 100}}, "h1", found);
   EXPECT_EQ(found, (BytesByNodeName{{"h1", 100}}));
   found.clear();

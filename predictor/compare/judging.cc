@@ -7,16 +7,16 @@
 namespace mosa::predict {
 namespace {
 
-// By its own test, in one run.
+// A run shows a deviation if its own test has at most this p.
 constexpr double kShownP = 0.05;
 constexpr size_t kShownRunsMin = 2;
-// For how many steps from one run to the next the draws count, of how far runs differ.
+// The draws count as this many steps from one run to the next in the spread of runs.
 constexpr double kDrawnDegrees = 6;
 
-// The squared uncertainty of what was taken off.
+// The squared uncertainty of the excuse.
 double UncertaintyOf(const JudgedRun& run) { return run.excused * run.excused / 4; }
 
-// By group; as if run `without` had not been made.
+// By group, as if run `without` had not been made.
 std::map<std::string, RunSpread> SpreadsOf(const std::vector<JudgedValue>& values,
                                            std::optional<size_t> without) {
   struct Step {
@@ -26,7 +26,7 @@ std::map<std::string, RunSpread> SpreadsOf(const std::vector<JudgedValue>& value
   struct Sum {
     double drawn = 0;
     size_t values = 0;
-    std::map<size_t, Step> steps;  // By the run to which they lead.
+    std::map<size_t, Step> steps;  // By the second run of the step.
   };
   std::map<std::string, Sum> sums;
   for (const JudgedValue& value : values) {
@@ -57,13 +57,13 @@ std::map<std::string, RunSpread> SpreadsOf(const std::vector<JudgedValue>& value
   return spreads;
 }
 
-// On the side that counts.
+// For a value that is off only if slower, the p of that side alone.
 double TestedP(const JudgedValue& value, const Residual& residual) {
   if (!value.is_off_if_slower_only) return residual.p;
   return residual.size > 0 ? residual.p / 2 : 1 - residual.p / 2;
 }
 
-// Which stand, each among its family; of values that are not asked about p is none.
+// Which values stand, each within its family; skips values without a p.
 std::vector<bool> StandingInFamilies(const std::vector<JudgedValue>& values,
                                      const std::vector<std::optional<double>>& p_values,
                                      double rate) {
@@ -100,7 +100,7 @@ void JudgeRun(const JudgeRules& rules, size_t run, std::vector<JudgedValue>& val
   }
 }
 
-// The judged runs that show it, or much of it, in the same direction: the one of more runs.
+// The judged runs that show it, or show much of it, in the direction with more of them.
 std::vector<size_t> RunsThatShow(const JudgedValue& value, bool JudgedRun::*shows) {
   std::vector<size_t> slower, faster;
   for (size_t run = FirstJudged(value.runs.size()); run < value.runs.size(); ++run)
@@ -109,7 +109,7 @@ std::vector<size_t> RunsThatShow(const JudgedValue& value, bool JudgedRun::*show
   return slower.size() >= faster.size() ? slower : faster;
 }
 
-// Sets `odd`, of values that no run shows to be anomalies.
+// Sets `odd` of values that are not anomalies.
 void FindOdd(const JudgeRules& rules, std::vector<JudgedValue>& values, size_t runs) {
   std::vector<size_t> odd_runs(values.size(), 0);
   for (size_t run = FirstJudged(runs); run < runs; ++run) {

@@ -8,7 +8,7 @@
 namespace mosa::predict {
 namespace {
 
-// Draws of a twentieth, and runs that are so many times as long as predicted.
+// Draws that vary by a twentieth, and runs with `times` the predicted time.
 JudgedValue Value(const std::vector<double>& times, bool can_stand_alone = false) {
   JudgedValue value;
   for (int i = 0; i < 40; ++i) value.drawn.push_back(0.05 * std::sin(i));
@@ -37,9 +37,9 @@ TEST(Judge, WantsTwoOfThreeRuns) {
   EXPECT_EQ(ShownIn(Value({1.6, 1.6})), (Runs{0, 1}));
   EXPECT_EQ(ShownIn(Value({1.6, 1.6, 1.6})), (Runs{0, 1, 2}));
   EXPECT_EQ(ShownIn(Value({1, 1, 1, 1.6, 1.6, 1.6})), (Runs{3, 4, 5}));
-  // What is past is past.
+  // Old runs do not count.
   EXPECT_EQ(ShownIn(Value({1.6, 1.6, 1.6, 1, 1, 1})), Runs());
-  // Two directions are not one.
+  // Two runs in opposite directions do not persist.
   EXPECT_EQ(ShownIn(Value({1.6, 0.5})), Runs());
 }
 
@@ -58,7 +58,8 @@ TEST(Judge, TakesTheDirectionOfMoreRuns) {
   EXPECT_EQ(after_20({0.5, 1.9, 1.9}), (std::vector<size_t>{21, 22}));
 }
 
-// However large: it is two steps as large as itself. It is told, alone, and only if it is slower.
+// However slow, one run makes two steps as large as itself. It is reported as odd, and only if it
+// is slower.
 TEST(Judge, TellsOneRunAmongSoundOnesButAlarmsOfNone) {
   const auto odd_in = [](const std::vector<double>& times, bool can_stand_alone = true) {
     std::vector<JudgedValue> values = {Value(times, can_stand_alone)};
@@ -79,7 +80,7 @@ TEST(Judge, TellsOneRunAmongSoundOnesButAlarmsOfNone) {
   EXPECT_EQ(odd_in({1, 1, 2, 2}), 99U);
 }
 
-// Values of a group are one step from run to run, however many there are.
+// Values of a group are one step from run to run, however many they are.
 TEST(Judge, TakesValuesThatGoTogetherForOneStep) {
   std::vector<JudgedValue> values(50, Value({1, 1.2, 1}));
   Judge({}, 3, values);
@@ -87,14 +88,14 @@ TEST(Judge, TakesValuesThatGoTogetherForOneStep) {
   const double step = std::log(1.2);
   const double drawn = VarianceOf(values[0].drawn);
   EXPECT_NEAR(values[0].spread.variance, (6 * drawn + step * step) / 8, 1e-9);
-  // One run alone makes none: what the draws know is all.
+  // A single run makes no step: only the draws count.
   values = {Value({1.2})};
   Judge({}, 1, values);
   EXPECT_NEAR(values[0].spread.variance, drawn, 1e-12);
   EXPECT_NEAR(values[0].spread.degrees, 6, 1e-9);
 }
 
-// Faster ones are no anomalies, and make no slower one of the same family stand.
+// Faster values are not anomalies, and do not help a slower one of their family to stand.
 TEST(Judge, FasterValuesMakeNoSlowerOneStand) {
   const auto judged = [](double slower) {
     std::vector<JudgedValue> values(60, Value({0.5, 0.5, 0.5}));
@@ -119,7 +120,7 @@ TEST(Judge, FasterValuesMakeNoSlowerOneStand) {
 TEST(Judge, BelievesLessWhereRunsDiffer) {
   const std::vector<double> times = {1.3, 1.35, 1.3};
   EXPECT_EQ(ShownIn(Value(times)).size(), 3U);
-  // Others of its group go up and down by half from run to run.
+  // Other values of its group vary by half from run to run.
   std::vector<JudgedValue> values = {Value(times)};
   for (int i = 0; i < 4; ++i) values.push_back(Value({1.5, 1, 1.5}));
   for (JudgedValue& value : values) value.group = "host";

@@ -9,7 +9,7 @@
 namespace mosa::predict {
 namespace {
 
-constexpr size_t kGapBuckets = 13;  // Three times, at eight buckets for twice.
+constexpr size_t kGapBuckets = 13;  // A factor of three, at eight buckets for a factor of two.
 constexpr uint64_t kAllMin = 20, kOfAKindMin = 5;
 constexpr double kModeShareMin = 0.01;
 constexpr double kInGapMax = 0.1;

@@ -1,12 +1,12 @@
-// Modes: whether requests of one class are of two kinds with next to nothing in between: quick
-// ones, and others that wait for something with a time of its own, as what is tried again a fixed
-// time later. In Provisioning, section 5.1, P3, the retry of connections, was found as "a bi-modal
+// Modes: whether the times of one class of requests have two modes with almost nothing in between:
+// quick requests, and others that wait for something with a delay of its own, such as a retry after
+// a fixed time. In Provisioning, section 5.1, P3, the retry of connections was found as "a bi-modal
 // distribution".
 //
-// A gap is a stretch from some duration to three times as much. With twenty requests or more there
-// are two kinds if on either side of a gap are five of them and a hundredth of all, and in it less
-// than a tenth of the fewer of these. Among several gaps it is the one with least in it; then
-// the one with more on the side of fewer. Pure.
+// A gap is a range from some duration to three times as much. Twenty requests or more have two
+// modes if each side of a gap has at least five of them and a hundredth of all, and the gap itself
+// has less than a tenth of the smaller side. Of several gaps, the one with the fewest requests
+// counts; then the one with the larger smaller side. Pure.
 #ifndef MOSA_PREDICTOR_COMPARE_MODES_H_
 #define MOSA_PREDICTOR_COMPARE_MODES_H_
 
@@ -19,7 +19,7 @@ namespace mosa::predict {
 
 struct Modes {
   double slow_share = 0;           // Share of the requests.
-  double quick_s = 0, slow_s = 0;  // Medians of either kind.
+  double quick_s = 0, slow_s = 0;  // Medians of the two modes.
 };
 
 std::optional<Modes> ModesOf(const DurationCounts& times);

@@ -25,9 +25,9 @@ TEST(ModesOf, FindsTwoKinds) {
     bool are_two;
   };
   const Row rows[] = {{1, 94, 6, true},       {1, 2000, 40, true},
-                      {0.03, 50, 50, true},   {1, 97, 3, false},  // Too few,
-                      {1, 2000, 10, false},                       // also beside so many.
-                      {0.006, 50, 50, false},  // Twice as long: nothing is in between of either.
+                      {0.03, 50, 50, true},   {1, 97, 3, false},  // Too few slow ones,
+                      {1, 2000, 10, false},                       // also next to many more.
+                      {0.006, 50, 50, false},  // Twice as long: no gap between them.
                       {0.003, 50, 50, false}};
   for (const Row& row : rows) {
     SCOPED_TRACE(row.slow_s);
@@ -52,7 +52,7 @@ TEST(ModesOf, FindsNoneInOneHoweverWide) {
     }
 }
 
-// Samples have gaps by chance.
+// Small samples have gaps by chance.
 TEST(ModesOf, FindsFewInSamplesOfOne) {
   Rng rng(20261125);
   int found = 0;

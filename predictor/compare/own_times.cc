@@ -12,30 +12,31 @@
 namespace mosa::predict {
 namespace {
 
-// Shares of what tasks took longer and mounts waited, and of what tasks are off by. A part waited
-// for as long as half of what tasks took longer need not explain how they used it.
+// Minimum shares: of the tasks' excess time that mounts waited, and of the tasks' deviation that
+// the part explains. A part that mounts waited for during half of the excess need not explain how
+// tasks used it.
 constexpr double kShareMin = 0.25;
 constexpr double kShareEnough = 0.5;
-// A host that is starved makes all that it does longer by about as much.
+// A starved host slows everything that it does by about the same factor.
 constexpr double kAsMuchLonger = 4;
-// How well the hosts whose mounts waited are those whose tasks took longer: a squared cosine.
+// How well the hosts whose mounts waited match those whose tasks took longer: a squared cosine.
 constexpr double kAlikeMin = 0.5;
 constexpr double kChance = 0.01;
 constexpr double kFactorMin = 1.25;
 constexpr double kAsOthersMax = 1.15;
-// The upper end of the 95 % interval, for a part that surely takes no longer.
+// The upper end of the 95 % interval, for a part that certainly takes no longer.
 constexpr double kSurelyAsOthersMax = 1.25;
-// Two hosts are no surer alike than that.
+// The least uncertainty of how alike two hosts are.
 constexpr double kSurest = 0.1;
-// Beside those to any other node.
+// Compared with those to any other node.
 constexpr double kConnectionsFactorMin = 3;
-// Lost packets: share of a host's requests, and factor over those between others.
+// Lost packets: minimum share of a host's requests, and factor over those between other hosts.
 constexpr double kLostShareMin = 0.1;
 constexpr double kLostFactorMin = 3;
-// The other way is slow as well if its logarithm is that share of this one's.
+// The other direction is slow as well if its logarithm is at least this share of this one's.
 constexpr double kBothWays = 0.5;
 
-// What a mount asked of a node in one run, beside what is predicted.
+// Requests of a mount to a node in one run, compared with the prediction.
 struct Asked {
   std::string name, host, peer;
   size_t run = 0;
@@ -43,11 +44,11 @@ struct Asked {
   double place = 0;  // ln(measured / predicted).
 };
 
-// How many times as long some Asked took as between others.
+// How many times as long some requests took as those between others.
 struct Times {
   bool is_known = false;
   double place = 0;
-  double most = 0;  // At 95 %, as measured.
+  double most = 0;  // Upper end of the 95 % interval.
   double p = 1;
   double factor() const { return std::exp(place); }
 };
@@ -95,14 +96,14 @@ std::set<std::string> HostsAsked(const AskedRequests& requests) {
     if (IsAskedOfANode(cell.which)) hosts.insert({cell.which.host, cell.which.peer});
   return hosts;
 }
-// If a record left rows out, nobody knows whose these were.
+// A truncated record does not say which rows it dropped, so its requests cannot be attributed.
 bool KnowAllRequests(const AskedRequests& requests) {
   return std::ranges::all_of(requests.asked_runs,
                              [&](size_t run) { return requests.runs[run].knows_all_requests; });
 }
 
-// Each less the mean of its class in its run between hosts without `host`; those that have no such
-// are left out.
+// Subtracts from each the mean of its class and run between hosts other than `host`; drops those
+// without such a mean.
 std::vector<Asked> BesideOthers(const std::vector<Asked>& all, const std::string& host) {
   std::map<std::pair<std::string, size_t>, std::vector<double>> elsewhere;
   for (const Asked& asked : all)
@@ -138,14 +139,15 @@ Times TimesOf(const std::vector<double>& with, const std::vector<double>& withou
   return times;
 }
 
-// A host beside the others.
+// A host compared with the others.
 struct BesideHost {
   std::string host;
   Times asked, asking, either;
-  std::map<std::string, double> waited_s;  // More, by the host whose mount asked.
-  // As a link is that is slow.
+  std::map<std::string, double> waited_s;  // Excess, by the host whose mount asked.
+  // As for a slow link.
   bool is_both_ways() const { return asked.place > 0 && asking.place >= kBothWays * asked.place; }
-  // Whichever is surer: a node is slow one way, a link both ways, and about alike.
+  // The smaller p of two tests: a node is slow in one direction, a link in both and by about as
+  // much.
   double p() const {
     const bool is_alike = is_both_ways() && asked.place >= kBothWays * asking.place;
     return std::min(asked.p, is_alike ? either.p : 1) * 2;
@@ -169,7 +171,7 @@ BesideHost Beside(const std::vector<Asked>& all, const std::string& host) {
   return beside;
 }
 
-// Whether what mounts waited is what tasks took longer: there, and enough of it.
+// Whether mounts waited where tasks took longer, and for enough of that time.
 bool IsWaitedFor(const std::map<std::string, TaskTimes>& tasks,
                  const std::map<std::string, double>& waited_s, double share_min) {
   double both = 0, waited_squared = 0, more_squared = 0, more_s = 0, explained_s = 0;
@@ -180,13 +182,14 @@ bool IsWaitedFor(const std::map<std::string, TaskTimes>& tasks,
     waited_squared += waited * waited;
     more_squared += times.more_s * times.more_s;
     more_s += times.more_s;
-    explained_s += std::min(times.more_s, waited);  // At most: of many at once the last one counts.
+    explained_s += std::min(times.more_s, waited);  // Upper limit: of requests at once, the last
+                                                    // counts.
   }
   return more_s > 0 && waited_squared > 0 && explained_s >= share_min * more_s &&
          both * both >= kAlikeMin * waited_squared * more_squared;
 }
 
-// What the node of the host does by itself, beside others'.
+// The own work of the host's node, compared with that of other nodes.
 Times OwnWorkBeside(const AskedRequests& requests, const std::string& host) {
   std::vector<double> own, others;
   for (const Asked& work : BesideOthers(AskedOf(requests, IsANodesOwn), host))
@@ -200,8 +203,8 @@ bool IsSurelySlow(const Times& times) {
   return times.is_known && times.factor() >= kFactorMin && times.p <= kChance;
 }
 
-// Which side of a host's link is slow, if it is one alone: by what mounts write to its node and
-// read from it, and what its mount reads and writes elsewhere.
+// Which direction of a host's link is slow, if only one is: compares what mounts write to its node
+// and read from it with what its own mount reads and writes elsewhere.
 std::string SideOf(const AskedRequests& requests, const std::string& host) {
   std::vector<double> written, fetched, sent, served, others;
   for (const Asked& asked : BesideOthers(AskedOf(requests, IsAskedOfANode), host)) {
@@ -222,14 +225,14 @@ std::string SideOf(const AskedRequests& requests, const std::string& host) {
     return IsSurelyAsOthers(of_one) && IsSurelyAsOthers(of_other);
   };
   if (are_slow(written, fetched) && are_as_others(sent, served))
-    return "; what is sent to it is slow, not what it sends: streams of several hosts meet there "
-           "(in-cast), or that side of the link is at fault";
+    return "; receiving is slow, but not sending: several hosts send to it at once (in-cast), or "
+           "that direction of the link is at fault";
   if (are_slow(sent, served) && are_as_others(written, fetched))
-    return "; what it sends is slow, not what is sent to it: that side of the link is at fault";
+    return "; sending is slow, but not receiving: that direction of the link is at fault";
   return "";
 }
 
-// The own time of a host that is slow both ways.
+// Evidence against a host that is slow in both directions.
 OwnTime BothWays(const AskedRequests& requests, const std::string& host,
                  const std::string& measured) {
   const Times own = OwnWorkBeside(requests, host);
@@ -237,13 +240,14 @@ OwnTime BothWays(const AskedRequests& requests, const std::string& host,
   if (IsSurelySlow(own)) {
     found.suspect.part = Part::kHost;
     found.evidence += fmt::format(
-        "both ways, and its node's own work {:.1f} times: all that runs "
-        "there",
+        "both directions are slow, and its node's own work took {:.1f} times as long: everything "
+        "that runs there",
         own.factor());
   } else if (own.is_known && own.factor() < kAsOthersMax) {
-    found.evidence += "both ways, but not its node's own work: its link" + SideOf(requests, host);
+    found.evidence +=
+        "both directions are slow, but not its node's own work: its link" + SideOf(requests, host);
   } else {
-    found.evidence += "both ways: its link, or all that runs there";
+    found.evidence += "both directions are slow: its link, or everything that runs there";
     found.is_told = false;
   }
   return found;
@@ -265,14 +269,14 @@ std::optional<OwnTime> SlowHost(const AskedRequests& requests,
   const Times &asked = slowest->asked, &asking = slowest->asking;
   OwnTime found{{Part::kNode, host}, std::nullopt, "", std::nullopt};
   const std::string measured =
-      fmt::format("what mounts asked of {} took {:.1f} times as long as between other hosts, and ",
+      fmt::format("requests to {} took {:.1f} times as long as requests between other hosts, and ",
                   host, asked.factor());
   if (!asking.is_known) {
     found.or_else = Suspect{Part::kLink, host};
-    found.evidence = measured + "it asked too little of others to tell: its node or its link";
+    found.evidence = measured + "it sent too few requests itself to tell: its node or its link";
   } else {
     const std::string both =
-        fmt::format("{}what {} asked of others {:.1f} times: ", measured, host, asking.factor());
+        fmt::format("{}requests from {} to others {:.1f} times: ", measured, host, asking.factor());
     if (slowest->is_both_ways()) {
       found = BothWays(requests, host, both);
     } else {
@@ -283,8 +287,8 @@ std::optional<OwnTime> SlowHost(const AskedRequests& requests,
   return found;
 }
 
-// By host, how much longer mounts waited for the part than predicted, where as many of these
-// requests wait at once as predicted.
+// By host, how much longer mounts waited for the part than predicted, assuming that as many of
+// these requests wait at once as predicted.
 std::map<std::string, double> WaitedFor(const AskedRequests& requests, const Suspect& suspect,
                                         const std::map<std::string, TaskTimes>& tasks) {
   struct Waits {
@@ -299,7 +303,7 @@ std::map<std::string, double> WaitedFor(const AskedRequests& requests, const Sus
             : name.starts_with("node.") &&
                   (peer == suspect.host || (suspect.part == Part::kLink && host == suspect.host));
     if (component != "mount" || !is_its || cell.predicted.count <= 0) continue;
-    for (const size_t run : requests.asked_runs) {  // Few of them are waited for, too.
+    for (const size_t run : requests.asked_runs) {  // Also counts how often one waits for few.
       const RequestTimes& of_run = requests.runs[run].requests;
       const auto seen = of_run.find(cell.which);
       if (seen == of_run.end()) continue;
@@ -317,15 +321,15 @@ std::map<std::string, double> WaitedFor(const AskedRequests& requests, const Sus
   return waited_s;
 }
 
-// Attempts of all mounts to connect to the node of a host, in the run with the least of them.
+// Connections of all mounts to a host's node, in the run with the fewest.
 struct Connections {
   double to = 0;
-  double to_any_other = 0;     // The most, in any run.
-  std::optional<Modes> modes;  // One mount's, in a run: the one whose slow ones took longest.
-  double slow_s = 0;           // So long, together.
+  double to_any_other = 0;     // The most to any other node in any run.
+  std::optional<Modes> modes;  // One mount's, in one run: the slowest ones.
+  double slow_s = 0;           // Total of these.
 };
 
-// None if mounts need not have made any again, in any run.
+// Nothing if in some run mounts did not need to connect again.
 std::optional<Connections> MadeAgain(const AskedRequests& requests, const std::string& host) {
   std::optional<Connections> made;
   for (const size_t run : requests.asked_runs) {
@@ -363,11 +367,11 @@ std::optional<Connections> MadeAgain(const AskedRequests& requests, const std::s
 
 std::string SayMadeAgain(const std::optional<Modes>& modes) {
   return modes
-             ? fmt::format("; of one mount's {}, as if tried again a fixed time later", Say(*modes))
+             ? fmt::format("; from one mount, {}, as after a retry with a fixed delay", Say(*modes))
              : "";
 }
 
-// The node to which connections do not last, if mounts waited for it.
+// The node whose connections do not last, if mounts waited for it.
 std::optional<OwnTime> BrokenConnections(const AskedRequests& requests,
                                          const std::map<std::string, TaskTimes>& tasks) {
   std::optional<OwnTime> found;
@@ -378,19 +382,18 @@ std::optional<OwnTime> BrokenConnections(const AskedRequests& requests,
     const Suspect node = {Part::kNode, host};
     if (!IsWaitedFor(tasks, WaitedFor(requests, node, tasks), kShareMin)) continue;
     most = made->to;
-    found =
-        OwnTime{node, Suspect{Part::kLink, host},
-                fmt::format("mounts connected to it {:.0f} times or more in each run, and to any "
-                            "other node {:.0f} times at most: connections break or are refused "
-                            "there, or on its link{} (there 'nstat -az' counts them: "
-                            "TcpExtListenDrops, TcpEstabResets)",
-                            made->to, made->to_any_other, SayMadeAgain(made->modes)),
-                std::nullopt};
+    found = OwnTime{
+        node, Suspect{Part::kLink, host},
+        fmt::format("mounts connected to it at least {:.0f} times in each run, and to any other "
+                    "node at most {:.0f} times: connections break or are refused there, or on its "
+                    "link{} ('nstat -az' there counts them: TcpExtListenDrops, TcpEstabResets)",
+                    made->to, made->to_any_other, SayMadeAgain(made->modes)),
+        std::nullopt};
   }
   return found;
 }
 
-// The share of mounts' requests to nodes in which packets were lost: with a host, either way, and
+// The share of mounts' requests to nodes that lost packets: those to and from a host, and those
 // between others, in the run in which the host stands out least.
 struct LostPackets {
   double with = 0;
@@ -398,8 +401,8 @@ struct LostPackets {
   double times() const { return with / std::max(between_others, kLostShareMin / kLostFactorMin); }
 };
 
-// None if too few were asked in any run, or the host does not stand out in it. What a mount asks of
-// its own host's node crosses no link.
+// Nothing if a run has too few requests or the host does not stand out in it. Requests of a mount
+// to its own host's node do not cross a link.
 std::optional<LostPackets> LostWith(const AskedRequests& requests, const std::string& host) {
   struct Counts {
     double all = 0, resent = 0;
@@ -423,8 +426,8 @@ std::optional<LostPackets> LostWith(const AskedRequests& requests, const std::st
   return least;
 }
 
-// The link that loses packets, if mounts waited for it; all that runs on the host if that is slow
-// by itself, as a host that does not run acknowledges nothing.
+// The link that loses packets, if mounts waited for it; the whole host if that is slow itself,
+// since a host that does not run does not acknowledge.
 std::optional<OwnTime> LossyLink(const AskedRequests& requests,
                                  const std::map<std::string, TaskTimes>& tasks) {
   std::optional<OwnTime> found;
@@ -437,15 +440,16 @@ std::optional<OwnTime> LossyLink(const AskedRequests& requests,
     most = lost->times();
     const Times own = OwnWorkBeside(requests, host);
     const std::string lost_there = fmt::format(
-        "in {:.0f} % of what mounts asked of {} and it asked of others TCP had to send "
-        "bytes again, between other hosts in {:.0f} %",
+        "TCP retransmitted in {:.0f} % of the requests to and from {}, and in {:.0f} % of those "
+        "between other hosts",
         lost->with * 100, host, lost->between_others * 100);
     found = OwnTime{link, std::nullopt, lost_there + ": it loses packets" + SideOf(requests, host),
                     std::nullopt};
     if (IsSurelySlow(own)) {
       found->suspect.part = Part::kHost;
       found->evidence = fmt::format(
-          "{}, and its node's own work took {:.1f} times as long as others': all that runs there",
+          "{}, and its node's own work took {:.1f} times as long as that of others: everything "
+          "that runs there",
           lost_there, own.factor());
     }
     found->is_beside_others = true;
@@ -459,7 +463,7 @@ double ExplainedBy(const Suspect& suspect, const std::vector<Blame>& blamed) {
   return 0;
 }
 
-// The part with the most of its own work beyond what is predicted, if mounts have waited for it.
+// The part with the largest excess of own work over the prediction, if mounts waited for it.
 std::optional<OwnTime> OwnWork(const AskedRequests& requests,
                                const std::map<std::string, TaskTimes>& tasks,
                                const std::vector<Blame>& blamed) {
@@ -482,7 +486,7 @@ std::optional<OwnTime> OwnWork(const AskedRequests& requests,
     return a.second.more_s < b.second.more_s;
   });
   if (most == works.end()) return std::nullopt;
-  // What a mount has on its own host's node it reads and writes without asking.
+  // A mount reads and writes what its own host's node holds without requests.
   std::map<std::string, TaskTimes> asking = tasks;
   asking.erase(most->first.host);
   const auto waited_s = WaitedFor(requests, most->first, asking);
@@ -495,8 +499,8 @@ std::optional<OwnTime> OwnWork(const AskedRequests& requests,
   const RequestCell& cell = *most->second.most;
   return OwnTime{most->first,
                  std::nullopt,
-                 fmt::format("its own work says so, '{}' took {} in the mean, predicted {}, {:.3f} "
-                             "s more in all of a run",
+                 fmt::format("its own work shows it: '{}' took {} on average, predicted {}, {:.3f} "
+                             "s more in total per run",
                              cell.which.name, ShowTime(cell.measured.mean_s),
                              ShowTime(cell.predicted.mean_s), cell.more_s),
                  std::nullopt,

@@ -1,4 +1,4 @@
-// Parts whose own time says that they are slow, of requests that are made up here.
+// Parts whose own time shows that they are slow, with synthetic requests.
 #include "predictor/compare/own_times.h"
 
 #include <fmt/format.h>
@@ -13,7 +13,7 @@ constexpr uint64_t kCount = 100;
 constexpr double kEach_s = 0.02;
 constexpr size_t kRuns = 3;
 
-// What so many hosts ask of each other, and their nodes' own work; all take as long as predicted.
+// Requests among `count` hosts, and their nodes' own work; all take as long as predicted.
 struct RequestsAmong {
   std::vector<std::string> hosts;
   std::vector<RequestCell> cells;
@@ -42,14 +42,14 @@ struct RequestsAmong {
     cell.which = which;
     cell.predicted = {kCount, kEach_s, kEach_s, kEach_s};
     for (size_t run = 0; run < kRuns; ++run) {
-      // No two are quite alike.
+      // No two are exactly alike.
       const double mean_s =
           kEach_s * (1 + 0.02 * std::sin(static_cast<double>(cells.size() + run)));
       runs[run].requests[which] = {kCount, mean_s * kCount, mean_s, mean_s};
       cell.tested.push_back({run, kCount, (mean_s - kEach_s) * kCount});
     }
   }
-  // The requests that `is_its` picks take so many times as long; those that matter are anomalies.
+  // Multiplies the time of the requests that `is_its` picks, and makes them anomalies.
   template <typename IsIts>
   void Slow(double times, const IsIts& is_its) {
     for (RequestCell& cell : cells) {
@@ -90,8 +90,8 @@ TEST(OwnTimes, TellAHostFromItsLinkAndItsNode) {
     bool is_told;
     const char* evidence;
   } rows[] = {{false, false, Part::kNode, true, "its node, not its link"},
-              {true, false, Part::kLink, true, "both ways, but not its node's own work: its link"},
-              {true, true, Part::kHost, true, "all that runs there"}};
+              {true, false, Part::kLink, true, "but not its node's own work: its link"},
+              {true, true, Part::kHost, true, "everything that runs there"}};
   for (const auto& row : rows) {
     SCOPED_TRACE(row.evidence);
     RequestsAmong requests(4);
@@ -111,18 +111,18 @@ TEST(OwnTimes, TellAHostFromItsLinkAndItsNode) {
   }
 }
 
-// A link is slow both ways, and what goes either way is surer than one of these; but only if it is
-// the same.
+// A slow link is slow in both directions, so both together are surer than one alone; but only if
+// they are alike.
 TEST(OwnTimes, BothWaysAreSurerThanOneIfTheyAreAlike) {
   struct Row {
     double asked, asking, scatter;  // Logarithms.
     bool is_found;
   };
-  const Row rows[] = {{0.5, 0.5, 0.2, true},    // Each way is sure.
-                      {0.5, 0.5, 0.5, true},    // Together they are.
-                      {0.5, 0, 0.5, false},     // One way is not.
-                      {0.3, 1.5, 0.5, false},   // The mount is slow: that says nothing of its node,
-                      {0.3, -1.5, 0.5, false},  // nor that it is fast.
+  const Row rows[] = {{0.5, 0.5, 0.2, true},    // Each direction is sure.
+                      {0.5, 0.5, 0.5, true},    // Both together are sure.
+                      {0.5, 0, 0.5, false},     // One direction is not sure.
+                      {0.3, 1.5, 0.5, false},   // A slow mount says nothing of its node,
+                      {0.3, -1.5, 0.5, false},  // nor does a fast one.
                       {0.1, 0.1, 0.5, false}};
   for (const Row& row : rows) {
     SCOPED_TRACE(&row - rows);
@@ -147,7 +147,7 @@ TEST(OwnTimes, SaysWhichSideOfALinkIsSlow) {
   const struct {
     bool arriving, leaving;
     const char* side;
-  } rows[] = {{true, false, "(in-cast)"}, {false, true, "what it sends is slow"}, {true, true, ""}};
+  } rows[] = {{true, false, "(in-cast)"}, {false, true, "sending is slow"}, {true, true, ""}};
   for (const auto& row : rows) {
     SCOPED_TRACE(row.side);
     RequestsAmong requests(4);
@@ -162,12 +162,12 @@ TEST(OwnTimes, SaysWhichSideOfALinkIsSlow) {
     ASSERT_TRUE(own);
     EXPECT_EQ(own->suspect, (Suspect{Part::kLink, "h2"}));
     EXPECT_NE(own->evidence.find(row.side), std::string::npos) << own->evidence;
-    EXPECT_EQ(own->evidence.find("slow, not") != std::string::npos, row.side[0] != 0)
+    EXPECT_EQ(own->evidence.find("is slow, but not") != std::string::npos, row.side[0] != 0)
         << own->evidence;
   }
 }
 
-// Two hosts have no others to be beside; of three there is one pair.
+// Two hosts have no others to compare with; three have only one other pair.
 TEST(OwnTimes, WantOtherHosts) {
   for (const size_t hosts : {2, 3, 4}) {
     RequestsAmong requests(hosts);
@@ -177,7 +177,7 @@ TEST(OwnTimes, WantOtherHosts) {
   }
 }
 
-// A link that is not told from all else there gives way to a host that explains half.
+// A link that cannot be told from the rest of its host ranks after a host that explains half.
 TEST(OwnTimes, AHostStandsBeforeALinkThatIsNotTold) {
   RequestsAmong requests(4);
   requests.Slow(
@@ -187,7 +187,7 @@ TEST(OwnTimes, AHostStandsBeforeALinkThatIsNotTold) {
   auto own = requests.Find();
   ASSERT_TRUE(own);
   EXPECT_FALSE(own->is_told);
-  EXPECT_NE(own->evidence.find("its link, or all that runs there"), std::string::npos);
+  EXPECT_NE(own->evidence.find("its link, or everything that runs there"), std::string::npos);
   requests.blamed = {{{Part::kHost, "h2"}, 0.7, 1, std::nullopt, ""}};
   EXPECT_FALSE(requests.Find());
   requests.blamed[0].suspect.host = "h3";
@@ -208,11 +208,11 @@ TEST(OwnTimes, OwnWorkMustBeWaitedForAndExplain) {
   EXPECT_EQ(own->suspect, (Suspect{Part::kManager, ""}));
   EXPECT_FALSE(own->beside_p);
   EXPECT_FALSE(slow(false, 0.5));
-  // It was waited for as long as tasks took longer: how they used it need not say so as well.
+  // Mounts waited for all of the tasks' excess: how tasks used the part need not confirm it.
   EXPECT_TRUE(slow(true, 0.1));
 }
 
-// A few requests suffice; what its own host's mount does there is not asked.
+// A few requests suffice. The own host's mount uses the node without requests.
 TEST(OwnTimes, ANodeFarSlowerThanItsHostIsNamed) {
   const auto slow = [](double times, double host_factor) {
     RequestsAmong requests(4);
@@ -229,27 +229,27 @@ TEST(OwnTimes, ANodeFarSlowerThanItsHostIsNamed) {
            own->evidence.starts_with("its own work");
   };
   EXPECT_TRUE(slow(100, 5));
-  EXPECT_FALSE(slow(100, 60));  // All that it does takes as long.
+  EXPECT_FALSE(slow(100, 60));  // As slow as the host.
 }
 
-// Each mount connects so often to h2's node, and once to each other.
+// Each mount connects `to_h2` times to h2's node, and `to_others` times to each other node.
 TEST(OwnTimes, ConnectionsThatDoNotLastTell) {
   struct Row {
     uint64_t to_h2 = 12;
     uint64_t to_others = 1;
-    size_t runs = kRuns;  // In so many of them; else once to each.
-    double waited = 3;    // So many times as long for h2's node.
+    size_t runs = kRuns;  // With these counts; else once to each.
+    double waited = 3;    // Factor on the time of h2's node.
     bool is_found = false;
   };
   const Row rows[] = {{.is_found = true},
                       {.to_h2 = 8},         // As many as mounts keep.
-                      {.to_others = 12},    // To all nodes alike.
+                      {.to_others = 12},    // The same for all nodes.
                       {.runs = kRuns - 1},  // A pool grew.
-                      {.waited = 1}};       // Nobody has waited.
+                      {.waited = 1}};       // Nothing waited.
   for (const Row& row : rows) {
     SCOPED_TRACE(&row - rows);
     RequestsAmong requests(4);
-    // Somewhat longer for h2 and by h2: what is longer beside others tells nothing.
+    // All requests take longer, those of h2 as well: hosts do not differ.
     requests.Slow(row.waited, [](const RequestClass& which) {
       return which.component == "mount" && which.name.starts_with("node.");
     });
@@ -261,7 +261,7 @@ TEST(OwnTimes, ConnectionsThatDoNotLastTell) {
           if (host != peer)
             requests.runs[run].requests[{"mount", "node.connect", host, peer}] = {
                 count, 0.1 * static_cast<double>(count), 0.1, 0.1,
-                // Most of h4's are made again, and of h1's those that waited longest.
+                // On h4, most connections are retries; those of h1 waited longest.
                 host == "h1"   ? std::optional(Modes{0.3, 0.0002, 1})
                 : host == "h4" ? std::optional(Modes{0.9, 0.0002, 0.05})
                                : std::nullopt};
@@ -271,8 +271,9 @@ TEST(OwnTimes, ConnectionsThatDoNotLastTell) {
     if (!found) continue;
     EXPECT_EQ(found->suspect, (Suspect{Part::kNode, "h2"}));
     EXPECT_EQ(found->or_else, (Suspect{Part::kLink, "h2"}));
-    EXPECT_TRUE(found->evidence.starts_with("mounts connected to it 36 times")) << found->evidence;
-    EXPECT_NE(found->evidence.find("of one mount's 30 % took about 1 s, the others about 0.2 ms"),
+    EXPECT_TRUE(found->evidence.starts_with("mounts connected to it at least 36 times"))
+        << found->evidence;
+    EXPECT_NE(found->evidence.find("from one mount, 30 % took about 1 s, the others about 0.2 ms"),
               std::string::npos)
         << found->evidence;
   }
@@ -280,32 +281,32 @@ TEST(OwnTimes, ConnectionsThatDoNotLastTell) {
 
 TEST(OwnTimes, LinkThatLosesPackets) {
   struct Row {
-    uint64_t with_h2 = 60;  // Reads and writes out of 200 in which TCP sends again, in each run
-    uint64_t others = 10;   // and between others,
-    size_t runs = kRuns;    // in so many runs; else as between others.
-    double waited = 3;      // So many times as long for h2's node and by its mount.
+    uint64_t with_h2 = 60;  // Reads and writes with retransmissions, of 200 in each run
+    uint64_t others = 10;   // and between other hosts,
+    size_t runs = kRuns;    // in this many runs; else as between others.
+    double waited = 3;      // Factor on requests to and from h2.
     size_t hosts = 4;
     bool knows_all = true;
-    double own = 1;  // So many times as long h2's own work.
+    double own = 1;  // Factor on h2's own work.
     Part part = Part::kLink;
     bool is_found = false;
   };
   const Row rows[] = {{.is_found = true},
                       {.hosts = 3, .is_found = true},
                       {.own = 2, .part = Part::kHost, .is_found = true},
-                      {.with_h2 = 16, .others = 0},  // Everybody loses some.
+                      {.with_h2 = 16, .others = 0},  // All hosts lose some.
                       {.others = 40},                // All links are full.
                       {.runs = kRuns - 1},
                       {.hosts = 2, .is_found = false},  // There are no others.
                       {.knows_all = false},
-                      {.waited = 1}};  // Nobody has waited.
+                      {.waited = 1}};  // Nothing waited.
   for (const Row& row : rows) {
     SCOPED_TRACE(&row - rows);
     RequestsAmong requests(row.hosts);
     const auto is_with_h2 = [](const RequestClass& which) {
       return AskedOf(which, "h2") || AskedBy(which, "h2");
     };
-    // Every other run: what hosts differ by tells nothing.
+    // Undone in the last run, so that a difference between hosts shows nothing.
     requests.Slow(row.waited, is_with_h2);
     for (auto& [which, seen] : requests.runs.back().requests)
       if (is_with_h2(which)) seen.seconds /= row.waited * row.waited;
@@ -317,7 +318,7 @@ TEST(OwnTimes, LinkThatLosesPackets) {
       requests.runs[run].knows_all_requests = row.knows_all;
       for (const std::string& host : requests.hosts)
         for (const std::string& peer : requests.hosts) {
-          // What a mount asks of its own host's node is no share of anything.
+          // Requests of a mount to its own host's node do not count in any share.
           if (host == peer)
             requests.runs[run].requests[{"mount", "node.open_local", host, peer}] = {
                 kCount * 9, kEach_s, kEach_s, kEach_s};
@@ -334,14 +335,15 @@ TEST(OwnTimes, LinkThatLosesPackets) {
     EXPECT_EQ(found->suspect, (Suspect{row.part, "h2"}));
     EXPECT_TRUE(found->is_told);
     EXPECT_TRUE(found->is_beside_others);
-    EXPECT_TRUE(found->evidence.starts_with(
-        "in 30 % of what mounts asked of h2 and it asked of others TCP had to send bytes again, "
-        "between other hosts in 5 %"))
+    EXPECT_TRUE(
+        found->evidence.starts_with("TCP retransmitted in 30 % of the requests to and from h2, and "
+                                    "in 5 % of those between other "
+                                    "hosts"))
         << found->evidence;
   }
 }
 
-// Requests that wait many at once are late many at once: tasks are not as late as all together.
+// Requests that wait together are late together: tasks are not late by their sum.
 TEST(OwnTimes, OwnWorkIsDividedByHowManyWaitAtOnce) {
   const auto found = [](double moving_s) {
     RequestsAmong requests(4);
@@ -353,7 +355,7 @@ TEST(OwnTimes, OwnWorkIsDividedByHowManyWaitAtOnce) {
     const auto own = requests.Find();
     return own && own->evidence.starts_with("its own work");
   };
-  // 6 s of these requests are predicted in three runs.
+  // These requests are predicted to take 6 s in three runs.
   EXPECT_TRUE(found(6));
   EXPECT_FALSE(found(1));
 }
@@ -364,8 +366,8 @@ TEST(OwnTimes, HostsAreAsOthersOnlyIfThatIsSure) {
   };
   RequestsAmong requests(4);
   EXPECT_EQ(as_others(requests), (std::set<std::string>{"h1", "h2", "h3", "h4"}));
-  for (SeenRun& run : requests.runs) {  // What h3 asks is longer by half, and what is asked of it
-    double sign = 1;                    // half as long again or shorter: on the whole as others'.
+  for (SeenRun& run : requests.runs) {  // What h2 asks is slower by half; what is asked of h3
+    double sign = 1;                    // varies, but is as fast as others on the whole.
     for (auto& [which, seen] : run.requests) {
       if (AskedBy(which, "h2")) seen.seconds *= 1.5;
       if (AskedOf(which, "h3")) seen.seconds *= std::exp(0.7 * (sign = -sign));

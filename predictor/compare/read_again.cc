@@ -12,17 +12,18 @@
 namespace mosa::predict {
 namespace {
 
-// Shares of what tasks read again that lies on other nodes.
+// Shares of the bytes on other nodes that tasks read again.
 constexpr double kColdShareMin = 0.5;
 constexpr double kPredictedColdShareMax = 0.25;
-// A mount that moved more than this many times what all reads of all tasks need was used by others,
-// too. The kernel reads ahead, and drops pages that it reads again: on clusters a tenth or more.
+// A mount that moved more than this many times the bytes of all reads of all tasks was used by
+// others too. The kernel reads ahead, and drops pages and reads them again: on clusters a tenth or
+// more.
 constexpr double kAllMax = 1.5;
-// Share of what tasks took longer.
+// Share of the tasks' excess time.
 constexpr double kMovingAgainShareMin = 0.25;
 
-// Bytes on other nodes of what tasks read on a host, for the first time there and again, and what
-// its mount moved from other nodes; of so many runs.
+// Bytes on other nodes that tasks on a host read, for the first time there and again, and the bytes
+// that its mount moved from other nodes; over `runs` runs.
 struct Reading {
   double first = 0, again = 0, fetched = 0;
   double again_of_stage = 0;
@@ -32,7 +33,7 @@ struct Reading {
 };
 using ReadingByHost = std::map<std::string, Reading>;
 
-// To hosts whose mounts say what they moved, and whose tasks' inputs are all known.
+// For hosts whose mounts report what they moved, and whose tasks' inputs are all known.
 void AddReading(const Workflow& workflow, const std::string& stage, const SeenRun& run,
                 ReadingByHost& by_host) {
   if (!run.whole) return;
@@ -105,8 +106,8 @@ std::optional<OwnTime> FindColdPages(const ColdPagesQuestion& question) {
   return OwnTime{
       {Part::kPageCache, host},
       std::nullopt,
-      fmt::format("its mount read {} from other nodes in a run; of what tasks read there for "
-                  "the first time {} lie on others, of what they read again {}",
+      fmt::format("its mount read {} from other nodes per run; of the bytes on other nodes, tasks "
+                  "there read {} for the first time and {} again",
                   in_a_run(reading.fetched), in_a_run(reading.first), in_a_run(reading.again)),
       std::nullopt};
 }

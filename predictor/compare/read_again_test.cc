@@ -1,4 +1,4 @@
-// Page caches that are cold, in runs that are simulated so.
+// Cold page caches, in simulated runs.
 #include "predictor/compare/read_again.h"
 
 #include <fmt/format.h>
@@ -93,7 +93,7 @@ TEST_F(ReadAgainTest, ColdAsPredictedIsNoAnomaly) {
   EXPECT_FALSE(IsPageCacheBlamed(slow));
 }
 
-// Four tasks on h2 read a base, and each a part of its own.
+// Four tasks on h2 read a base, and each reads a part of its own.
 TEST(FindColdPages, CountsEachFileByItself) {
   WorkflowMaker maker;
   maker.File("base", 64 * kMiB);
@@ -123,12 +123,12 @@ TEST(FindColdPages, CountsEachFileByItself) {
   EXPECT_TRUE(find({64 * kMiB, 2 * kMiB}, 264 * kMiB, "use"));
   EXPECT_FALSE(find({64 * kMiB, 2 * kMiB}, 264 * kMiB, "another"));
   EXPECT_FALSE(find({64 * kMiB, 2 * kMiB}, 999 * kMiB));  // Others read there as well.
-  EXPECT_FALSE(find({64 * kMiB, 2 * kMiB}, 72 * kMiB));   // Each for the first time.
-  EXPECT_FALSE(find({0, 2 * kMiB}, 8 * kMiB));            // What is read again lies here.
-  EXPECT_FALSE(find({64 * kMiB}, 264 * kMiB));            // It is not known where some of it lay.
+  EXPECT_FALSE(find({64 * kMiB, 2 * kMiB}, 72 * kMiB));   // Each reads for the first time.
+  EXPECT_FALSE(find({0, 2 * kMiB}, 8 * kMiB));            // The bytes read again are local.
+  EXPECT_FALSE(find({64 * kMiB}, 264 * kMiB));            // Where some of it lay is unknown.
 }
 
-// Somebody else used the mount, or it does not say what it moved: then bytes tell nothing.
+// If somebody else used the mount, or it does not report what it moved, bytes prove nothing.
 TEST_F(ReadAgainTest, OnlyTheRunsOwnBytesTell) {
   for (void (*change)(SeenRun&) :
        {+[](SeenRun& run) { run.fetched.at("h2") *= 3; },

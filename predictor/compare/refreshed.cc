@@ -14,8 +14,8 @@ namespace {
 
 const double kDrift = std::log(1.25);
 
-// The order statistics between which the median lies with 95 %, from outside: of kRefreshedByMin
-// values and more, by the binomial distribution of a half.
+// The ranks, from outside, of the order statistics that enclose the median with 95 %, for
+// kRefreshedByMin values and more: from the binomial distribution with p = 1/2.
 constexpr size_t kRankOfMedian[] = {0, 0, 0, 1, 1, 1, 2};
 static_assert(std::size(kRankOfMedian) == kRefreshedBy - kRefreshedByMin + 1);
 
@@ -24,13 +24,13 @@ Interval<double> IntervalOfMedian(const std::vector<double>& sorted) {
   return {sorted[rank], sorted[sorted.size() - 1 - rank]};
 }
 
-// So many times as long, with what is added to all.
+// Multiplies the time by exp(place), taking account of what is added to all times.
 double Scaled(double seconds, double place) {
   const double times = std::exp(place);
   return std::max(0.0, seconds * times + kSmallRequestSeconds * (times - 1));
 }
 
-// Those that were seen before the ones that are judged.
+// The values before the judged ones.
 template <typename Seen>
 std::vector<Seen> NotJudged(const std::deque<Seen>& seen) {
   return {seen.begin(), seen.end() - static_cast<ptrdiff_t>(std::min(seen.size(), kJudgedRuns))};
@@ -48,12 +48,10 @@ std::vector<Drift> ByWeight(std::vector<Drift> drifts) {
 std::string Say(const Drift& drift) {
   const auto& [component, name, host, peer] = drift.which;
   return fmt::format(
-      "Requests '{}' of the {}{}{} take {} in the mean by now, {:.2f} times the {} that the "
-      "platform "
-      "says of the workload (95 %: {:.2f} to {:.2f}; {} intervals since {}), and are judged by "
-      "that "
-      "from here on: unless the workload is in a phase of its own, measure the platform anew with "
-      "'mosa identify'.",
+      "Requests '{}' of the {}{}{} now take {} on average, {:.2f} times the {} that the platform "
+      "predicts for the workload (95 %: {:.2f} to {:.2f}; {} intervals since {}), and are judged "
+      "by that from now on: unless the workload is in a special phase, measure the platform again "
+      "with 'mosa identify'.",
       name, component, host == "-" ? "" : " of " + host, peer.empty() ? "" : " with " + peer,
       ShowTime(drift.now_s), drift.now_s / drift.predicted_s, ShowTime(drift.predicted_s),
       drift.times.low, drift.times.high, drift.intervals, drift.since);
@@ -103,7 +101,7 @@ std::vector<Drift> Refreshed::Add(const SeenRun& interval, double seconds) {
       of.place = place;
       Refresh(which, of);
     }
-    if (std::abs(of.place) < kDrift / 2) {  // It has come back.
+    if (std::abs(of.place) < kDrift / 2) {  // It is back to normal.
       of.drift.reset();
       of.told = 0;
     }
@@ -125,7 +123,7 @@ std::vector<Drift> Refreshed::drifting() const {
 
 double Refreshed::Class::NowSeconds() const { return Scaled(predicted_s, place); }
 
-// If it has gone far enough from where it was told, surely, and matters.
+// A drift if the class has certainly moved far enough from its last report, and if that matters.
 std::optional<Drift> Refreshed::DriftOf(const RequestClass& which, const Class& of) {
   if (std::abs(of.place) < kDrift || std::abs(of.place - of.told) < kDrift) return std::nullopt;
   const std::vector<Seen> before = NotJudged(of.seen);

@@ -40,7 +40,7 @@ TEST(Refreshed, TellsADriftOnceAndJudgesByIt) {
     RequestTimes seen;
     seen[kWrites].count = static_cast<uint64_t>(of_h1);
     seen[kOthers].count = static_cast<uint64_t>(of_h2);
-    seen[{"storage", "write.object", "h9", ""}].count = 7;  // Nobody has predicted these.
+    seen[{"storage", "write.object", "h9", ""}].count = 7;  // Not predicted.
     return refreshed.PredictedMean(seen, "storage", "write.object");
   };
   EXPECT_NEAR(*predicted(1, 1), kMean_s, 0.001);
@@ -52,7 +52,7 @@ TEST(Refreshed, TellsADriftOnceAndJudgesByIt) {
   ASSERT_EQ(told.size(), 1U);
   const auto& [number, drift] = told[0];
   EXPECT_EQ(drift.which, kWrites);
-  // When most of what is not judged is slow, surely.
+  // When most of the intervals that are not judged are slow, and certainly so.
   EXPECT_GT(number, 20 + kRefreshedBy / 2);
   EXPECT_LE(number, 20 + kRefreshedBy + 3);
   EXPECT_NEAR(drift.predicted_s, kMean_s, 0.001);
@@ -60,14 +60,14 @@ TEST(Refreshed, TellsADriftOnceAndJudgesByIt) {
   EXPECT_LT(drift.times.low, 2);
   EXPECT_GT(drift.times.high, 1.9);
   EXPECT_EQ(refreshed.drifting().size(), 1U);
-  // Follows what is seen.
+  // Follows the measured times.
   EXPECT_NEAR(*predicted(100, 0), 2 * kMean_s, 0.003);
   EXPECT_NEAR(*predicted(0, 100), kMean_s, 0.001);
   EXPECT_NEAR(*predicted(50, 50), 1.5 * kMean_s, 0.002);
   const SeenRun& draw = refreshed.draws().front();
   EXPECT_NEAR(MeanOf(draw.requests.at(kWrites)), 2 * kMean_s, 0.003);
   EXPECT_NEAR(MeanOf(draw.requests.at(kOthers)), kMean_s, 0.001);
-  EXPECT_NE(Say(drift).find("'write.object' of the storage of h1 take "), std::string::npos)
+  EXPECT_NE(Say(drift).find("'write.object' of the storage of h1 now take "), std::string::npos)
       << Say(drift);
 }
 
@@ -95,7 +95,7 @@ TEST(Refreshed, AClassThatRestedBeginsAnew) {
   EXPECT_NEAR(MeanOf(refreshed.draws().front().requests.at(kWrites)), kMean_s, 0.001);
 }
 
-// A draw whose times are off by a factor has it still.
+// A draw whose times have a factor keeps it.
 TEST(Refreshed, KeepsTheFactorOfADraw) {
   std::vector<SeenRun> draws = SteadyDraws();
   for (SeenRun& draw : draws) {
@@ -118,7 +118,7 @@ TEST(Refreshed, WhatIsJudgedDoesNotExcuseItself) {
 TEST(Refreshed, TellsNeitherWhatIsSmallNorWhatIsUnsure) {
   struct Row {
     const char* name;
-    double times, other_times;  // In turns.
+    double times, other_times;  // In alternation.
     uint64_t count;
     size_t drifts;
   };

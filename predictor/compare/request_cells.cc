@@ -13,7 +13,7 @@
 namespace mosa::predict {
 namespace {
 
-// What one class is in draws or runs.
+// The figures of one class in draws or runs.
 struct Figures {
   std::vector<double> counts, means, medians, p90s;
   std::vector<Modes> modes;
@@ -24,7 +24,7 @@ struct Figures {
     p90s.push_back(seen.p90_s * factor);
     if (seen.modes) modes.push_back(*seen.modes);
   }
-  // If most are of two kinds.
+  // Two modes, if most have two.
   std::optional<Modes> TypicalModes() const {
     if (modes.size() * 2 <= counts.size()) return std::nullopt;
     const auto median = [this](double Modes::*field) {
@@ -116,7 +116,7 @@ class RequestComparer {
       if (is_predicted && IsJudged(which)) AddJudged(figures);
     }
   }
-  // Adds what to judge of the last cell, if a judged run has enough of it.
+  // Adds a value to judge for the last cell, if a judged run has enough of its requests.
   void AddJudged(const Figures& drawn) {
     RequestCell& cell = cells_.back();
     JudgedValue judged;
@@ -143,7 +143,7 @@ class RequestComparer {
     cell_of_judged_.push_back(cells_.size() - 1);
   }
 
-  // What others' work on the machines explains.
+  // Takes off what the work of others on the machines explains.
   void TakeOthersOff() {
     for (size_t i = 0; i < decided_.size(); ++i) {
       JudgedValue& value = decided_[i];
@@ -162,7 +162,7 @@ class RequestComparer {
     return std::max(at_host, TakenShareAt(run, which.peer));
   }
 
-  // The cell's figures are those of these runs.
+  // Sets the cell's figures to those of these runs.
   void Measure(size_t index, const std::vector<size_t>& runs) {
     RequestCell& cell = cells_[cell_of_judged_[index]];
     Figures figures;
@@ -209,15 +209,15 @@ class RequestComparer {
   const size_t first_judged_;
   std::vector<RequestCell> cells_;
   std::vector<JudgedValue> judged_;
-  std::vector<JudgedValue> decided_;  // Without what others' work explains.
+  std::vector<JudgedValue> decided_;  // Without what the work of others explains.
   std::vector<size_t> cell_of_judged_;
   std::set<RequestClass> are_modes_predicted_;
 };
 
-// Waits for an answer from others; the part that is in another class as well is left out.
+// Waits for an answer from others. Excludes times that another class contains as well.
 bool IsWaiting(const RequestClass& which) { return which.component == "mount" && IsJudged(which); }
 
-// A delay counts once where it is waited for, and once more if a node's own work takes it: that
+// Counts a delay where something waits for it, and once more if a node's own work takes it: that
 // tells the node from the links.
 bool IsCounted(const RequestClass& which) {
   return IsWaiting(which) || which.name == "write.object" || which.name == "copy.read";
@@ -265,7 +265,7 @@ std::string WhoseRequests(const RequestClass& which) {
   return fmt::format("{}, {} {}", whose, Asks(which) ? "asked of" : "asked by", which.peer);
 }
 
-// The suspect of the class that explains most of what requests stay longer.
+// What to open first for the suspect of the class that explains most of the excess time.
 std::string OpenFirst(const RequestClass& which, const std::map<Suspect, double>& evidence) {
   const Suspect* best = nullptr;
   double most = 0;
@@ -277,12 +277,12 @@ std::string OpenFirst(const RequestClass& which, const std::map<Suspect, double>
     best = &suspect;
   }
   if (best != nullptr) return OpenFirst(*best);
-  return fmt::format("{}: the log of its {}, and 'mosa top' while a run is made", which.host,
+  return fmt::format("{}: the log of its {}, and 'mosa top' during a run", which.host,
                      which.component);
 }
 
-// How many of them a mount has under way at once, as predicted, while tasks on its host move bytes
-// for so long; one at least.
+// The predicted number of concurrent requests of a mount while tasks on its host move bytes for
+// `moving_s`; at least one.
 double RequestsAtOnce(const std::vector<RequestCell>& cells, const std::vector<size_t>& runs,
                       const std::string& host, double moving_s) {
   double predicted_s = 0;
@@ -386,9 +386,8 @@ double OddMoreOf(const RequestCell& cell) {
 
 std::string SayOddRequests(const RequestCell& cell, const std::string& run) {
   return fmt::format(
-      "{} alone was off: requests {} stayed {:.3f} s longer in all than predicted; it is no "
-      "anomaly "
-      "unless it persists: make another run",
+      "{} alone was off: requests {} took {:.3f} s longer in total than predicted; this is not an "
+      "anomaly unless it persists: make another run",
       run, WhoseRequests(cell.which), OddMoreOf(cell));
 }
 
@@ -401,9 +400,8 @@ void ExplainRequests(std::vector<RequestCell>& cells) {
   for (RequestCell& cell : cells) {
     if (cell.verdict != RequestVerdict::kAnomaly) continue;
     cell.sentence = fmt::format(
-        "Requests {} stayed {} in the mean (half of them up to {}, nine of ten up to {}), "
-        "predicted {} ({}, 95 %: {} to {}), in {} of {} run{}: {:.3f} s more for all {:.0f} of a "
-        "run.",
+        "Requests {} took {} on average (median {}, 90th percentile {}), predicted {} ({}, 95 %: "
+        "{} to {}), in {} of {} run{}: {:.3f} s more for all {:.0f} requests of a run.",
         WhoseRequests(cell.which), ShowTime(cell.measured.mean_s), ShowTime(cell.measured.median_s),
         ShowTime(cell.measured.p90_s), ShowTime(cell.predicted.mean_s),
         percent(cell.residual_share), percent(cell.residual_share_interval.low),
@@ -411,8 +409,8 @@ void ExplainRequests(std::vector<RequestCell>& cells) {
         cell.tested.size() == 1 ? "" : "s", cell.more_s, cell.measured.count);
     if (cell.modes)
       cell.sentence += fmt::format(
-          " They are of two kinds, which is not predicted: {}. What takes a time of its own is "
-          "waited for, as until something is tried again.",
+          " Their times have two modes, which is not predicted: {}. The slow ones wait for "
+          "something with a delay of its own, such as a retry.",
           Say(*cell.modes));
     cell.open_first = OpenFirst(cell.which, evidence);
   }

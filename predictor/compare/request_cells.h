@@ -1,25 +1,24 @@
 // Request cells: how long requests of each class stayed with each daemon, predicted and measured
-// (Provisioning, section 5), and which part of the deployment those point to that stayed too long.
+// (Provisioning, section 5), and which part of the deployment explains those that stayed too long.
 //
-// A class is tested by the logarithm of its mean, as cells are (comparison.h), with
-// kSmallRequestSeconds added. It is an anomaly under the same three rules, among the classes of
-// requests; but only if it is slower, as a request that waits less than predicted harms nobody. A
-// platform is measured by whole files, so that no prediction of single requests is surer than
-// kRequestsSurest. The effect is what all requests of the class stayed longer, as a share of the
-// workflow's predicted time, at most: many wait at once.
+// A class is tested by the logarithm of its mean, like cells (comparison.h), with
+// kSmallRequestSeconds added. It is an anomaly by the same three rules, among the classes of
+// requests, but only if it is slower: a request that waits less than predicted harms nobody. A
+// platform is measured with whole files, so kRequestsSurest limits how sure a prediction of single
+// requests can be. The effect is the total excess time of the class, as a share of the workflow's
+// predicted time: an upper limit, since many requests wait at once.
 //
-// Not judged, only shown, as predicted and measured are not the same:
+// Some classes are shown but not judged, because prediction and measurement differ by definition:
 //
-//  fuse.*          the kernel merges, splits and spares requests as the model does not: there are
-//                  others.
-//  manager         the daemon commits and answers a round of requests together, the model each
-//                  alone: a busy manager's stay as long as their round. (Mounts' `manager.*`, which
-//                  wait for these, are judged, and so is the manager's own work: `NAME.core` and
-//                  `log`.)
-//  storage `read`  the daemon is through when the network has taken the last byte over, the model
-//                  when it has arrived.
+//  fuse.*          The kernel merges, splits and avoids requests differently from the model.
+//  manager         The daemon commits and answers a round of requests together, the model each one
+//                  alone: with a busy manager, each request takes as long as its round. (The
+//                  `manager.*` requests of mounts, which wait for these, are judged, and so is the
+//                  manager's own work: `NAME.core` and `log`.)
+//  storage `read`  The daemon is done when the network has accepted the last byte, the model when
+//                  that byte has arrived.
 //
-// Classes that are not simulated, not measured, or too seldom are not judged either. Pure.
+// Classes that are not simulated, not measured, or too rare are not judged either. Pure.
 #ifndef MOSA_PREDICTOR_COMPARE_REQUEST_CELLS_H_
 #define MOSA_PREDICTOR_COMPARE_REQUEST_CELLS_H_
 
@@ -42,14 +41,14 @@ inline constexpr double kRequestsSurest = 0.25;
 
 enum class RequestVerdict : uint8_t {
   kAsPredicted,
-  kNotPredicted,  // It is not simulated, or too seldom.
+  kNotPredicted,  // It is not simulated, or too rare.
   kNotMeasured,
-  kTooFew,  // In every run: a mean of few says little.
+  kTooFew,  // In every run: the mean of a few says little.
   kShown,   // Not comparable.
   kFaster,
-  kSmall,        // Off, but too little to matter.
-  kNotYet,       // Off in one run, and not enough to be believed.
-  kMachineBusy,  // Off by no more than others' work on the machines explains (busy.h).
+  kSmall,        // Deviates, but too little to matter.
+  kNotYet,       // Deviates in one run, and not enough to be believed.
+  kMachineBusy,  // Deviates by no more than the work of others explains (busy.h).
   kAnomaly,
 };
 const char* ToText(RequestVerdict verdict);
@@ -61,73 +60,73 @@ struct RequestFigures {
   double p90_s = 0;
 };
 
-// All that a run has of a class.
+// All requests of a class in one run.
 struct RequestsInRun {
-  size_t run = 0;  // Index of a given run.
+  size_t run = 0;  // Index into the given runs.
   double count = 0;
-  double more_s = 0;  // All of them together, at most.
+  double more_s = 0;  // Total excess, at most.
 };
 
 struct RequestCell {
   RequestClass which;
-  RequestFigures predicted;                    // Medians of the draws that have them.
-  std::optional<Interval<double>> interval_s;  // For the mean: nine of ten runs.
-  uint32_t runs = 0;                           // Judged ones that have it.
+  RequestFigures predicted;                    // Medians of the draws that have the class.
+  std::optional<Interval<double>> interval_s;  // For the mean: nine of ten runs lie in it.
+  uint32_t runs = 0;                           // Number of judged runs that have it.
   // Medians of these runs; for an anomaly, of the runs that show it.
   RequestFigures measured;
-  // In most of those: two kinds, where most draws have one.
+  // Two modes, if most of those runs have two and most draws have one.
   std::optional<Modes> modes;
   double residual_share = 0;                 // For the mean; 0.2: a fifth longer.
   Interval<double> residual_share_interval;  // At 95 %.
-  double more_s = 0;                         // All requests of a run together, at most.
+  double more_s = 0;                         // Total excess of all requests of a run, at most.
   double effect_share = 0;
-  std::optional<double> p;            // It was tested: over all judged runs.
-  std::vector<RequestsInRun> tested;  // In which runs.
-  std::vector<std::string> shown_in;  // For an anomaly: names of the runs.
-  std::optional<size_t> odd_run;      // A judged one that is much slower, alone.
+  std::optional<double> p;            // Set if tested: over all judged runs.
+  std::vector<RequestsInRun> tested;  // The runs in which it was tested.
+  std::vector<std::string> shown_in;  // For an anomaly: names of the runs that show it.
+  std::optional<size_t> odd_run;      // The only judged run that is much slower.
   RequestVerdict verdict = RequestVerdict::kNotPredicted;
   std::string sentence, open_first;  // Set for an anomaly.
 };
 
-// The last runs are judged, if they know requests' times. `workflow_s`: as predicted. Classes that
-// are off most come first, then those that took most time, measured or predicted.
+// Judges the last runs, if they have request times. `workflow_s` is as predicted. Sorts the classes
+// by largest deviation, then by total time, measured or predicted.
 std::vector<RequestCell> CompareRequests(const std::vector<SeenRun>& draws,
                                          const std::vector<SeenRun>& runs, const JudgeRules& rules,
                                          double workflow_s);
 
-// How many are anomalies: they come first.
+// Number of anomalies. They come first.
 size_t CountOff(const std::vector<RequestCell>& cells);
 
-// Whether what is predicted of them and what is measured are the same: see above.
+// Whether prediction and measurement mean the same: see above.
 bool IsJudged(const RequestClass& which);
 
-// What a daemon does by itself, with nobody else's part in it: a node's `write.object` and
-// `read.object`, the manager's `NAME.core` and `log`.
+// What a daemon does without any other part: a node's `write.object` and `read.object`, the
+// manager's `NAME.core` and `log`.
 bool IsOwnWork(const RequestClass& which);
 
 // "1.23 ms".
 std::string ShowTime(double seconds);
 
-// Which requests are looked at: those in these runs, from mounts on these hosts.
+// Which requests count: those of these runs, from mounts on these hosts.
 struct RequestScope {
   std::vector<size_t> runs;
-  // What the tasks took that may have waited for them; null: mounts on any host.
+  // Times of the tasks that may have waited for them; null: mounts on any host.
   const std::map<std::string, TaskTimes>* tasks = nullptr;
 };
 
-// What each suspect explains, from 0 to 1, of what mounts' requests to others, and nodes' work for
-// them, stayed longer: as of tasks (blame.h). A class uses the manager and storage nodes as often
-// as it asks, and other parts for as long as is predicted. Empty: none is an anomaly.
+// The share, from 0 to 1, that each suspect explains of the excess time of requests from mounts to
+// others and of nodes' work for them: as for tasks (blame.h). A class uses the manager and storage
+// nodes once per request, and other parts for the predicted time. Empty if there is no anomaly.
 std::map<Suspect, double> RequestEvidence(const std::vector<RequestCell>& cells,
                                           const RequestScope& scope);
 
-// How much of what tasks took longer they may have waited for requests that are anomalies: 0 to 1.
-// As many requests wait at once as predicted (they stay so many times as long in all as tasks
-// move bytes), and those of a mount delay the tasks on its host alone.
+// The share, from 0 to 1, of the tasks' excess time in which they may have waited for requests that
+// are anomalies. Assumes as many concurrent requests as predicted (the ratio of their total time to
+// the time in which tasks move bytes); requests of a mount delay only the tasks on its host.
 // Precondition: scope.tasks.
 double WaitingShare(const std::vector<RequestCell>& cells, const RequestScope& scope);
 
-// How much longer requests stayed in the odd run, by its name. Precondition: odd_run.
+// The excess time of requests in the odd run. Precondition: odd_run.
 double OddMoreOf(const RequestCell& cell);
 std::string SayOddRequests(const RequestCell& cell, const std::string& run);
 

@@ -1,4 +1,4 @@
-// Requests beside what is predicted of them, with simulated clusters in the place of real ones.
+// Requests compared with their prediction, with simulated clusters instead of real ones.
 #include "predictor/compare/request_cells.h"
 
 #include <fmt/format.h>
@@ -19,7 +19,7 @@ namespace {
 
 const std::vector<std::string> kNamedHosts = {"one", "two", "three", "four"};
 
-// 31 tasks that compute and move bytes by turns.
+// 31 tasks that compute and move bytes in turns.
 Workflow Stages() {
   WorkflowMaker maker;
   std::vector<std::string> turned;
@@ -46,7 +46,7 @@ SeenRun SeenWithResidence(const Workflow& workflow, const Platform& platform,
   return SeenOf(workflow, *prediction, platform, *configuration, kNamedHosts);
 }
 
-// As a cluster whose figures are `seed`'s draw would have it; `repeat` counts its runs.
+// A run of a cluster with the figures of draw `seed`; `repeat` numbers its runs.
 SeenRun DrawnRun(const Workflow& workflow, uint64_t seed, const std::string& more = "",
                  uint64_t repeat = 0) {
   SeenRun run = SeenWithResidence(workflow, Perturbed(Known(), seed), kDeployment + more,
@@ -90,7 +90,7 @@ class RequestCellsTest : public testing::Test {
   static SeenRun Drawn(uint64_t seed, const std::string& more = "", uint64_t repeat = 0) {
     return DrawnRun(*workflow_, seed, more, repeat);
   }
-  // Three runs of a cluster that the draws have not.
+  // Three runs of a cluster that is not among the draws.
   static std::vector<SeenRun> Runs(uint64_t seed, const std::string& more = "") {
     std::vector<SeenRun> runs;
     for (uint64_t repeat = 0; repeat < 3; ++repeat) runs.push_back(Drawn(seed, more, repeat));
@@ -158,8 +158,8 @@ Workflow Gather(double computing) {
   return maker.Build();
 }
 
-// Its tasks alone cannot tell what it reads from what it computes; that computes a little longer
-// than said, too, as on machines that are not simulated.
+// Its tasks alone cannot tell reading from computing. Computing also takes a little longer than the
+// workload says, as on real machines.
 TEST(RequestEvidenceTest, TellsASlowLinkFromSlowComputing) {
   const Workflow workflow = Gather(1);
   std::vector<SeenRun> draws, runs;
@@ -251,7 +251,7 @@ TEST_F(RequestCellsTest, OneRunAloneMustShowMore) {
   }
 }
 
-// Each task takes so many times as long; no other is moved for that.
+// Multiplies the time of each task; moves no other task.
 SeenRun Stretched(const Workflow& workflow, SeenRun run,
                   const std::function<double(const SeenTask&)>& times) {
   for (size_t i = 0; i < workflow.tasks.size(); ++i) {
@@ -273,7 +273,7 @@ const Anomaly* HostAnomaly(const Comparison& comparison, const std::string& host
   return nullptr;
 }
 
-// What tasks are off by is told by tasks; requests that are off by another thing do not change it.
+// Tasks tell why tasks deviate; requests that deviate for another reason do not change that.
 TEST_F(RequestCellsTest, AnotherSlowLinkTakesNoBlame) {
   const auto twice_on_three = [](const SeenTask& task) {
     return kNamedHosts[task.host.value] == "three" ? 2.0 : 1.0;
@@ -290,7 +290,7 @@ TEST_F(RequestCellsTest, AnotherSlowLinkTakesNoBlame) {
     const Anomaly* anomaly = HostAnomaly(comparison, "three");
     ASSERT_NE(anomaly, nullptr) << SaidOfRequests(comparison);
     EXPECT_EQ(anomaly->open_first.find("three: "), 0U) << SaidOfRequests(comparison);
-    if (is_linked) continue;  // By which of its parts is not told of two faults at once.
+    if (is_linked) continue;  // With two faults at once, the part is not told.
     EXPECT_EQ(anomaly->cause.find("Host three explains"), 0U) << SaidOfRequests(comparison);
     EXPECT_EQ(comparison.blamed.front().suspect, (Suspect{Part::kHost, "three"}))
         << SaidOfRequests(comparison);
@@ -348,7 +348,7 @@ TEST_F(RequestCellsTest, OfStripedFilesRequestsTellWhichNodeIsSlow) {
       << SaidOfRequests(without);
 }
 
-// As if its RAM disk swapped: writers there wait, and the node knows that itself.
+// As if its RAM disk swapped: writers wait, and the node's own times show it.
 TEST_F(RequestCellsTest, ASlowStorageNodeIsNamed) {
   std::vector<SeenRun> runs = Runs(77);
   for (SeenRun& run : runs)
@@ -383,10 +383,9 @@ TEST_F(RequestCellsTest, ASlowManagerIsNamed) {
   }
 }
 
-// What it takes to decide is its own, whoever asks: nobody else is named before it, if mounts have
-// waited for it.
+// The time to decide is the manager's own, whoever asks: it comes first if mounts waited for it.
 TEST_F(RequestCellsTest, AManagerWhoseOwnWorkIsSlowComesFirst) {
-  constexpr double kMore_s = 0.1;  // For each request; a task makes two for each file.
+  constexpr double kMore_s = 0.1;  // Per request; a task sends two per file.
   for (const bool is_waited_for : {true, false}) {
     SCOPED_TRACE(is_waited_for ? "mounts wait" : "nobody waits");
     std::vector<SeenRun> runs = Runs(77);
@@ -410,14 +409,14 @@ TEST_F(RequestCellsTest, AManagerWhoseOwnWorkIsSlowComesFirst) {
       if (is_waited_for) {
         EXPECT_EQ(anomaly.blamed.front().suspect, (Suspect{Part::kManager, ""})) << anomaly.cause;
       }
-      EXPECT_EQ(anomaly.cause.find("The manager: its own work says so, '") == 0U, is_waited_for)
+      EXPECT_EQ(anomaly.cause.find("The manager: its own work shows it: '") == 0U, is_waited_for)
           << anomaly.cause;
     }
     EXPECT_GT(blamed, 0U);
   }
 }
 
-// One way is its node, both ways are its link; what no task waited for is neither.
+// One slow direction is its node, two are its link; without waiting tasks it is neither.
 TEST_F(RequestCellsTest, AHostIsToldByWhatOthersAskOfIt) {
   for (const bool both_ways : {false, true}) {
     std::vector<SeenRun> runs = Runs(77);
@@ -439,8 +438,8 @@ TEST_F(RequestCellsTest, AHostIsToldByWhatOthersAskOfIt) {
   }
 }
 
-// Others on the machine slow all of it alike. What a link does in the same runs is told beside
-// other hosts'; what is only longer than predicted is not.
+// Others on the machine slow all hosts alike. A link that differs from other hosts' links in the
+// same runs is reported; requests that are only longer than predicted are not.
 TEST_F(RequestCellsTest, ASlowLinkIsToldOnABusyMachineToo) {
   for (const bool is_linked : {true, false}) {
     SCOPED_TRACE(is_linked ? "the link of three is slow" : "all are slow");
@@ -464,16 +463,16 @@ TEST_F(RequestCellsTest, ASlowLinkIsToldOnABusyMachineToo) {
     for (const Anomaly& anomaly : comparison.anomalies) {
       if (comparison.cells[anomaly.cell].cell.level != Level::kWorkflow) continue;
       EXPECT_EQ(anomaly.blamed.front().suspect, (Suspect{Part::kLink, "three"})) << anomaly.cause;
-      EXPECT_NE(anomaly.cause.find("of this only that hosts differ in the same runs counts, by "
-                                   "chance in "),
+      EXPECT_NE(anomaly.cause.find("only differences between hosts in the same runs count, which "
+                                   "are chance in "),
                 std::string::npos)
           << anomaly.cause;
     }
   }
 }
 
-// As of a storage node on a host of its own: that nothing is asked of others is not as fast as
-// others.
+// As for a storage node on a host of its own: sending no requests does not count as being as fast
+// as others.
 TEST_F(RequestCellsTest, AHostThatAsksNothingIsItsNodeOrItsLink) {
   std::vector<SeenRun> runs = Runs(77);
   for (SeenRun& run : runs) {

@@ -13,10 +13,10 @@ constexpr size_t kOthersMin = 2;
 constexpr double kTimesMin = 2;
 constexpr size_t kRunsMin = 2;
 
-// By their operation: those of them in which packets were lost.
+// Other classes contain these requests too, by their operation: those that lost packets.
 bool AreListedElsewhere(const RequestClass& which) { return which.name.ends_with(".resent"); }
 
-// One run's.
+// In one run.
 std::optional<SlowRequests> Slow(const RequestClass& which, const SeenRequests& seen,
                                  const RequestTimes& all, double more_s_min) {
   if (seen.count < kRequestsMin || AreListedElsewhere(which)) return std::nullopt;

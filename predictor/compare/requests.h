@@ -1,6 +1,6 @@
-// Requests: how long those of one class stayed with a daemon, beside the same class elsewhere:
-// those that other hosts made or other peers answered. A record has them if the cluster could be
-// asked. What is predicted of them: request_cells.h.
+// Requests: how long those of one class stayed with a daemon, compared with the same class
+// elsewhere: those that other hosts made or other peers answered. A record has them if the cluster
+// could be asked. For their prediction see request_cells.h.
 #ifndef MOSA_PREDICTOR_COMPARE_REQUESTS_H_
 #define MOSA_PREDICTOR_COMPARE_REQUESTS_H_
 
@@ -26,7 +26,7 @@ struct RequestClass {
 
 struct SeenRequests {
   uint64_t count = 0;
-  double seconds = 0;  // In all.
+  double seconds = 0;  // Total.
   double median_s = 0;
   double p90_s = 0;
   std::optional<Modes> modes;
@@ -34,15 +34,15 @@ struct SeenRequests {
 SeenRequests SeenOf(const DurationCounts& times);
 using RequestTimes = std::map<RequestClass, SeenRequests>;
 
-// Fewer have no mean worth comparing.
+// With fewer requests, a mean is not worth comparing.
 inline constexpr uint64_t kRequestsMin = 5;
 
 inline double MeanOf(const SeenRequests& seen) {
   return seen.count == 0 ? 0 : seen.seconds / static_cast<double>(seen.count);
 }
 
-// Adds those of another daemon of the host; for quantiles the mean, by count. If either has two
-// kinds, it is then not known which are whose.
+// Adds the requests of another daemon on the host; quantiles become means weighted by count. If
+// either has two modes, the modes of the sum are unknown.
 void Add(const SeenRequests& more, SeenRequests& seen);
 
 // Medians of the runs in which the class is slow.
@@ -52,12 +52,12 @@ struct SlowRequests {
   double count = 0;
   double mean_s = 0;
   double elsewhere_s = 0;  // The median of the means of the same class elsewhere.
-  double more_s = 0;       // What all of them took more than they would there.
+  double more_s = 0;       // Total excess over the time elsewhere.
 };
 
-// Requests that took twice as long or more as elsewhere, and in all `more_s_min` longer, in two of
-// the runs, or in the only one. Those that took most more come first. A class is held against at
-// least two others, and a mean is of five requests or more.
+// Finds requests that took at least twice as long as elsewhere, and at least `more_s_min` longer in
+// total, in two of the runs or in the only one; largest excess first. A class is compared with at
+// least two others, and each mean has at least five requests.
 std::vector<SlowRequests> FindSlowRequests(const std::vector<RequestTimes>& runs,
                                            double more_s_min);
 

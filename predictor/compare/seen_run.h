@@ -1,5 +1,5 @@
-// SeenRun: a run as its record shows it. Measured and simulated runs are brought into this form and
-// then looked at by the same code, so that what is compared is the same thing.
+// SeenRun: a run as its record shows it. Measured and simulated runs are converted to this form, so
+// that the same code looks at both and compares like with like.
 #ifndef MOSA_PREDICTOR_COMPARE_SEEN_RUN_H_
 #define MOSA_PREDICTOR_COMPARE_SEEN_RUN_H_
 
@@ -20,54 +20,55 @@ namespace mosa::predict {
 using BytesByNodeName = std::map<std::string, uint64_t>;
 
 struct SeenTask {
-  bool ran = false;  // To its end, in this run: else the rest says nothing.
+  bool ran = false;  // Whether it ran to its end; else the other fields mean nothing.
   HostIndex host;
   Duration start, end;  // From the run's beginning. start <= end.
-  Duration computing;   // If it is known: of simulated runs, as the workload says.
+  Duration computing;   // If known; for simulated runs, from the workload.
   std::optional<Duration>
-      processor;  // Its own processor seconds, user and system: of measured runs.
-  // Bytes of its inputs as they lay, and of its outputs as they lie.
+      processor;  // Own processor seconds, user and system; only for measured runs.
+  // Bytes of its inputs by where they lay, and of its outputs by where they lie.
   BytesByNodeName read, written;
-  // The part of `read` that lay on other nodes, by input as in the workflow; inputs that are not
-  // there are not known.
+  // The part of `read` that lay on other nodes, by input in the workflow's order; absent inputs are
+  // unknown.
   std::vector<uint64_t> inputs_elsewhere;
 };
 
-// A machine in the time of a run; hosts that are namespaces share one.
+// A machine during a run. Hosts that are namespaces share one.
 struct SeenMachine {
-  std::vector<std::string> hosts;      // Where tasks, storage nodes and mounts are.
+  std::vector<std::string> hosts;      // Where tasks, storage nodes and mounts run.
   double others_share = 0;             // Share of its processors that neither tasks nor Mosa used.
-  std::optional<double> waited_share;  // Share of time that some process waited for one.
-  double stolen_share = 0;             // Share of its processors its own host took; none waits.
+  std::optional<double> waited_share;  // Share of time in which some process waited for one.
+  double stolen_share = 0;             // Share of its processors taken by its own host; no process
+                                       // waits.
   bool has_runner = false;
   bool has_manager = false;
 };
 
 struct SeenRun {
-  std::string name;                // For people.
-  std::vector<std::string> hosts;  // By HostIndex. A host's node has its name.
-  std::vector<SeenTask> tasks;     // As the workflow's.
-  // Every task ran, at the first attempt, and no host was lost: what the run took as a whole, its
-  // stages, and what lies between tasks can be compared.
+  std::string name;                // For display.
+  std::vector<std::string> hosts;  // By HostIndex. The node on a host has its name.
+  std::vector<SeenTask> tasks;     // In the workflow's order.
+  // Every task ran, at its first attempt, and no host was lost: the run as a whole, its stages, and
+  // the time between tasks can be compared.
   bool whole = true;
-  Duration computing;  // In which any task computes, as Prediction's; of stages by name.
+  Duration computing;  // The time in which any task computes, as in Prediction; by stage.
   std::map<std::string, Duration> stage_computing;
-  std::vector<SeenMachine> machines;  // Whose use is known, of measured runs.
-  RequestTimes requests;              // Empty: not known.
-  bool knows_all_requests = true;     // Else some classes of these were left out.
-  BytesByNodeName fetched;  // By host, what its mount read from other nodes, if it is known.
+  std::vector<SeenMachine> machines;  // Machines with known use; only for measured runs.
+  RequestTimes requests;              // Empty: unknown.
+  bool knows_all_requests = true;     // False: some classes were left out.
+  BytesByNodeName fetched;  // By host, bytes that its mount read from other nodes, if known.
   std::map<uint64_t, uint64_t> bytes_by_chunk;  // File bytes by chunk size, if known.
-  double factor = 1;  // What times are off by where no task computes: ModelFactor().
+  double factor = 1;  // The model's error for times in which no task computes: ModelFactor().
 };
 
-// Counts a file's bytes where a task on `host` finds them: on its own node what is there, the rest
-// on the others in the proportion in which they hold it. Returns the bytes on others.
+// Counts a file's bytes where a task on `host` finds them: on its own node what is there, and the
+// rest on the others, in proportion to what they hold. Returns the bytes on others.
 uint64_t AddFile(uint64_t size_bytes, const BytesByNodeName& held, const std::string& host,
                  BytesByNodeName& found);
 
 // Preconditions: the prediction was made with layouts; `hosts` names the hosts that run tasks.
-// Nodes on others keep the names that the prediction gave them. A task's end is when the runner
-// notices it. Requests are there if it was predicted with residence.
+// Nodes on other hosts keep the names of the prediction. A task ends when the runner notices it.
+// Requests are included if the prediction was made with residence.
 SeenRun SeenOf(const Workflow& workflow, const Prediction& prediction, const Platform& platform,
                const Configuration& configuration, const std::vector<std::string>& hosts);
 

@@ -10,7 +10,7 @@
 namespace mosa::predict {
 namespace {
 
-// A suspect that explains nearly as much cannot be told apart.
+// Suspects whose shares differ by less than this cannot be told apart.
 constexpr double kExplainedAlike = 0.05;
 constexpr size_t kRivalsMax = 3;
 
@@ -25,20 +25,20 @@ std::string Took(const Anomaly& anomaly, const CellName& cell) {
     case Level::kStage:
       return fmt::format("Stage '{}' took {}, predicted {}", cell.name, seconds, predicted);
     case Level::kTasks:
-      return fmt::format("A task of stage '{}' took {} in the mean, predicted {}", cell.name,
-                         seconds, predicted);
+      return fmt::format("Tasks of stage '{}' took {} on average, predicted {}", cell.name, seconds,
+                         predicted);
     case Level::kStart:
-      return fmt::format("A task of stage '{}' could have started {} before it did, predicted {}",
+      return fmt::format("Tasks of stage '{}' started {} later than they could have, predicted {}",
                          cell.name, seconds, predicted);
     case Level::kHost:
-      return fmt::format("Tasks on host {} took {}, by the same stages' elsewhere {}", cell.name,
+      return fmt::format("Tasks on host {} took {}, at the pace of other hosts {}", cell.name,
                          seconds, predicted);
     default:
       return fmt::format("Task '{}' took {}, predicted {}", cell.name, seconds, predicted);
   }
 }
 
-// By how much the suspect is off.
+// How much slower the suspect is.
 std::string HowMuch(const Blame& blame, const AnomalyFacts& facts) {
   switch (blame.suspect.part) {
     case Part::kHost:
@@ -54,13 +54,13 @@ std::string HowMuch(const Blame& blame, const AnomalyFacts& facts) {
                          Bytes(rate));
     }
     case Part::kManager:
-      return fmt::format("{:+.1f} ms for each file", blame.factor * 1e3);
+      return fmt::format("{:+.1f} ms per file", blame.factor * 1e3);
     case Part::kLaunch:
-      return fmt::format("{:+.1f} ms for each task", blame.factor * 1e3);
+      return fmt::format("{:+.1f} ms per task", blame.factor * 1e3);
     default:
       break;
   }
-  return fmt::format("{:+.1f} ms for each MiB", blame.factor * static_cast<double>(kMiB) * 1e3);
+  return fmt::format("{:+.1f} ms per MiB", blame.factor * static_cast<double>(kMiB) * 1e3);
 }
 
 std::string Capital(std::string text) {
@@ -76,19 +76,17 @@ std::string Blamed(const Anomaly& anomaly, const AnomalyFacts& facts) {
   if (!best.evidence.empty() && best.explained <= 0)
     return Capital(fmt::format("{}: {}.", Describe(best.suspect), best.evidence));
   if (!best.evidence.empty())
-    return Capital(
-        fmt::format("{}: {} ({} of what these tasks are off by goes with their use of "
-                    "it).",
-                    Describe(best.suspect), best.evidence, share));
+    return Capital(fmt::format("{}: {} (its use explains {} of these tasks' deviation).",
+                               Describe(best.suspect), best.evidence, share));
   if (!Explains(blamed))
-    return fmt::format("No part alone explains half of it: the best, {}, explains {}.",
+    return fmt::format("No single part explains half of the deviation: the best, {}, explains {}.",
                        Describe(best.suspect), share);
   const std::string requests =
       best.of_requests
-          ? fmt::format(", and {:.0f} % of what requests stay too long", *best.of_requests * 100)
+          ? fmt::format(", and {:.0f} % of the requests' excess time", *best.of_requests * 100)
           : "";
-  std::string text = fmt::format("{} explains {} of it{}, {}", Describe(best.suspect), share,
-                                 requests, HowMuch(best, facts));
+  std::string text = fmt::format("{} explains {} of the deviation{}, {}", Describe(best.suspect),
+                                 share, requests, HowMuch(best, facts));
   std::string rivals;
   for (size_t i = 1; i < blamed.size() && i <= kRivalsMax; ++i) {
     if (blamed[i].of_requests.has_value() != best.of_requests.has_value() ||
@@ -96,7 +94,7 @@ std::string Blamed(const Anomaly& anomaly, const AnomalyFacts& facts) {
       break;
     rivals += fmt::format("{}{}", rivals.empty() ? "" : ", ", Describe(blamed[i].suspect));
   }
-  if (!rivals.empty()) text += fmt::format("; not to be told apart by these tasks: {}", rivals);
+  if (!rivals.empty()) text += fmt::format("; these tasks cannot tell it apart from: {}", rivals);
   return Capital(text + ".");
 }
 
@@ -107,59 +105,59 @@ bool IsComputing(const Anomaly& anomaly) {
 }
 
 std::string WhatIsUsual(const OwnSeconds& own) {
-  return own.is_beside_runs() ? "those of runs that took as long as predicted"
-                              : "what the workload says";
+  return own.is_beside_runs() ? "that of runs that took as long as predicted"
+                              : "the workload's runtime";
 }
 
-// Says who had the processors: the tasks themselves, others, or nobody.
+// Says what used the processors: the tasks themselves, other work, or nothing.
 std::string SayProcessors(const Anomaly& anomaly, const AnomalyFacts& facts) {
   std::string said;
   if (facts.others && facts.others->busy && anomaly.slower)
     said = fmt::format(
-        " Others had {:.0f} % of the processors: {}.", facts.others->share * 100,
-        facts.beside_p
-            ? fmt::format("of this only that hosts differ in the same runs counts, by "
-                          "chance in {:.1g} of such runs",
-                          *facts.beside_p)
-            : std::string("it is off by more than that explains, or beside other hosts, or "
-                          "by a part's own work or bytes"));
+        " Other work used {:.0f} % of the processors: {}.", facts.others->share * 100,
+        facts.beside_p ? fmt::format("only differences between hosts in the same runs count, which "
+                                     "are chance in {:.1g} of such runs",
+                                     *facts.beside_p)
+                       : std::string("the deviation is larger than that explains, or other hosts "
+                                     "or a part's own work or bytes confirm it"));
   if (!facts.own || facts.own->usual_s <= 0 || !IsComputing(anomaly)) return said;
   if (ComputeLonger(*facts.own, facts.others ? facts.others->share : 0))
-    said += fmt::format(" Tasks' own processor seconds are {:.2f} times {}: they compute longer.",
+    said += fmt::format(" The tasks' own processor time is {:.2f} times {}: they compute longer.",
                         facts.own->times(), WhatIsUsual(*facts.own));
   else if (facts.others && !facts.others->busy)
     said += fmt::format(
-        " Tasks' own processor seconds are {:.2f} times {}, and others had {:.0f} % of the "
-        "processors: tasks wait for what others do not take.",
+        " The tasks' own processor time is {:.2f} times {}, and other work used {:.0f} % of the "
+        "processors: tasks wait, but not for processors that other work uses.",
         facts.own->times(), WhatIsUsual(*facts.own), facts.others->share * 100);
   return said;
 }
 
-// Instead of what is looked at first of the suspect.
+// Replaces what the suspect suggests to look at first.
 std::string OpenFirstByProcessors(const Anomaly& anomaly, const AnomalyFacts& facts) {
   if (!facts.own || facts.own->usual_s <= 0 || !IsComputing(anomaly)) return "";
   const bool everywhere = anomaly.blamed.front().suspect.part == Part::kComputing;
   if (ComputeLonger(*facts.own, facts.others ? facts.others->share : 0))
-    return everywhere
-               ? "the workload's runtimes: 'mosa trace workload' of this run says what tasks "
-                 "compute"
-               : "";
+    return everywhere ? "the workload's runtimes: 'mosa trace workload' of this run shows how long "
+                        "tasks compute"
+                      : "";
   return everywhere && facts.others && !facts.others->busy
-             ? "a quota of the tasks' cgroups ('cpu.max', and 'nr_throttled' in 'cpu.stat'), and "
-               "the processors' frequency"
+             ? "a CPU quota of the tasks' cgroups ('cpu.max', and 'nr_throttled' in 'cpu.stat'), "
+               "and the processors' frequency"
              : "";
 }
 
-// What is not there as it was predicted.
+// How the placement of files differs from the prediction.
 std::string Deployed(const AnomalyFacts& facts) {
   if (const ComparedBytes* bytes = facts.misplaced)
     return fmt::format(
-        "Stage '{}' found or put {} on other nodes, predicted {} to {}: files lie elsewhere.",
+        "Stage '{}' read or wrote {} on other nodes, predicted {} to {}: files lie elsewhere than "
+        "predicted.",
         bytes->name, Bytes(bytes->measured), Bytes(bytes->drawn.low), Bytes(bytes->drawn.high));
   if (const ComparedBytes* node = facts.fuller)
-    return fmt::format("Of what tasks wrote {} lie on {}, predicted {} to {}: files lie elsewhere.",
-                       Bytes(node->measured), node->name, Bytes(node->drawn.low),
-                       Bytes(node->drawn.high));
+    return fmt::format(
+        "{} of the tasks' output lie on {}, predicted {} to {}: files lie elsewhere than "
+        "predicted.",
+        Bytes(node->measured), node->name, Bytes(node->drawn.low), Bytes(node->drawn.high));
   return "";
 }
 
@@ -188,7 +186,7 @@ std::string Describe(const Suspect& suspect) {
     case Part::kNetwork:
       return "the network between all hosts";
     case Part::kMounts:
-      return "what mounts or storage nodes do with bytes, on all hosts";
+      return "moving bytes in mounts or storage nodes, on all hosts";
     case Part::kManager:
       return "the manager";
     case Part::kLaunch:
@@ -217,22 +215,22 @@ std::string OpenFirst(const Suspect& suspect) {
                          host);
     case Part::kPageCache:
       return fmt::format(
-          "{}: 'free' and /proc/vmstat there (whether the kernel lacks memory for pages, and who "
-          "has it), then who else writes the files that are read there, and whether a trace is on "
-          "that is --cold",
+          "{}: 'free' and /proc/vmstat there (whether the kernel lacks memory for pages, and what "
+          "uses it), then who else writes the files that are read there, and whether a trace with "
+          "--cold is running",
           host);
     case Part::kComputing:
-      return "the machines' load in the runs ('top', /proc/pressure/cpu): what else ran there; "
-             "then "
-             "the workload's runtimes: 'mosa trace workload' of this run says what tasks compute";
+      return "the machines' load during the runs ('top', /proc/pressure/cpu): what else ran there; "
+             "then the workload's runtimes: 'mosa trace workload' of this run shows how long tasks "
+             "compute";
     case Part::kNetwork:
-      return "the switch between the hosts; then 'mosa identify', whether links are as they were";
+      return "the switch between the hosts; then 'mosa identify' again: whether links have changed";
     case Part::kMounts:
-      return "'mosa stat MOUNT': whether the kernel reads and writes by itself, and why not";
+      return "'mosa stat MOUNT': whether the kernel reads and writes directly, and if not, why";
     case Part::kManager:
       return "the manager's host: 'top' there, then the manager's log";
     case Part::kLaunch:
-      return "one task by hand in a mount: how long its program takes to start";
+      return "one task, started by hand in a mount: how long its program takes to start";
   }
   return "";
 }
@@ -243,10 +241,9 @@ std::string SayOtherChunks(const std::vector<ChunkShare>& chunks) {
         return a.measured - a.predicted < b.measured - b.predicted;
       });
   return fmt::format(
-      "{:.0f} % of all bytes are in chunks of {}, predicted {:.0f} %: it is another deployment "
-      "than "
-      "the predicted; 'mosa hint explain' of a file tells who said so, and if it is meant, predict "
-      "it with --config chunk={}, or with its --rules",
+      "{:.0f} % of all bytes are in chunks of {}, predicted {:.0f} %: this is not the predicted "
+      "deployment; 'mosa hint explain' of a file shows what set its chunk size; if that is "
+      "intended, predict with --config chunk={} or with the --rules of the run",
       most.measured * 100, Bytes(static_cast<double>(most.chunk_bytes)), most.predicted * 100,
       most.chunk_bytes);
 }
@@ -258,9 +255,10 @@ std::string SayOdd(const std::string& run, const CellName& cell, double measured
   odd.predicted_s = predicted_s;
   const auto [least, most] = std::minmax_element(others_s.begin(), others_s.end());
   const std::string others =
-      others_s.empty() ? "" : fmt::format("; the other runs {:.3f} to {:.3f} s", *least, *most);
+      others_s.empty() ? ""
+                       : fmt::format("; the other runs took {:.3f} to {:.3f} s", *least, *most);
   return fmt::format(
-      "{} alone was off: {}{}; it is no anomaly unless it persists: make another run", run,
+      "{} alone was off: {}{}; this is not an anomaly unless it persists: make another run", run,
       Took(odd, cell), others);
 }
 
@@ -273,33 +271,33 @@ void Explain(const AnomalyFacts& facts, Anomaly& anomaly) {
   anomaly.sentence += fmt::format(", 95 %: {} to {}", percent(anomaly.residual_share_interval.low),
                                   percent(anomaly.residual_share_interval.high));
   anomaly.sentence +=
-      fmt::format("), in {} of {} run{}, since {}: {} of the workflow's predicted time at most.",
+      fmt::format("), in {} of {} run{}, since {}: at most {} of the workflow's predicted time.",
                   anomaly.shown_in.size(), anomaly.judged, anomaly.judged == 1 ? "" : "s",
                   anomaly.since, percent(anomaly.effect_share));
   anomaly.cause = Deployed(facts);
   const std::string blamed =
-      facts.waits ? "It lies between tasks, not in them." : Blamed(anomaly, facts);
+      facts.waits ? "The time is lost between tasks, not in them." : Blamed(anomaly, facts);
   if (!anomaly.cause.empty() && !blamed.empty()) anomaly.cause += " ";
   anomaly.cause += blamed;
   if (!facts.waits) anomaly.cause += SayProcessors(anomaly, facts);
   if (facts.waits) {
     anomaly.open_first =
-        "the machine of 'mosa run' ('top' there): it hands out tasks one after the other; then the "
-        "run record's 'placed': for which hosts tasks have waited";
+        "the machine of 'mosa run' ('top' there), which starts tasks one after the other; then "
+        "'placed' in the run record: which hosts tasks waited for";
     return;
   }
   if (facts.misplaced != nullptr || facts.fuller != nullptr) {
     anomaly.open_first =
-        "'mosa where' and 'mosa hint explain' of that stage's files: on which nodes they lie, and "
-        "who said so";
+        "'mosa where' and 'mosa hint explain' for that stage's files: which nodes hold them, and "
+        "which hint placed them there";
   } else if (!Explains(anomaly.blamed)) {
     anomaly.open_first =
-        "what the tasks printed (the record's 'stdout' and 'stderr'), then a trace of one run "
+        "the output of the tasks (the record's 'stdout' and 'stderr'), then a trace of one run "
         "('mosa trace run')";
   } else if (!anomaly.slower) {
     anomaly.open_first =
-        "the platform file: 'mosa identify' again; it was slower when that was measured, or the "
-        "workload says more than tasks do";
+        "the platform file: run 'mosa identify' again; the platform was slower when it was "
+        "measured, or the tasks do less than the workload says";
   } else if (const std::string by_processors = OpenFirstByProcessors(anomaly, facts);
              !by_processors.empty()) {
     anomaly.open_first = by_processors;

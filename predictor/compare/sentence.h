@@ -1,4 +1,4 @@
-// What a developer is told of an anomaly: what, where, since when, how large, and what to look at.
+// The sentences of an anomaly: what, where, since when, how large, and what to look at.
 #ifndef MOSA_PREDICTOR_COMPARE_SENTENCE_H_
 #define MOSA_PREDICTOR_COMPARE_SENTENCE_H_
 
@@ -16,39 +16,40 @@ struct OthersFacts {
   bool busy = false;
 };
 
-// What is known of an anomaly besides its own fields.
+// What is known about an anomaly besides its own fields.
 struct AnomalyFacts {
   const ComparedCell* cell = nullptr;
-  // Most of it lies between tasks, not in them.
+  // Most of its time is lost between tasks, not in them.
   bool waits = false;
-  // Blamed is what others do not have, not what is off from predictions.
+  // The suspect is found by comparing hosts, not by comparing with predictions.
   bool beside_others = false;
-  // Bytes that lie elsewhere than predicted, and would make it slower; null: none.
+  // Bytes that lie elsewhere than predicted, and would slow the cell; null: none.
   const ComparedBytes* misplaced = nullptr;
-  // A node that has more than predicted of what tasks wrote; null: none.
+  // A node that holds more of the tasks' output than predicted; null: none.
   const ComparedBytes* fuller = nullptr;
   uint64_t link_bytes_per_second = 0;
-  // The seconds of its tasks in the runs that show it, and who else was there, if known.
+  // Processor time of its tasks in the runs that show it, and other work on their machines, if
+  // known.
   std::optional<OwnSeconds> own;
   std::optional<OthersFacts> others;
-  // How likely a host that is slow beside others in the same runs is that by chance.
+  // The probability that chance makes a host this much slower than others in the same runs.
   std::optional<double> beside_p;
 };
 
-// Whether the best's own time says so, or it explains half of it, or with what requests say half in
-// the mean: less is no explanation.
+// Whether the best suspect has evidence of its own, or explains half of the deviation, alone or in
+// the mean with requests: less is not an explanation.
 bool Explains(const std::vector<Blame>& blamed);
 
 // "the link of h2".
 std::string Describe(const Suspect& suspect);
 
-// What to look at if the suspect is to blame.
+// What to look at first if the suspect is to blame.
 std::string OpenFirst(const Suspect& suspect);
 
-// Says which chunk sizes hold more than predicted, and what to do. Precondition: some do.
+// Names the chunk size that holds more than predicted, and what to do. Precondition: there is one.
 std::string SayOtherChunks(const std::vector<ChunkShare>& chunks);
 
-// A run that is off alone: what it took, predicted, and the other judged runs.
+// Describes a run that deviates alone: its time, the prediction, and the other judged runs.
 std::string SayOdd(const std::string& run, const CellName& cell, double measured_s,
                    double predicted_s, const std::vector<double>& others_s);
 

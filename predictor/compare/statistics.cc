@@ -35,7 +35,7 @@ Residual ResidualOf(const std::vector<double>& predicted, const std::vector<doub
   double parts = of_draws * of_draws / (draws - 1);
   if (runs.degrees > 0) parts += of_runs * of_runs / runs.degrees;
   residual.error = std::sqrt(whole);
-  // The floor is known, not estimated: it adds degrees. No more than tables tell apart.
+  // The floor is known, not estimated, so it adds degrees; tables distinguish no more than this.
   constexpr double kDegreesMax = 1000;
   residual.degrees = parts > 0 ? std::min(kDegreesMax, whole * whole / parts) : kDegreesMax;
   residual.p = StudentTail(residual.size / residual.error, residual.degrees);

@@ -10,8 +10,8 @@
 namespace mosa::predict {
 namespace {
 
-// The example of Benjamini and Hochberg (1995), section 4: at 0.05 the first four stand, while by
-// Bonferroni only three would.
+// The example of Benjamini and Hochberg (1995), section 4: at 0.05 the first four stand, whereas
+// Bonferroni would accept only three.
 TEST(Standing, IsThatOfThePaper) {
   const std::vector<double> p_values = {0.0001, 0.0004, 0.0019, 0.0095, 0.0201,
                                         0.0278, 0.0298, 0.0344, 0.0459, 0.3240,
@@ -29,16 +29,16 @@ TEST(ResidualOf, IsWiderTheLessIsKnown) {
   const Residual once = ResidualOf(predicted, {1.3}, 0.03, {});
   EXPECT_NEAR(once.size, 0.3, 1e-12);
   EXPECT_LT(once.p, 0.05);
-  // Runs that differ as much as the prediction is off say less.
+  // Runs that differ from each other as much as from the prediction say less.
   EXPECT_GT(ResidualOf(predicted, {1.0, 1.3, 1.9}, 0.03, {0.2, 2}).p, 0.2);
-  // Such that agree say no more than the prediction does.
+  // Runs that agree say no more than the prediction does.
   const Residual thrice = ResidualOf(predicted, {1.3, 1.3, 1.3}, 0.03, {0, 2});
   EXPECT_NEAR(thrice.error, once.error, 1e-12);
   EXPECT_GT(ResidualOf(predicted, {1.3}, 0.3, {}).p, once.p);
   const Interval<double> interval = IntervalOf(once);
   EXPECT_LT(0, interval.low);
   EXPECT_NEAR(interval.high - 0.3, 0.3 - interval.low, 1e-12);
-  // Without any spread the floor alone is left.
+  // Without any spread, only the floor remains.
   const Residual sure = ResidualOf({1, 1, 1}, {1.02}, 0.03, {});
   EXPECT_NEAR(sure.error, 0.03, 1e-12);
   EXPECT_GT(sure.p, 0.05);
@@ -54,7 +54,7 @@ TEST(IntervalOf, HoldsZeroWhenItsPValueIsAbove5Percent) {
     EXPECT_NEAR(interval.low, 1 - half * 0.5, 1e-4) << degrees;
     EXPECT_NEAR(interval.high, 1 + half * 0.5, 1e-4) << degrees;
   }
-  // Runs differ much more than draws do, and are few: 1.8 degrees.
+  // Few runs that differ much more than draws do: 1.8 degrees.
   const std::vector<double> predicted = {0.95, 1.0, 1.05};
   for (const double measured : {1.1, 1.3, 1.5, 1.7, 2.0, 3.0}) {
     const Residual residual = ResidualOf(predicted, {measured}, 0.03, {0.05, 1.5});

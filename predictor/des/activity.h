@@ -1,14 +1,14 @@
-// Activity<T>: something that takes simulated time, written as a coroutine and awaited by whoever
-// started it; Spawn() starts one that nobody awaits.
+// Activity<T>: a coroutine that takes simulated time and returns a T. Its starter awaits it;
+// Spawn() starts one that nobody awaits.
 //
 //   Activity<uint64_t> Fetch(Link& link) {
 //     co_await link.Serve(Microseconds(20));
 //     co_return 42;
 //   }
 //
-// An activity begins when it is awaited, and is owned by the Activity value. What is spawned owns
-// itself until its end; its loop ends it, wherever it waits, when the loop itself ends. Parameters
-// are kept by value or refer to what outlives the loop's run. No exceptions.
+// An activity begins when it is awaited. The Activity value owns it. A spawned activity owns itself
+// until it ends; EventLoop::EndAll() destroys those that are still suspended. Parameters must be
+// passed by value or refer to objects that outlive the loop's run. Exceptions abort.
 #ifndef MOSA_PREDICTOR_DES_ACTIVITY_H_
 #define MOSA_PREDICTOR_DES_ACTIVITY_H_
 
@@ -23,7 +23,7 @@
 
 namespace mosa::des {
 
-// The part of a spawned activity that is linked into its loop's list.
+// Links a spawned activity into its loop's list of running activities.
 class Root {
  public:
   Root() = default;
@@ -43,7 +43,7 @@ class Root {
     next_ = std::exchange(loop.roots_, this);
     if (next_ != nullptr) next_->previous_ = this;
   }
-  // Destroys the activity and all that it awaits. Precondition: is_spawned().
+  // Destroys the activity and everything it awaits. Precondition: is_spawned().
   void End() { activity_.destroy(); }
 
  private:
@@ -58,7 +58,7 @@ namespace internal {
 struct PromiseBase : Pooled {
   std::coroutine_handle<> waiter = std::noop_coroutine();
 
-  // Goes on with whoever waits; what was spawned is nobody's, and ends here.
+  // Resumes the awaiting coroutine. A spawned activity has none and destroys itself.
   struct Final {
     bool await_ready() const noexcept { return false; }
     template <typename Promise>
@@ -110,7 +110,7 @@ class [[nodiscard]] Activity {
     if (handle_) handle_.destroy();
   }
 
-  // Begins it, and goes on when it has ended.
+  // Starts the activity and resumes the caller when it has ended.
   auto operator co_await() {
     struct Awaiter {
       std::coroutine_handle<promise_type> handle;
@@ -131,7 +131,7 @@ class [[nodiscard]] Activity {
   std::coroutine_handle<promise_type> handle_;
 };
 
-// Begins `activity` now; it runs until it first waits, then whenever the loop goes on with it.
+// Starts `activity` now. It runs until it first suspends; after that the loop resumes it.
 inline void Spawn(EventLoop& loop, Activity<void> activity) {
   const auto handle = std::exchange(activity.handle_, nullptr);
   handle.promise().Link(loop, handle);

@@ -1,5 +1,5 @@
-// The event loop and its resources: rows of arrivals with known departures, and queues whose mean
-// has a closed form.
+// The event loop and its resources: rows of arrivals with known departures, and queues with a
+// closed form for the mean.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -88,7 +88,7 @@ TEST(SharedServer, ServesAllAtOnce) {
       {"alone", 1, {{5, 10}}, {15}},
       {"two equal ones take twice as long", 1, {{0, 100}, {0, 100}}, {200, 200}},
       {"the short one ends first", 1, {{0, 100}, {0, 50}}, {150, 100}},
-      // 0-40 alone (60 left), 40-100 shared (30 left, the other ends), then alone.
+      // 0-40: alone (60 left). 40-100: shared (30 left, the other ends). Then alone.
       {"one comes in between", 1, {{0, 100}, {40, 30}}, {130, 100}},
       {"nobody gets more than one core", 2, {{0, 100}, {0, 50}}, {100, 50}},
       {"three on two cores", 2, {{0, 90}, {0, 90}, {0, 90}}, {135, 135, 135}},
@@ -138,9 +138,9 @@ TEST(SharedServer, GivesSharesInProportionToWeights) {
   } rows[] = {
       {"alone, whatever its weight", {{100, kEven / 4}}, {100}},
       {"even ones, however heavy", {{100, 3 * kEven}, {100, 3 * kEven}}, {200, 200}},
-      // 0-120 three to one: 90 and 30 are done; then the other alone.
+      // 0-120: three to one; 90 and 30 are done. Then the other alone.
       {"three to one", {{90, 3 * kEven}, {90, kEven}}, {120, 180}},
-      // 0-60 a sixth, two sixths and three sixths; then one to two: 10 to 20; then alone.
+      // 0-60: one, two and three sixths. Then one to two: 10 and 20. Then alone.
       {"one to two to three", {{30, kEven}, {40, 2 * kEven}, {30, 3 * kEven}}, {100, 90, 60}},
   };
   for (const auto& row : rows) {
@@ -187,7 +187,7 @@ int64_t Exponential(Rng& rng, double mean_ns) {
   return std::llround(-mean_ns * std::log(uniform));
 }
 
-// The mean time in the system of `count` Poisson arrivals that offer a load of 0.7.
+// Mean time in the system of `count` Poisson arrivals at a load of 0.7.
 template <typename Ends>
 double MeanTime(uint64_t seed, size_t count, const Ends& ends_of) {
   Rng rng(seed);
@@ -203,8 +203,8 @@ double MeanTime(uint64_t seed, size_t count, const Ends& ends_of) {
   return sum / static_cast<double>(count);
 }
 
-// M/M/1: mean service / (1 - load), first come first served or shared alike. The means of 10 runs
-// have an interval; the closed form is in it at four standard errors.
+// M/M/1: mean service / (1 - load), for FIFO and for processor sharing. The closed form must lie
+// within four standard errors of the mean of 10 runs.
 TEST(Queues, MeetTheClosedFormOfOneServer) {
   constexpr double kExpected = 700'000 / (1 - 0.7);
   for (const auto& ends_of : {FifoEnds, SharedEnds}) {
@@ -222,7 +222,7 @@ TEST(Queues, MeetTheClosedFormOfOneServer) {
   }
 }
 
-// Work is conserved: whatever the order, a busy server ends when all that came is done.
+// Work is conserved: in any order, a busy server ends when all work is done.
 TEST(SharedServer, LosesNoWork) {
   for (uint64_t seed = 1; seed <= 50; ++seed) {
     Rng rng(seed);
@@ -317,7 +317,7 @@ Activity<void> NoteWhen(Signal& signal, std::vector<int>& list, int what) {
   list.push_back(what);
 }
 
-// A lone waiter goes on in the same event, unless something was asked for before.
+// A lone waiter resumes in the same event, unless something else was scheduled before.
 TEST(Signal, GivenLastNeedsNoEventForTheLastWhoWaits) {
   EventLoop loop;
   Signal signal(loop);
@@ -351,7 +351,7 @@ TEST(SharedServer, ServesForAJoinAsForOneWhoWaits) {
   int64_t all = 0;
   int64_t end = 0;
   shared.Begin(Nanoseconds(100), join);
-  shared.Begin(Nanoseconds(0), join);  // Is done at once.
+  shared.Begin(Nanoseconds(0), join);  // Done at once.
   alone.Begin(Nanoseconds(120), join);
   Spawn(loop, UseShared(loop, shared, {0, 50}, end));
   Spawn(loop, AwaitBoth(loop, join, all));
@@ -360,11 +360,11 @@ TEST(SharedServer, ServesForAJoinAsForOneWhoWaits) {
   EXPECT_EQ(all, 150);
   Join nothing;
   Spawn(loop, AwaitBoth(loop, nothing, all));
-  EXPECT_EQ(all, 150);  // It has not waited.
+  EXPECT_EQ(all, 150);  // All() did not wait.
 }
 
-// Beside a map, whose order is by time and then by sequence: what is added later comes at the same
-// time, soon, or after very long.
+// Compares with a map ordered by time and then by sequence. New entries are due at the same time,
+// soon, or much later.
 TEST(EventQueue, GivesTheEarliestFirstAndTiesInTheOrderOfAdding) {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     Rng rng(seed);
@@ -442,7 +442,7 @@ Activity<void> NoteEnds(SharedServer& server, std::vector<int>& list) {
   }
 }
 
-// The end of work is one event; another one only where something else was asked for before.
+// The end of work is one event. There is a second one only if something else was scheduled before.
 TEST(SharedServer, LetsWhoWaitedGoOnBehindWhatWasAskedForBefore) {
   EventLoop loop;
   SharedServer server(loop, 1);

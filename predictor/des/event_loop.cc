@@ -22,7 +22,7 @@ void EventLoop::Run() {
 
 void EventLoop::Do(uintptr_t what) {
   if ((what & kIsSlot) != 0) {
-    // The slot is free before its action runs, which may take it again.
+    // Free the slot first: its action may take it again.
     const auto index = static_cast<uint32_t>(what >> 1);
     const Slot slot = slots_[index];
     free_slots_.push_back(index);

@@ -1,8 +1,9 @@
-// EventLoop: virtual time. Actions run one after the other in the order of their times; those of
-// one time in the order in which they were asked for. Integer nanoseconds; the same actions give
-// the same run, and the same digest, everywhere.
+// EventLoop: virtual time. Actions run one after the other in time order; actions due at the same
+// time run in the order in which they were scheduled. Time is in integer nanoseconds. The same
+// actions give the same run, and the same digest, on every machine.
 //
-// One owner, one thread. What waits in the loop refers to its owners: they outlive Run().
+// Not thread-safe: one owner, one thread. Everything that scheduled actions refer to must outlive
+// Run().
 #ifndef MOSA_PREDICTOR_DES_EVENT_LOOP_H_
 #define MOSA_PREDICTOR_DES_EVENT_LOOP_H_
 
@@ -31,8 +32,8 @@ class EventLoop {
 
   Time now() const { return now_; }
 
-  // Runs `action` at `at`: a small callable of plain values (pointers, ids), called once.
-  // Precondition: at >= now().
+  // Schedules `action` at `at`. It is a small, trivially copyable callable (pointers, ids) and is
+  // called once. Precondition: at >= now().
   template <typename Action>
   void At(Time at, Action action) {
     static_assert(std::is_trivially_copyable_v<Action> && sizeof(Action) <= kActionBytes);
@@ -45,19 +46,19 @@ class EventLoop {
     std::memcpy(slots_[slot].bytes, &action, sizeof(Action));
     Add(at, uintptr_t{slot} << 1 | kIsSlot);
   }
-  // Goes on with `waiter` at `at`.
+  // Resumes `waiter` at `at`.
   void ResumeAt(Time at, std::coroutine_handle<> waiter) {
     Add(at, reinterpret_cast<uintptr_t>(waiter.address()));
   }
-  // Goes on with `waiter` now, behind all that was asked for before: at once, if there is nothing.
-  // For the end of an action, when the caller is done.
+  // Resumes `waiter` now, after everything already scheduled for now. If nothing is, resumes it
+  // directly. Call it last in an action, when the caller is done.
   void ResumeLast(std::coroutine_handle<> waiter) {
     if (queue_.HasMoreNow())
       ResumeAt(now_, waiter);
     else
       waiter.resume();
   }
-  // The same with whoever has a bell for itself, which outlives the wait.
+  // Like ResumeAt(), for an object that implements Bell. The bell must outlive the wait.
   class Bell {
    public:
     virtual void Ring() = 0;
@@ -71,7 +72,7 @@ class EventLoop {
     At(now_ + delay, action);
   }
 
-  // `co_await loop.Until(at)`: goes on at that time, behind what was asked for before.
+  // `co_await loop.Until(at)`: resumes at that time, after everything scheduled for it earlier.
   auto Until(Time at) {
     struct Awaiter {
       EventLoop& loop;
@@ -84,16 +85,16 @@ class EventLoop {
   }
   auto Sleep(Duration duration) { return Until(now_ + duration); }
 
-  // Until nothing is left to do, or Stop(). A stopped loop may run on.
+  // Runs until nothing is scheduled or Stop() is called. A stopped loop may be run again.
   void Run();
   void Stop() { stopped_ = true; }
 
-  // Ends what is still under way (activity.h), wherever it waits. The loop must not run again.
+  // Destroys all running activities (activity.h), wherever they wait. The loop must not run again.
   void EndAll();
 
-  // How many actions have run.
+  // The number of actions that have run.
   uint64_t events() const { return events_; }
-  // Covers the times and the order of all events.
+  // Hashes the times and the order of all events.
   uint64_t digest() const { return digest_; }
 
  private:
@@ -103,8 +104,9 @@ class EventLoop {
     void (*run)(const std::byte*) = nullptr;
     alignas(8) std::byte bytes[kActionBytes];
   };
-  // What an entry does: a slot's number behind the first bit, or an address, which is a multiple of
-  // four: that of a bell with the second bit, or that of a coroutine.
+  // An entry's `what` is tagged in its low bits: a slot number shifted left by one, or an address,
+  // which is a multiple of four. The address is a bell's if the second bit is set, else a
+  // coroutine's.
   static constexpr uintptr_t kIsSlot = 1;
   static constexpr uintptr_t kIsBell = 2;
 
@@ -123,7 +125,7 @@ class EventLoop {
   EventQueue queue_;
   std::vector<Slot> slots_;
   std::vector<uint32_t> free_slots_;
-  Root* roots_ = nullptr;  // What is under way.
+  Root* roots_ = nullptr;  // Running activities.
 };
 
 }  // namespace mosa::des

@@ -1,13 +1,13 @@
-// EventQueue: what is to happen, by time; at one time, in the order in which it was added.
+// EventQueue: events ordered by time, and by insertion among events of the same time.
 //
-// A radix heap (Ahuja, Mehlhorn, Orlin, Tarjan 1990), as time never goes back: an entry lies in the
-// bucket of the highest bit in which its time differs from the present one. When nothing is left to
-// do now, time goes on to the earliest entry, which is in the lowest bucket that has any, and the
-// entries of that bucket go to lower ones. So an entry is moved a few times, one behind the other,
-// and is compared with no other one. Entries of one time are always in one bucket: they keep their
-// order.
+// A radix heap (Ahuja, Mehlhorn, Orlin, Tarjan 1990), which works because time never goes back. An
+// entry's bucket is the highest bit in which its time differs from the present time. When nothing
+// more is due now, time advances to the earliest entry, which is in the lowest occupied bucket, and
+// that bucket's entries move to lower ones. An entry is moved a few times, sequentially, and never
+// compared pairwise. Entries of the same time always share a bucket, so they keep their order.
 //
-// Memory grows with what waits, not with what has run. One owner, one thread.
+// Memory grows with pending events, not with events that have run. Not thread-safe: one owner, one
+// thread.
 #ifndef MOSA_PREDICTOR_DES_EVENT_QUEUE_H_
 #define MOSA_PREDICTOR_DES_EVENT_QUEUE_H_
 
@@ -28,23 +28,23 @@ class EventQueue {
     uintptr_t what = 0;
   };
 
-  // `now_ns` is not negative.
+  // Precondition: now_ns >= 0.
   explicit EventQueue(int64_t now_ns) : now_ns_(now_ns) {}
 
-  // Precondition: not earlier than what was taken last.
+  // Precondition: entry.at_ns is not earlier than the last entry taken.
   void Add(const Entry& entry) {
     const auto bucket = static_cast<size_t>(
         std::bit_width(static_cast<uint64_t>(entry.at_ns) ^ static_cast<uint64_t>(now_ns_)));
     buckets_[bucket].push_back(entry);
     occupied_ |= uint64_t{1} << bucket;
   }
-  // False: there is none.
+  // Returns false if the queue is empty.
   bool Take(Entry& next) {
     if (due_begin_ == due_.size() && !FindDue()) return false;
     next = due_[due_begin_++];
     return true;
   }
-  // Whether the next one has the time of the one that was taken last.
+  // Returns whether the next entry has the same time as the last one taken.
   bool HasMoreNow() const { return due_begin_ < due_.size() || !buckets_[0].empty(); }
 
  private:
@@ -72,11 +72,11 @@ class EventQueue {
   }
 
   int64_t now_ns_;
-  // Events due now, which run before those of the first bucket; those below due_begin_ have run.
+  // Events due now. They run before those in bucket 0; those below due_begin_ have run.
   std::vector<Entry> due_;
   size_t due_begin_ = 0;
-  std::array<std::vector<Entry>, 64> buckets_;  // The first: due now, added since.
-  uint64_t occupied_ = 0;                       // A bit for each that is not empty.
+  std::array<std::vector<Entry>, 64> buckets_;  // Bucket 0: due now, added since due_ was filled.
+  uint64_t occupied_ = 0;                       // One bit per bucket that is not empty.
 };
 
 }  // namespace mosa::des

@@ -1,6 +1,6 @@
-// FifoServer: a queue before `servers` equal servers, first come first served, without limit. As
-// the service time is known when a request comes, so is its end: a request costs O(log servers) and
-// one event.
+// FifoServer: an unbounded first-come, first-served queue in front of `servers` equal servers.
+// Service times are known on arrival, so end times are too: a request costs O(log servers) and one
+// event.
 #ifndef MOSA_PREDICTOR_DES_FIFO_SERVER_H_
 #define MOSA_PREDICTOR_DES_FIFO_SERVER_H_
 
@@ -22,7 +22,7 @@ class FifoServer {
     Time begin;
     Time end;
   };
-  // A request comes now that needs `service`: when it is served.
+  // Enqueues a request that needs `service`. Returns when it is served.
   Turn Enter(Duration service) {
     std::pop_heap(free_at_.begin(), free_at_.end(), std::greater<>());
     Turn turn;
@@ -36,14 +36,14 @@ class FifoServer {
   // `co_await server.Serve(service)`.
   auto Serve(Duration service) { return loop_.Until(Enter(service).end); }
 
-  // How long a request that comes now waits.
+  // How long a request that arrives now would wait.
   Duration Backlog() const { return std::max(free_at_.front() - loop_.now(), Duration()); }
-  // The service of all requests that have come.
+  // Sum of the service times of all requests so far.
   Duration busy() const { return busy_; }
 
  private:
   EventLoop& loop_;
-  std::vector<Time> free_at_;  // A heap, the first to be free on top.
+  std::vector<Time> free_at_;  // A min-heap: the server that is free first is on top.
   Duration busy_;
 };
 

@@ -1,11 +1,11 @@
-// FramePool: memory for the frames of activities, and for what lives about as long. A simulation
-// begins and ends several of them for each chunk that it moves, of a few sizes; each size has a
-// list of its own, so that a frame costs a few instructions and mostly lies where one was a moment
-// ago. Memory of one size (rounded up to 64 B) is never used for another; frames above kBytesMax
-// come from the heap and go back to it.
+// FramePool: memory for coroutine frames, and for objects that live about as long. A simulation
+// creates and destroys several of them for each chunk it moves, in a few sizes. Each size has a
+// free list, so that a frame costs a few instructions and mostly reuses memory that is still in the
+// processor's caches. Memory of one size (rounded up to 64 B) is never used for another. Frames
+// above kBytesMax come from the heap and go back to it.
 //
-// A thread has one, and keeps what its frames have taken at most until it ends. The thread that
-// took a frame gives it back.
+// One pool per thread. It keeps all its memory until the thread ends. A frame must be returned by
+// the thread that took it.
 #ifndef MOSA_PREDICTOR_DES_FRAME_POOL_H_
 #define MOSA_PREDICTOR_DES_FRAME_POOL_H_
 
@@ -25,7 +25,7 @@ class FramePool {
   FramePool(const FramePool&) = delete;
   FramePool& operator=(const FramePool&) = delete;
 
-  // AddressSanitizer sees a use of an ended frame only if its memory is given back.
+  // AddressSanitizer sees a use after free only if the memory really goes back to the heap.
 #ifdef __SANITIZE_ADDRESS__
   static constexpr size_t kBytesMax = 0;
 #else
@@ -42,7 +42,7 @@ class FramePool {
     free = taken->next;
     return taken;
   }
-  // `bytes` as when it was taken.
+  // `bytes` must be the value passed to Take().
   void Give(void* frame, size_t bytes) {
     if (bytes > kBytesMax) return ::operator delete(frame);
     Free*& free = free_[UnitsOf(bytes)];
@@ -62,10 +62,10 @@ class FramePool {
   }
   static size_t UnitsOf(size_t bytes) { return (bytes + kUnitBytes - 1) / kUnitBytes; }
 
-  std::array<Free*, kBytesMax / kUnitBytes + 1> free_{};  // By size in units.
+  std::array<Free*, kBytesMax / kUnitBytes + 1> free_{};  // By size, in units of kUnitBytes.
 };
 
-// What inherits from this has its memory from the pool.
+// Classes that derive from this are allocated from the pool.
 struct Pooled {
   static void* operator new(size_t bytes) { return FramePool::OfThread().Take(bytes); }
   static void operator delete(void* frame, size_t bytes) {
@@ -73,7 +73,7 @@ struct Pooled {
   }
 };
 
-// The same for what the standard library allocates: what comes and goes with each chunk.
+// The same for containers of the standard library that come and go with each chunk.
 template <typename T>
 struct PoolAllocator {
   using value_type = T;

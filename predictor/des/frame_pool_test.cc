@@ -9,7 +9,7 @@
 namespace mosa::des {
 namespace {
 
-constexpr size_t kLargest = 4032;  // Bytes of a frame that has a list.
+constexpr size_t kLargest = 4032;  // The largest frame with a free list, in bytes.
 
 struct Frame {
   void* memory;
@@ -23,7 +23,7 @@ bool HoldsOnly(const Frame& frame, int value) {
 
 TEST(FramePool, SharesNoMemoryBetweenLiveFrames) {
   FramePool& pool = FramePool::OfThread();
-  // The second round has frames that were given back, in another order.
+  // The second round reuses returned frames, in another order.
   for (int round = 0; round < 2; ++round) {
     std::vector<Frame> frames;
     for (const size_t bytes :
@@ -37,7 +37,7 @@ TEST(FramePool, SharesNoMemoryBetweenLiveFrames) {
   }
 }
 
-// With AddressSanitizer no frame is taken again.
+// With AddressSanitizer no frame is reused.
 #ifndef __SANITIZE_ADDRESS__
 
 TEST(FramePool, TakesAFrameAgainForItsSizeOnly) {
@@ -69,7 +69,7 @@ TEST(FramePool, TakesAFrameAgainForItsSizeOnly) {
 TEST(FramePool, KeepsNothingAboveTheLargestSize) {
   FramePool& pool = FramePool::OfThread();
   pool.Give(pool.Take(kLargest + 1), kLargest + 1);
-  // The heap has it back: frames of the largest list are as large as before, and where they were.
+  // The heap has it back. Frames of the largest size are still reused.
   void* const listed = pool.Take(kLargest);
   pool.Give(listed, kLargest);
   void* const above = pool.Take(kLargest + 1);

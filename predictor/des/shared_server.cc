@@ -10,7 +10,8 @@
 namespace mosa::des {
 namespace {
 
-// (value * factor + more) / divisor, rounded down. Nothing of them is negative, `more` < divisor.
+// Returns (value * factor + more) / divisor, rounded down. Precondition: none is negative, and more
+// < divisor.
 int64_t MulDiv(int64_t value, int64_t factor, int64_t divisor, int64_t more) {
   int64_t all = 0;
   if (!__builtin_mul_overflow(value, factor, &all) && !__builtin_add_overflow(all, more, &all))
@@ -34,7 +35,7 @@ SharedServer::SharedServer(EventLoop& loop, uint32_t servers, Duration credit_ma
 void SharedServer::Add(Duration work, std::coroutine_handle<> waiter, Join* join, int64_t weight) {
   Advance();
   offered_ = offered_ + work;
-  // While a job is left there is no credit: none was given before it was used up.
+  // A job with work left has used up the credit, which grows only while there is no job.
   const Duration at_once = std::min(work, credit_);
   credit_ = credit_ - at_once;
   done_ = done_ + at_once;
@@ -47,14 +48,14 @@ void SharedServer::Add(Duration work, std::coroutine_handle<> waiter, Join* join
   ExpectNext();
 }
 
-// What was done since virtual time was brought up to now the last time; a little more, as ends are
-// rounded up to whole nanoseconds.
+// Work done since the last Advance(). It may be slightly too much, since ends are rounded up to
+// whole nanoseconds.
 Duration SharedServer::DoneSince() const {
   const auto busy = std::min(static_cast<int64_t>(jobs_.size()), servers_);
   return Nanoseconds((loop_.now() - advanced_at_).ns * busy);
 }
 
-// Brings virtual time up to now: it runs as a job of even weight is served.
+// Brings virtual time up to now. It runs at the rate at which a job of even weight is served.
 void SharedServer::Advance() {
   const Time now = loop_.now();
   done_ = done_ + DoneSince();
@@ -67,8 +68,8 @@ void SharedServer::Advance() {
   advanced_at_ = now;
 }
 
-// Sees to it that an event comes no later than the next end. One that comes too early, since jobs
-// were added meanwhile, looks again.
+// Ensures an event no later than the next end. An event that is too early, since jobs were added
+// meanwhile, checks again.
 void SharedServer::ExpectNext() {
   if (jobs_.empty()) return;
   const int64_t even = servers_ * kEvenWeight;
@@ -81,7 +82,7 @@ void SharedServer::ExpectNext() {
   loop_.RingAt(at, *this);
 }
 
-// Takes the first job, which has ended, away. Returns the waiter that goes on, or nobody.
+// Removes the first job, which has ended. Returns the waiter to resume, or null.
 std::coroutine_handle<> SharedServer::TakeEnded() {
   std::pop_heap(jobs_.begin(), jobs_.end(), std::greater<>());
   const Job job = jobs_.back();
@@ -92,7 +93,7 @@ std::coroutine_handle<> SharedServer::TakeEnded() {
 }
 
 void SharedServer::Ring() {
-  // An event that was overtaken by an earlier one.
+  // Superseded by an earlier event.
   if (!expects_ || loop_.now() != expected_at_) return;
   expects_ = false;
   Advance();

@@ -1,14 +1,14 @@
-// SharedServer: processor sharing. `servers` cores serve all jobs at once and equally; no job gets
-// more than one core. (Egalitarian processor sharing with a limit per job.)
+// SharedServer: egalitarian processor sharing with a limit per job. `servers` cores serve all jobs
+// at once and equally; no job gets more than one core.
 //
-// With a single server, jobs may have weights, and get shares in proportion to these.
+// With a single server, jobs may have weights and get shares in proportion to them.
 //
-// With a credit it is a token bucket that is full at the beginning: what it could have done while
-// it was idle, at most the credit, it does at once when work comes.
+// With a credit it is a token bucket that starts full: idle time accumulates as credit, up to the
+// maximum, and is spent at once when work arrives.
 //
-// All jobs advance together, so one virtual time is enough: it runs at the rate that each job gets,
-// a job ends when it has advanced by the job's work, and the next to end is the least of a heap. A
-// job costs O(log jobs), whatever comes and goes meanwhile.
+// All jobs advance together, so one virtual time is enough. It runs at the rate that each job gets.
+// A job ends when virtual time has advanced by the job's work; a heap finds the next one to end. A
+// job costs O(log jobs), whatever else arrives and leaves meanwhile.
 #ifndef MOSA_PREDICTOR_DES_SHARED_SERVER_H_
 #define MOSA_PREDICTOR_DES_SHARED_SERVER_H_
 
@@ -21,12 +21,11 @@
 
 namespace mosa::des {
 
-// Several jobs, on one server or on several, whose end somebody awaits:
+// Awaits several jobs on one server or on several. It must outlive them:
 //   Join both;
 //   in.Begin(work, both);
 //   out.Begin(work, both);
 //   co_await both.All();
-// It outlives them.
 class Join {
  public:
   auto All() {
@@ -48,10 +47,10 @@ class Join {
 class SharedServer final : private EventLoop::Bell {
  public:
   static constexpr int64_t kEvenWeight = 1024;
-  // Precondition: servers > 0; a credit is of one server alone.
+  // Precondition: servers > 0, and servers == 1 if there is a credit.
   SharedServer(EventLoop& loop, uint32_t servers, Duration credit_max = Duration());
 
-  // `co_await server.Work(work)`: `work` is the time that it takes alone. Below 10^15 ns.
+  // `co_await server.Work(work)`: `work` is how long the job takes alone, below 10^15 ns.
   auto Work(Duration work) {
     struct Awaiter {
       SharedServer& server;
@@ -64,8 +63,8 @@ class SharedServer final : private EventLoop::Bell {
     };
     return Awaiter{*this, work};
   }
-  // The same as one of `join`, which nobody awaits here, with a share in proportion to `weight`.
-  // Precondition: 0 < weight <= 64 * kEvenWeight; on several servers jobs are even.
+  // Starts a job of `join`, with a share in proportion to `weight`. Precondition: 0 < weight <= 64
+  // * kEvenWeight; with several servers, weight == kEvenWeight.
   void Begin(Duration work, Join& join, int64_t weight = kEvenWeight) {
     if (work.ns <= 0) return;
     ++join.under_way_;
@@ -73,25 +72,26 @@ class SharedServer final : private EventLoop::Bell {
   }
 
   size_t jobs() const { return jobs_.size(); }
-  // How many times as long as alone one more job of even weight would take now.
+  // The factor by which one more job of even weight would be slowed down now.
   double Stretch() const {
     return std::max(1.0, static_cast<double>(weights_ + kEvenWeight) /
                              static_cast<double>(servers_ * kEvenWeight));
   }
-  // The work of all jobs that have come, and what of it has been done.
+  // The work of all jobs so far, and how much of it is done.
   Duration offered() const { return offered_; }
   Duration done() const { return std::min(done_ + DoneSince(), offered_); }
-  // What is still to be done.
+  // Work still to be done.
   Duration Backlog() const { return offered_ - done(); }
 
  private:
-  // Virtual time is counted in parts of a nanosecond, so that slow progress is not lost.
+  // Virtual time is counted in fractions of a nanosecond, so that slow progress is not rounded
+  // away.
   static constexpr int64_t kPartsPerNs = 64;
   struct Job {
     int64_t end_parts = 0;
     uint64_t sequence = 0;
     std::coroutine_handle<> waiter;
-    Join* join = nullptr;  // Instead of a waiter.
+    Join* join = nullptr;  // Set instead of a waiter.
     int64_t weight = kEvenWeight;
     bool operator>(const Job& other) const {
       return end_parts != other.end_parts ? end_parts > other.end_parts : sequence > other.sequence;
@@ -110,12 +110,12 @@ class SharedServer final : private EventLoop::Bell {
   const int64_t servers_;
   const Duration credit_max_;
   Duration credit_;        // At advanced_at_.
-  std::vector<Job> jobs_;  // A heap, the first to end on top.
+  std::vector<Job> jobs_;  // A min-heap: the job that ends first is on top.
   int64_t weights_ = 0;    // Sum over all jobs.
   uint64_t sequence_ = 0;
   int64_t virtual_parts_ = 0;
   Time advanced_at_;
-  Time expected_at_;  // When the earliest event that is under way fires.
+  Time expected_at_;  // When the earliest pending event fires.
   bool expects_ = false;
   Duration offered_;
   Duration done_;  // Until advanced_at_.

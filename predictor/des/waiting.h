@@ -1,7 +1,7 @@
-// What an activity can wait for besides time: a Signal that others give, a place among few (Slots),
-// the end of several others (Group). The first waiter goes on first, each in an event of its
-// own, so nobody runs inside another's call, but for the last one of GiveLast, which is therefore
-// the last statement of an activity. They live longer than their waiters.
+// What an activity can wait for besides time: a Signal, one of a limited number of places (Slots),
+// or the end of several others (Group). Waiters resume in order, each in an event of its own, so
+// none runs inside the caller. The exception is the last waiter of GiveLast(), which must therefore
+// be the last statement of an activity. These objects must outlive their waiters.
 #ifndef MOSA_PREDICTOR_DES_WAITING_H_
 #define MOSA_PREDICTOR_DES_WAITING_H_
 
@@ -14,8 +14,8 @@
 
 namespace mosa::des {
 
-// Those who wait, in order. Their links lie in their own frames, so that waiting takes no memory.
-// Nothing takes a link out but its turn: an activity that waits is ended only with its loop
+// A FIFO of waiters. The links lie in the waiters' own frames, so that waiting allocates nothing. A
+// link leaves only at its turn: a waiting activity is destroyed only together with its loop
 // (EventLoop::EndAll), and no destructor gives a signal or returns a place.
 class Waiters {
  public:
@@ -33,19 +33,20 @@ class Waiters {
 
  private:
   Link* first_ = nullptr;
-  Link* last_ = nullptr;  // If there is a first.
+  Link* last_ = nullptr;  // Valid if there is a first.
 };
 
-// `co_await signal.Wait()` goes on at the next Give(). A waiter for a condition asks again.
+// `co_await signal.Wait()` resumes at the next Give(). A waiter for a condition must check it
+// again.
 class Signal {
  public:
   explicit Signal(EventLoop& loop) : loop_(loop) {}
-  // Nobody runs meanwhile.
+  // Schedules all waiters; none runs before this returns.
   void Give() {
     while (!waiters_.empty()) loop_.ResumeAt(loop_.now(), waiters_.TakeFirst());
   }
-  // The same at the end of an action, when the caller is done: the last waiter needs no
-  // event if nothing was asked for before (EventLoop::ResumeLast).
+  // Like Give(), for the end of an action. The last waiter resumes without an event if nothing else
+  // is scheduled for now (EventLoop::ResumeLast).
   void GiveLast() {
     if (waiters_.empty()) return;
     std::coroutine_handle<> last = waiters_.TakeFirst();
@@ -72,7 +73,7 @@ class Signal {
   Waiters waiters_;
 };
 
-// `co_await slots.Take()` waits for one of `count` places; Return() gives it to the next.
+// `co_await slots.Take()` waits for one of `count` places. Return() passes it to the next waiter.
 class Slots {
  public:
   Slots(EventLoop& loop, uint32_t count) : loop_(loop), free_(count) {}
@@ -107,7 +108,7 @@ class Slots {
   Waiters waiters_;
 };
 
-// Counts what was begun and has not ended:
+// Counts activities that have begun and not ended:
 //   while (group.under_way() > 0) co_await group.changed().Wait();
 class Group {
  public:

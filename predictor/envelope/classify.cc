@@ -12,7 +12,7 @@ namespace {
 
 using Transfers = std::map<std::pair<EnvelopeOperation, uint64_t>, uint64_t>;
 
-// Seconds in which all clients together do it, by the highest rates.
+// Seconds for all clients together, at the highest rates.
 struct Terms {
   double throughput = 0;
   double bandwidth = 0;
@@ -25,7 +25,7 @@ Terms TermsOf(const StageProfile& stage, const EnvelopeScale& scale, EnvelopeOpe
   return {amount.files / curve.PeakOperations(), amount.bytes / curve.PeakBytes()};
 }
 
-// The same by the rates of each file's size.
+// The same at the rates for each file's size.
 double FineSeconds(const Transfers& transfers, const EnvelopeScale& scale,
                    EnvelopeOperation operation) {
   const SizeCurve& curve = scale.curve(operation);
@@ -40,7 +40,7 @@ double FineSeconds(const Transfers& transfers, const EnvelopeScale& scale,
   return seconds;
 }
 
-// At the file size where the most operations, or bytes, are done per second.
+// The rate at the file size where it is highest.
 std::optional<Estimate> BestOf(const Envelope& envelope, EnvelopeOperation operation, bool bytes,
                                uint32_t clients) {
   std::optional<Estimate> best;
@@ -53,8 +53,8 @@ std::optional<Estimate> BestOf(const Envelope& envelope, EnvelopeOperation opera
   return best;
 }
 
-// As PhaseForecast::better_clients. Between measured numbers of clients it is the next above that
-// tells.
+// Implements PhaseForecast::better_clients. Between measured numbers of clients, the next larger
+// one counts.
 uint32_t BetterClients(const Envelope& envelope, const PhaseForecast& phase, uint32_t clients) {
   if (phase.bound == Bound::kNothing) return 0;
   const bool bytes = phase.bound == Bound::kBandwidth;
@@ -74,7 +74,8 @@ uint32_t BetterClients(const Envelope& envelope, const PhaseForecast& phase, uin
   return better;
 }
 
-// `metadata` of the seconds `whole` is for `opening`, the rest for `moving`, whose terms these are.
+// Splits the time `whole` into `metadata`, for `opening`, and the rest, for `moving` with these
+// terms.
 void SetBound(double metadata, double whole, const Terms& terms, EnvelopeOperation opening,
               EnvelopeOperation moving, PhaseForecast& phase) {
   phase.metadata_share = std::min(1.0, metadata / whole);

@@ -14,7 +14,7 @@ void Set(Envelope& envelope, EnvelopeCell cell, double rate) {
   envelope.cells[cell] = {rate, rate, rate, 0};
 }
 
-// GPFS on 32 clients, as section 4.2 of the MTC Envelope paper says: small files have the highest
+// GPFS on 32 clients, from section 4.2 of the MTC Envelope paper: small files have the highest
 // throughput, large ones the highest bandwidth.
 Envelope Gpfs() {
   constexpr uint32_t clients = 32;
@@ -34,12 +34,12 @@ Envelope Gpfs() {
   return envelope;
 }
 
-// A stage of Table 1: all its files are of one size.
+// A stage of Table 1; all its files have one size.
 struct TableOne {
   const char* name;
   uint64_t tasks, files_read, files_written;
   double gigabytes_read, gigabytes_written;
-  uint64_t shared_files;  // A small one among `files_read` that all tasks read.
+  uint64_t shared_files;  // Small files, counted in `files_read`, that all tasks read.
 };
 
 StageProfile ProfileOf(const TableOne& row) {
@@ -66,9 +66,9 @@ struct TableFour {
   double tolerance;
 };
 constexpr Bound kBw = Bound::kBandwidth, kTput = Bound::kThroughput;
-// Table 4 out of Table 1 and the figures of section 4.2. Tolerances are what Table 1 is rounded to.
-// In mProject, the second input of each task is the one that all read (Table 2: as many N-to-1 as
-// 1-to-1 spikes). For merge the paper counted one open for each of its 16 tasks, not its 1,008
+// Table 4 from Table 1 and the figures of section 4.2. Tolerances allow for Table 1's rounding. In
+// mProject, the second input of each task is a shared file (Table 2 has as many N-to-1 as 1-to-1
+// spikes). For merge the paper counted one open for each of its 16 tasks instead of its 1,008
 // files, and for blastall fewer than its 4,032.
 constexpr TableFour kTableFour[] = {
     {{"mProject", 1319, 2638, 2594, 3.2, 10.9, 1319}, 69.7, 37.4, kBw, kBw, 1.3},
@@ -130,7 +130,7 @@ TEST(Classify, CountsTheLastRoundAsAFullOne) {
 }
 
 TEST(Classify, AddsUpTheTwoKindsOfReads) {
-  // Equation 3, each term by its own larger side.
+  // Equation 3; each term is bound by its own larger part.
   StageProfile stage;
   stage.tasks = 32;
   stage.files_read = 64;
@@ -151,8 +151,8 @@ TEST(Classify, NamesABoundThatTheLongerKindOfReadHas) {
     Set(envelope, {operation, kSmall, 32}, files);
     Set(envelope, {operation, kLarge, 32}, bytes / kLarge);
   };
-  set(kRead, 3.2, 32 * 1e6 / 9);         // 10 s by its files, 9 s by its bytes.
-  set(kSharedRead, 1000, 32 * 1e6 / 5);  // 5 s by its bytes.
+  set(kRead, 3.2, 32 * 1e6 / 9);         // 10 s for its files, 9 s for its bytes.
+  set(kSharedRead, 1000, 32 * 1e6 / 5);  // 5 s for its bytes.
   StageProfile stage;
   stage.tasks = 32;
   stage.files_read = 64;
@@ -166,7 +166,7 @@ TEST(Classify, NamesABoundThatTheLongerKindOfReadHas) {
 }
 
 TEST(Classify, FineModelGoesByTheFilesSize) {
-  // Half way between the sizes both rates are the means of theirs; one creation for each task.
+  // Half way between two sizes, both rates are means; one creation per task.
   StageProfile stage;
   stage.tasks = stage.tasks_creating = 32;
   stage.files_written = 64;

@@ -22,10 +22,11 @@ constexpr struct {
               {EnvelopeOperation::kSharedRead, "N-to-1 read"},
               {EnvelopeOperation::kWrite, "write"}};
 
-// Gives `from` at 0 and `to` at 1.
+// Interpolates from `from` at 0 to `to` at 1.
 double Mix(double from, double to, double share) { return from + (to - from) * share; }
 
-// How likely the true median lies between the k-th least and the k-th greatest of n samples.
+// Probability that the true median lies between the k-th smallest and the k-th largest of n
+// samples.
 double Coverage(size_t n, size_t k) {
   double outside = 0, combinations = 1;
   for (size_t i = 0; i < k; ++i) {
@@ -51,7 +52,7 @@ std::optional<EnvelopeOperation> EnvelopeOperationOf(std::string_view name) {
   return std::nullopt;
 }
 
-// ---- what is to be measured
+// ---- the grid
 
 std::vector<EnvelopeCell> CellsOf(const EnvelopeGrid& grid) {
   std::set<EnvelopeCell> cells;
@@ -76,7 +77,7 @@ uint64_t StoredBytesOf(const EnvelopeGrid& grid, const EnvelopeCell& cell) {
   return cell.size_bytes * OperationsOf(grid, cell);
 }
 
-// ---- what was measured
+// ---- results
 
 Estimate MedianOf(std::vector<double> samples) {
   MOSA_CHECK(!samples.empty());
@@ -102,7 +103,7 @@ double SizeCurve::PeakBytes() const {
   return peak;
 }
 
-// Precondition: the size lies between the least and the greatest measured one.
+// Precondition: the size lies between the smallest and the largest measured one.
 double SizeCurve::Between(uint64_t size_bytes, bool bytes) const {
   const auto rate = [bytes](const auto& point) {
     return bytes ? point.second * static_cast<double>(point.first) : point.second;

@@ -1,9 +1,9 @@
 // The envelope of a store (MTC Envelope, section 3): how many files it creates, opens, reads and
-// writes per second, over file sizes and numbers of clients. Eight curves: operations per second of
-// create and open, and operations and bytes per second of 1-to-1 reads (each client its own files),
-// N-to-1 reads (all one file) and writes.
+// writes per second, over file sizes and numbers of clients. It has eight curves: operations per
+// second of create and open, and operations and bytes per second of 1-to-1 reads (each client its
+// own files), N-to-1 reads (all clients one file) and writes.
 //
-// Plain values; nothing of how it was measured. Pure.
+// Plain values, independent of how they were measured. Pure.
 #ifndef MOSA_PREDICTOR_ENVELOPE_ENVELOPE_H_
 #define MOSA_PREDICTOR_ENVELOPE_ENVELOPE_H_
 
@@ -34,15 +34,15 @@ std::optional<EnvelopeOperation> EnvelopeOperationOf(std::string_view name);
 
 struct EnvelopeCell {
   EnvelopeOperation operation = EnvelopeOperation::kCreate;
-  uint64_t size_bytes = 0;  // The size of each file; 0 where no bytes are moved.
-  uint32_t clients = 1;     // At the same time.
+  uint64_t size_bytes = 0;  // The size of each file; 0 where no bytes move.
+  uint32_t clients = 1;     // Concurrent clients.
 
   auto operator<=>(const EnvelopeCell&) const = default;
 };
 
 // ---- what is to be measured
 
-// In every cell of the MTC Envelope paper, whatever the size and the number of clients.
+// The number of files in every cell of the MTC Envelope paper, for any size and number of clients.
 inline constexpr uint64_t kEnvelopeFiles = 8192;
 inline constexpr uint64_t kScaleOneMillionths = 1'000'000;
 
@@ -50,29 +50,29 @@ struct EnvelopeGrid {
   std::vector<uint64_t> sizes = {1 << 10, 128 << 10, 1 << 20, 16 << 20};
   std::vector<uint32_t> clients = {1, 2, 4, 8};
   uint64_t scale_millionths = kScaleOneMillionths;  // Scales kEnvelopeFiles.
-  uint64_t bytes_max = 0;                           // Limits one cell's operations; 0: no limit.
+  uint64_t bytes_max = 0;                           // Limits the bytes of one cell; 0: no limit.
 };
-// Each once, by operation, size and clients.
+// Each cell once, by operation, size and clients.
 std::vector<EnvelopeCell> CellsOf(const EnvelopeGrid& grid);
-// Operations of a cell: as many for each client, at least one.
+// The number of operations in a cell: the same for each client, at least one.
 uint64_t OperationsOf(const EnvelopeGrid& grid, const EnvelopeCell& cell);
-// What the cell's files take: N-to-1 reads share one.
+// Space that the cell's files take. N-to-1 reads share one file.
 uint64_t StoredBytesOf(const EnvelopeGrid& grid, const EnvelopeCell& cell);
 
 // ---- what was measured
 
-// A median and the order statistics around it.
+// A median with an interval of order statistics.
 struct Estimate {
   double median = 0;
   double low = 0;
   double high = 0;
-  double confidence = 0;  // That the true median lies within; 0 of one sample.
+  double confidence = 0;  // Probability that the interval holds the true median; 0 for one sample.
 };
-// The narrowest pair of order statistics that has 95 %, or the least and the greatest sample if
-// there are too few for that. Precondition: not empty.
+// Takes the narrowest pair of order statistics with 95 % confidence, or the smallest and largest
+// sample if there are too few. Precondition: not empty.
 Estimate MedianOf(std::vector<double> samples);
 
-// Rates of one kind of operation over sizes, at one number of clients.
+// Rates of one kind of operation over file sizes, at one number of clients.
 class SizeCurve {
  public:
   void Add(uint64_t size_bytes, double operations_per_second) {
@@ -80,12 +80,12 @@ class SizeCurve {
   }
   bool empty() const { return rates_.empty(); }
 
-  // The most at any size.
+  // The highest rate at any size.
   double PeakOperations() const;
   double PeakBytes() const;
-  // Operations and bytes per second of files of that size: each linear in the size between measured
-  // ones (MTC Envelope, section 4.3). Below the least a file is all operation, above the greatest
-  // all bytes.
+  // Operations and bytes per second at that size. Each is linear in the size between measured sizes
+  // (MTC Envelope, section 4.3). Below the smallest, time per operation is constant; above the
+  // largest, bytes per second are.
   double OperationsAt(uint64_t size_bytes) const;
   double BytesAt(uint64_t size_bytes) const;
 
@@ -96,8 +96,8 @@ class SizeCurve {
 
 // An envelope at one number of clients.
 struct EnvelopeScale {
-  uint32_t clients = 1;  // Whose rates these are.
-  double creates = 0;    // Per second, as `opens`.
+  uint32_t clients = 1;  // The number of clients that these rates hold for.
+  double creates = 0;    // Per second, like `opens`.
   double opens = 0;
   SizeCurve reads, shared_reads, writes;
 
@@ -105,16 +105,16 @@ struct EnvelopeScale {
 };
 
 struct Envelope {
-  std::string name;                        // The store's.
+  std::string name;                        // Name of the store.
   std::map<EnvelopeCell, Estimate> cells;  // Operations per second of all clients together.
 
-  std::vector<uint32_t> clients() const;  // Sorted, as are sizes.
+  std::vector<uint32_t> clients() const;  // Sorted, like sizes().
   std::vector<uint64_t> sizes() const;
-  // Null if it was not measured.
+  // Returns null if the cell was not measured.
   const Estimate* Find(const EnvelopeCell& cell) const;
-  // Between measured numbers of clients rates are linear; of fewer than the fewest measured they
-  // are those of the fewest. FailedPrecondition: it has fewer clients only, or lacks an operation
-  // there.
+  // Interpolates linearly between measured numbers of clients. Below the fewest measured, returns
+  // the rates of those. FailedPrecondition: only fewer clients were measured, or an operation is
+  // missing.
   Result<EnvelopeScale> At(uint32_t clients) const;
 };
 

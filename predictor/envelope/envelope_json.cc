@@ -12,7 +12,7 @@ namespace {
 
 using nlohmann::json;
 
-// More is a mistake, and what is worked out of it would overflow.
+// Larger values are mistakes, and calculations with them could overflow.
 constexpr uint64_t kSizeMax = uint64_t{1} << 50;
 constexpr uint64_t kClientsMax = 1'000'000;
 constexpr double kRateMin = 1e-9;  // Operations per second.

@@ -4,8 +4,7 @@
 //    "cells": [{"system": "nfs", "operation": "1-to-1 read", "size_bytes": 1024, "clients": 4,
 //               "operations_per_second": {"median": 812.3, "low": 790.1, "high": 833.0}, ...}]}
 //
-// An envelope that was measured by other means may be written by hand: anything else in it is not
-// read. Pure.
+// An envelope measured by other means may be written by hand; unknown fields are ignored. Pure.
 #ifndef MOSA_PREDICTOR_ENVELOPE_ENVELOPE_JSON_H_
 #define MOSA_PREDICTOR_ENVELOPE_ENVELOPE_JSON_H_
 
@@ -20,12 +19,12 @@ namespace mosa::predict {
 
 inline constexpr int kEnvelopeVersion = 1;
 
-// In the order in which the text names their systems. InvalidArgument says what is wrong with it;
-// an envelope without cells is none.
+// Returns envelopes in the order in which the text first names their systems. InvalidArgument says
+// what is wrong; an envelope needs at least one cell.
 Result<std::vector<Envelope>> ReadEnvelopes(std::string_view text);
 
-// Operation, size and clients of one of the "cells". InvalidArgument if there can be none such;
-// throws as nlohmann::json does where one is left out.
+// Parses operation, size and clients of one element of "cells". InvalidArgument if no such cell can
+// exist. Throws an nlohmann::json exception if a field is missing.
 Result<EnvelopeCell> EnvelopeCellOf(const nlohmann::json& object);
 
 }  // namespace mosa::predict

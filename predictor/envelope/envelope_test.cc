@@ -44,7 +44,7 @@ TEST(Envelope, SaysHowSureAMedianIs) {
   EXPECT_EQ(five.low, 1);
   EXPECT_EQ(five.high, 5);
   EXPECT_DOUBLE_EQ(five.confidence, 1 - 2.0 / 32);
-  // Tables of order statistics: of ten the second and the ninth have 97.9 %.
+  // From tables of order statistics: the second and ninth of ten have 97.9 % confidence.
   const Estimate ten = MedianOf({10, 9, 8, 7, 6, 5, 4, 3, 2, 1});
   EXPECT_EQ(ten.median, 5.5);
   EXPECT_EQ(ten.low, 2);
@@ -53,7 +53,7 @@ TEST(Envelope, SaysHowSureAMedianIs) {
 }
 
 TEST(Envelope, IsLinearBetweenSizes) {
-  // MTC Envelope, section 4.3: the bandwidth of 8.5 MB is the mean of those of 1 MB and 16 MB.
+  // MTC Envelope, section 4.3: the bandwidth at 8.5 MB is the mean of those at 1 MB and 16 MB.
   SizeCurve curve;
   curve.Add(kMegabyte, 100);      // 100 MiB/s.
   curve.Add(16 * kMegabyte, 20);  // 320 MiB/s.

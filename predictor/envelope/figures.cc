@@ -74,7 +74,7 @@ std::vector<Growth> GrowthOf(const Envelope& envelope) {
 std::vector<Fall> FallsOf(const Envelope& envelope) {
   std::vector<Fall> falls;
   const std::pair<const EnvelopeCell, Estimate>* best = nullptr;
-  // Cells of one operation and size follow each other, the fewest clients first.
+  // Cells of the same operation and size are adjacent, the fewest clients first.
   for (const auto& own : envelope.cells) {
     const auto& [cell, rate] = own;
     if (rate.confidence == 0) continue;

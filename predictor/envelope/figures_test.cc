@@ -7,7 +7,8 @@ namespace {
 
 using enum EnvelopeOperation;
 
-// Each client does 100 operations per second of 1 KiB, and 10 of 8 KiB; four no more than two.
+// Each client does 100 operations per second of 1 KiB and 10 of 8 KiB. Four clients do no more than
+// two.
 Envelope Store() {
   Envelope envelope;
   for (const uint32_t clients : {1U, 2U, 4U}) {

@@ -19,8 +19,8 @@ bool IsOwnOutput(const Workflow& workflow, TaskIndex task, PathIndex file) {
   return workflow.at(file).producer == task;
 }
 
-// What the task does in its order: files are opened when they are first used. What it names but
-// never reads or writes it opens or creates all the same.
+// Returns the task's calls in order. Files are opened on first use. Files that it names but never
+// reads or writes are opened or created at the end.
 std::vector<Call> CallsOf(const Workflow& workflow, TaskIndex index) {
   const Task& task = workflow.at(index);
   std::vector<Call> calls;
@@ -52,7 +52,7 @@ std::vector<Call> CallsOf(const Workflow& workflow, TaskIndex index) {
   return calls;
 }
 
-// All calls of a stage's tasks at one position.
+// Totals of all calls of a stage's tasks at one position.
 struct Position {
   uint64_t opens = 0, creates = 0, reads = 0, writes = 0;
   uint64_t bytes_read = 0, bytes_written = 0;
@@ -127,7 +127,7 @@ class Stage {
     for (const Call& call : calls) {
       if (call.kind == Call::Kind::kOpen) read.try_emplace(call.file, 0);
       if (call.kind == Call::Kind::kCreate) written.try_emplace(call.file, 0);
-      // What a task reads again of its own output is no input.
+      // Reading back its own output does not make it an input.
       if (call.kind == Call::Kind::kRead && read.contains(call.file))
         read[call.file] += call.size_bytes;
       if (call.kind == Call::Kind::kWrite) written[call.file] += call.size_bytes;
@@ -171,11 +171,11 @@ class Stage {
   const std::vector<TaskIndex> tasks_;
   StageProfile profile_;
   std::vector<std::vector<Call>> calls_;   // By task.
-  std::map<PathIndex, uint64_t> readers_;  // Tasks of the stage that open the file.
+  std::map<PathIndex, uint64_t> readers_;  // The number of the stage's tasks that open the file.
   std::vector<Position> positions_;
 };
 
-// What is read or written whole must have a size.
+// Files that are read or written whole must have a size.
 Status CheckSizes(const Workflow& workflow) {
   for (const Task& task : workflow.tasks) {
     if (!task.operations.empty()) continue;

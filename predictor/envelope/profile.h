@@ -1,11 +1,11 @@
 // What a workflow asks of a store, stage by stage (MTC Envelope, section 2 and its Tables 1 to 3):
-// how many files are opened and created, by how many tasks at the same time, which of them one task
-// reads, which all tasks of a stage, and which a few; how many bytes each call moves.
+// how many files are opened and created, by how many concurrent tasks; whether a file is read by
+// one task, a few or all of a stage; and how many bytes each call moves.
 //
-// As in the paper, the calls of a stage's tasks are aligned by their order, not by time: the k-th
-// call of every task happens at once. That depends on the application alone, not on the machine
-// that it was seen on. A call is an open, a create, a read or a write; what several calls in a row
-// move of one file the kernel may have joined. Pure.
+// As in the paper, the calls of a stage's tasks are aligned by order, not by time: the k-th calls
+// of all tasks happen at once. The profile therefore depends on the application alone, not on the
+// machine where it was traced. A call is an open, create, read or write; the kernel may have merged
+// consecutive transfers of one file. Pure.
 #ifndef MOSA_PREDICTOR_ENVELOPE_PROFILE_H_
 #define MOSA_PREDICTOR_ENVELOPE_PROFILE_H_
 
@@ -21,45 +21,46 @@
 
 namespace mosa::predict {
 
-// How many others of the stage read a file that a task reads.
+// How many tasks of the stage read a file.
 enum class Sharing : uint8_t { kOneToOne = 1, kFewToOne, kAllToOne };
 
 struct StageProfile {
   std::string name;
   uint64_t tasks = 0;
-  // Whether tasks' calls are known, as of a traced workload. If not, a task reads each input and
-  // writes each output by one call.
+  // True if the tasks' calls are known, as in a traced workload. Otherwise each task reads each
+  // input and writes each output by one call.
   bool calls_known = true;
 
-  // Table 1. A file that several tasks read counts, and its bytes, for each of them.
+  // Table 1. A file and its bytes count once for each task that reads it.
   uint64_t files_read = 0;
   uint64_t files_written = 0;
   uint64_t bytes_read = 0;
   uint64_t bytes_written = 0;
 
-  // Table 2. A spike is a position of the aligned calls where at least half of the stage's tasks
-  // do the same; a spike of reads is one of opens, by what most of the opened files are.
+  // Table 2. A spike is a position of the aligned calls at which at least half of the stage's tasks
+  // make the same call. A read spike is an open spike, classified by how most of the opened files
+  // are shared.
   uint64_t open_spikes = 0;
   uint64_t create_spikes = 0;
   uint64_t open_concurrency_max = 0;
   uint64_t create_concurrency_max = 0;
   std::map<Sharing, uint64_t> read_spikes;
-  std::map<Sharing, uint64_t> files_by_sharing;  // Counts `files_read`.
+  std::map<Sharing, uint64_t> files_by_sharing;  // Adds up to `files_read`.
 
   // Table 3.
-  uint64_t trace_length = 0;  // Calls of the task that has the most.
+  uint64_t trace_length = 0;  // Calls of the task that makes the most.
   uint64_t read_concurrency_max = 0;
   uint64_t write_concurrency_max = 0;
-  uint64_t bytes_read_per_call_max = 0;  // All tasks' calls at one position together.
+  uint64_t bytes_read_per_call_max = 0;  // Sum over all tasks' calls at one position.
   uint64_t bytes_written_per_call_max = 0;
 
-  // How many files of which size are read and written, a few-to-1 read as 1-to-1 (section 3.1).
-  // 1-to-1 and N-to-1 reads and writes are keys; never create and open.
+  // Number of files read and written, by operation and size. Few-to-1 reads count as 1-to-1
+  // (section 3.1). Keys are 1-to-1 reads, N-to-1 reads and writes; never create and open.
   std::map<std::pair<EnvelopeOperation, uint64_t>, uint64_t> transfers;
-  uint64_t tasks_creating = 0;  // Any file.
+  uint64_t tasks_creating = 0;  // Tasks that create any file.
 };
 
-// Files and bytes for one kind of operation, over all tasks.
+// Files and bytes of one kind of operation, summed over tasks.
 struct TransferAmount {
   double files = 0;
   double bytes = 0;
@@ -67,8 +68,8 @@ struct TransferAmount {
 // Precondition: MovesBytes(operation).
 TransferAmount AmountOf(const StageProfile& stage, EnvelopeOperation operation);
 
-// By stage, in the order in which the workflow's tasks come to them. InvalidArgument names a file
-// without a size, of which nothing can be said.
+// Stages are in the order in which the workflow's tasks reach them. InvalidArgument names a file
+// that has no size and is transferred whole.
 Result<std::vector<StageProfile>> ProfileOf(const Workflow& workflow);
 
 }  // namespace mosa::predict

@@ -17,7 +17,8 @@ Workflow Read(const std::string& text) {
   return std::move(read.workflow);
 }
 
-// A small mProject: each task reads an image of its own and the one header, and writes two files.
+// A small mProject: each task reads an image of its own and the shared header, and writes two
+// files.
 std::string SmallProject(int tasks) {
   std::string text = "tasks:\n";
   std::string files = "files:\n  header: {size: 300}\n";
@@ -102,7 +103,7 @@ files:
   out.1: {size: 64K}
   out.2: {size: 64K}
 )");
-  // One reads the half, in two calls; nobody reads the list, but both open it.
+  // One task reads half of the input in two calls. No task reads the list, but both open it.
   const auto faults = AddOperations(R"({"mosa_operations": 1, "tasks": [
       {"id": "s-1", "files": ["in", "out.1"],
        "operations": ["0 r 0 0 32768", "0 r 0 32768 32768", "5 w 1 0 65536"]},

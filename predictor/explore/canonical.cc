@@ -27,7 +27,7 @@ Point Canonical::Of(const Point& point) const {
     return c.system == System::kDss || of_class.second == kPlacementByDefault;
   });
   if (c.store_bytes == platform_.host.store_bytes) c.store_bytes = 0;
-  // No piece that bytes are cut into is larger.
+  // Bytes are never split into pieces larger than this.
   if (c.chunk_bytes > file_bytes_max_ && c.chunk_bytes >= sai::kSpreadBytesMin)
     c.chunk_bytes = kChunkWithoutEnd;
   return canonical;

@@ -1,5 +1,5 @@
-// Which configurations cannot differ: they say the same in other words, or differ in what a
-// workflow never comes to. One of them is simulated for all.
+// Finds configurations that cannot differ: they mean the same, or differ only in something that the
+// workflow never uses. One of them is simulated for all.
 #ifndef MOSA_PREDICTOR_EXPLORE_CANONICAL_H_
 #define MOSA_PREDICTOR_EXPLORE_CANONICAL_H_
 
@@ -9,17 +9,17 @@
 
 namespace mosa::predict {
 
-// Two points with the same canonical form have the same prediction, task by task and byte by byte.
+// Two points with the same canonical form have the same prediction, task by task and byte by byte:
 //
-//  - slots=0 is a number of slots, and more slots than there are tasks are as good as that many;
-//  - stripe=0 is the number of storage nodes;
-//  - store=0 is the limit that the platform says;
-//  - where system is dss, classes of files have no placements, and one by default is none;
-//  - a chunk that is larger than every file, and than what clients read from one copy in a row (4
-//    MiB), never ends: how large it is makes no difference.
+// - slots=0 becomes a number, and no more slots than tasks count;
+// - stripe=0 means the number of storage nodes;
+// - store=0 means the platform's limit;
+// - placements of file classes are dropped where system is dss, or if they are the default;
+// - all chunk sizes are equal that exceed every file and are at least as long as what clients read
+//   from one copy in a row (4 MiB).
 class Canonical {
  public:
-  // Both outlive this.
+  // Both must outlive this.
   Canonical(const Workflow& workflow, const Platform& platform);
 
   Point Of(const Point& point) const;

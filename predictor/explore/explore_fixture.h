@@ -1,5 +1,5 @@
-// For tests of explorations: random workflows with computing and sizes of all kinds, and whoever
-// simulates what an Explorer asks for.
+// For tests of explorations: random workflows with all kinds of computing and sizes, and a function
+// that simulates what an Explorer asks for.
 #ifndef MOSA_PREDICTOR_EXPLORE_EXPLORE_FIXTURE_H_
 #define MOSA_PREDICTOR_EXPLORE_EXPLORE_FIXTURE_H_
 
@@ -17,7 +17,7 @@
 
 namespace mosa::predict {
 
-// Files from none to 40 MiB, some with hints, tasks from none to a second.
+// Files from 0 to 40 MiB, some with hints; tasks from 0 to 1 s.
 inline Workflow RandomWorkload(Rng& rng) {
   Workflow workflow = RandomWorkflow(rng, 25);
   for (WorkflowFile& file : workflow.files) {
@@ -62,7 +62,7 @@ inline Configuration RandomConfiguration(Rng& rng) {
   return c;
 }
 
-// Places no class, one, or two: those of first and second outputs.
+// Adds placements of no, one or two classes: those of first and second outputs.
 inline void AddClassPlacements(Rng& rng, const Workflow& workflow, Configuration& configuration) {
   const char* values[] = {"default", "local", "stripe", "collocate:g", "scatter:2", "node:h1"};
   for (const char* name : {":f*.1", ":f*.2"}) {
@@ -72,7 +72,7 @@ inline void AddClassPlacements(Rng& rng, const Workflow& workflow, Configuration
   }
 }
 
-// Simulates all that is asked for, the last of each batch first.
+// Simulates every job, the last of each batch first.
 inline void SimulateAll(const Workflow& workflow, Explorer& explorer) {
   for (std::vector<Job> jobs = explorer.NextBatch(); !jobs.empty(); jobs = explorer.NextBatch()) {
     for (size_t i = jobs.size(); i > 0; --i) {

@@ -10,7 +10,7 @@
 namespace mosa::predict {
 namespace {
 
-// The first batches are small: what they find spares later ones much.
+// The first batches are small, since their outcomes let later ones prune more.
 constexpr size_t kBatchJobsMin = 16;
 constexpr size_t kBatchJobsMax = 1024;
 constexpr size_t kDrawnPointsMin = 64;
@@ -129,7 +129,7 @@ std::vector<Job> Explorer::NextPoints() {
   return jobs;
 }
 
-// By the draws of the best that are known.
+// Uses the draws of the best that are known so far.
 bool Explorer::IsRuledOut(size_t point) const {
   if (TimeAtLeastOf(point, 0) <= explored_[*best_].outcome->time) return false;
   const auto draws = draws_.find(*best_);
@@ -140,7 +140,8 @@ bool Explorer::IsRuledOut(size_t point) const {
   return true;
 }
 
-// Draws for the best first; then for all that may matter beside it, once no pruned point can.
+// Asks for the best's draws first, then for all points that may matter beside it, once no pruned
+// point can.
 std::vector<Job> Explorer::NextDraws() {
   std::vector<Job> jobs;
   if (draws_.empty()) {
@@ -243,7 +244,7 @@ void Explorer::SumDraws(size_t point, const std::vector<Outcome>& draws) {
   if (with_energy_) explored.joules = NineOfTen(std::move(joules));
 }
 
-// Not slower if so few draws end well for both that they say too little.
+// Returns false if too few draws end well for both.
 bool Explorer::IsSlower(const std::vector<Outcome>& draws) const {
   const std::vector<Outcome>& of_best = draws_.at(*best_);
   size_t both = 0, not_slower = 0;

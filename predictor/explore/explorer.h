@@ -1,25 +1,26 @@
-// Explorer: which configurations of a space are worth choosing. It says what to simulate next and
-// is told the outcomes; whoever simulates may do so on many cores.
+// Explorer: finds which configurations of a space are worth choosing. It says what to simulate next
+// and receives the outcomes; the caller may simulate on many cores.
 //
 // 1. Points that cannot differ (canonical.h) are simulated once.
-// 2. Platforms are drawn from their figures' spread, the same draws for all points. So times are
-//    compared draw by draw: a point is *slower* than the best if it takes longer in all draws but
-//    less than the twentieth part (draws.h); else it cannot be told apart from the best. The best
-//    is the fastest on the platform as measured, draw 0. What the model is off by (ModelFactor())
-//    is the same factor for all points in a draw: it is in the points' intervals, where no task
-//    computes, and left out of what tells them apart.
-// 3. A point is *ruled out* if in every draw, and in draw 0, its lower bound (lower_bound.h) is
-//    above what the best takes there. Then its own time is, in every draw: it is slower. The front
-//    is drawn, and what is not ruled out, the fastest first, until there were more draws than
-//    points, and those of 64 points; the rest is *undecided*.
-// 4. Points are simulated in the order of their bounds. One is *pruned*, which is never simulated,
-//    if it is ruled out and its bounds in time, cost and energy are dominated by what a simulated
-//    point takes: then its own figures are, and it is not on the front. As long as the best's draws
-//    are not known, draw 0 alone counts; when they are, what they do not rule out is put back. That
-//    changes neither best nor front: in draw 0 it takes longer than the best and is dominated.
+// 2. Platforms are drawn from their figures' spread, with the same draws for all points, so that
+//    times are compared draw by draw. The best point is the fastest on the platform as measured,
+//    draw 0. A point is *slower* than the best if fewer than a twentieth of the draws say otherwise
+//    (draws.h); else it cannot be told apart from the best. The model's error (ModelFactor()) is
+//    the same factor for all points in a draw. It widens the points' intervals, except where tasks
+//    compute, and is left out of comparisons.
+// 3. A point is *ruled out* if in draw 0, and in every draw, its lower bound (lower_bound.h) is
+//    above the best's time there. Its own time then is, too: it is slower. The front is drawn
+//    first, then points that are not ruled out, the fastest first: max(64, points / draws) at most.
+//    The rest is *undecided*.
+// 4. Points are simulated in the order of their bounds. A point is *pruned*, and never simulated,
+//    if it is ruled out and its bounds in time, cost and energy are dominated by a simulated
+//    point's figures: then its own figures are, too, and it is not on the front. Until the best's
+//    draws are known, draw 0 alone counts. When they are known, points that they do not rule out
+//    are put back. That changes neither best nor front, since in draw 0 such a point takes longer
+//    than the best and is dominated.
 //
-// Batches do not depend on how many cores there are, so the same questions are asked in the same
-// order and the same points pruned. Pure; one owner, one thread.
+// Batches do not depend on the number of cores, so that every run asks the same questions in the
+// same order and prunes the same points. Pure. Not thread-safe: one owner, one thread.
 #ifndef MOSA_PREDICTOR_EXPLORE_EXPLORER_H_
 #define MOSA_PREDICTOR_EXPLORE_EXPLORER_H_
 
@@ -41,7 +42,7 @@
 
 namespace mosa::predict {
 
-// What counts of a prediction.
+// The part of a prediction that counts here.
 struct Outcome {
   Duration time;
   Duration computing;   // As Prediction::computing.
@@ -51,7 +52,7 @@ struct Outcome {
 };
 Outcome OutcomeOf(const Prediction& prediction);
 
-// One simulation: a point (by its index) on the platform as measured (draw 0), or on one drawn.
+// One simulation: a point, by index, on the measured platform (draw 0) or on a drawn one.
 struct Job {
   size_t point = 0;
   uint32_t draw = 0;
@@ -64,61 +65,63 @@ struct ExploreOptions {
 
 enum class Fate : uint8_t {
   kWaiting,
-  kCollapsed,  // It cannot differ from another point.
+  kCollapsed,  // Cannot differ from another point.
   kPruned,
   kSimulated,
 };
 
 struct Explored {
   Fate fate = Fate::kWaiting;
-  size_t same_as = 0;      // If collapsed: the point that was simulated for it.
-  Duration time_at_least;  // By its lower bound, unless collapsed; 0: not known.
+  size_t same_as = 0;      // If collapsed: the point simulated in its place.
+  Duration time_at_least;  // Its lower bound; 0 if collapsed.
   double joules_at_least = 0;
-  std::optional<Outcome> outcome;  // If simulated. The rest: if it also ends well.
+  // Set if simulated. The fields below are valid if the run also ends well.
+  std::optional<Outcome> outcome;
   Objectives objectives;
-  std::optional<Interval<double>> time_s;  // With what the model is off by,
-  std::optional<Interval<double>> joules;  // both.
+  std::optional<Interval<double>> time_s;  // Includes the model's error.
+  std::optional<Interval<double>> joules;  // Includes the model's error.
   std::optional<double> median_s;          // Over the draws' times.
   uint32_t draws_failed = 0;
   bool on_front = false;
-  bool like_best = false;  // Cannot be told apart from the best; the best itself too.
-  bool undecided = false;  // Not drawn, though nothing rules out that it is.
+  bool like_best = false;  // Cannot be told apart from the best; true of the best itself.
+  bool undecided = false;  // Not drawn, but not ruled out either.
 };
 
 class Explorer {
  public:
-  // Everything outlives this. `power` may be null: then energy is no objective. NotFound: a point's
-  // frequency is none of its levels. InvalidArgument also: as WithPlacements() (class_placement.h).
-  // Precondition: all points speak of the same classes of files, as Enumerate() makes them.
+  // All arguments must outlive this. `power` may be null; energy is then no objective. NotFound: a
+  // point's frequency is not a level of `power`. InvalidArgument: a frequency without `power`, an
+  // invalid platform, or an error of WithPlacements() (class_placement.h). Precondition: all points
+  // name the same classes of files, as Enumerate() makes them.
   static Result<Explorer> Make(const Workflow& workflow, const Platform& platform,
                                const PowerProfile* power, const std::vector<Point>& points,
                                const ExploreOptions& options);
 
-  // What to simulate next; nothing: all is known. Precondition: all outcomes of the batch before
-  // were taken.
+  // Returns what to simulate next; empty: everything is known. Precondition: all outcomes of the
+  // previous batch were taken.
   std::vector<Job> NextBatch();
   void Take(const Job& job, Outcome outcome);
 
-  // What the job's point is simulated on.
+  // The platform on which the job's point is simulated.
   const Platform& PlatformOf(const Job& job) const;
   const Configuration& ConfigurationOf(const Job& job) const {
     return points_[job.point].configuration;
   }
 
-  // How many simulations have been asked for, and how many will be at most, for all that is known.
+  // Simulations asked for, and the total as far as it is known now.
   size_t jobs_asked() const { return jobs_asked_; }
   size_t jobs_known() const;
 
-  // By point. Complete when there is no more batch.
+  // By point. Complete once NextBatch() has returned an empty batch.
   const std::vector<Explored>& explored() const { return explored_; }
-  // The point with the least time in draw 0 that ends well; none if all fail.
+  // The point with the shortest time in draw 0 that ends well; nothing if all fail.
   std::optional<size_t> best() const { return best_; }
 
  private:
   struct Level {
     std::vector<Platform> platforms;  // By draw.
     std::vector<PowerLevel> powers;   // By draw.
-    // By draw; storage on the tasks' hosts, and apart.
+    // By draw; for storage on the tasks' hosts, and apart.
     std::vector<LeastWork> least_together, least_apart;
   };
 

@@ -69,7 +69,7 @@ TEST(Front, KeepsWhatNothingDominates) {
   EXPECT_TRUE(Dominates({1, 1, 1}, {1, 1, 2}));
 }
 
-// What is pruned is neither on the front nor like the best: as if all had been simulated.
+// No pruned point is on the front or like the best: the result is as if all had been simulated.
 TEST(Explorer, LosesNothingByPruning) {
   const PowerProfile power = TwoLevels();
   const std::vector<Point> points = PointsOf(
@@ -120,8 +120,8 @@ TEST(Explorer, MarksTheFrontAndWhatIsLikeTheBest) {
       EXPECT_TRUE(each.time_s) << i;
     }
   }
-  // Four hosts are the fastest. Whether messages to the manager wait behind its host's bytes can be
-  // told apart; the next test says of all points which can.
+  // Four hosts are the fastest. Points differ in whether messages to the manager wait behind its
+  // host's bytes; the next test checks which can be told apart.
   const std::set<size_t> alike = study.Marked(&Explored::like_best);
   EXPECT_TRUE(alike.contains(*study.best));
   for (const size_t point : alike) EXPECT_TRUE(point == 4 || point == 5) << point;
@@ -133,9 +133,9 @@ double SecondsIn(const Workflow& workflow, const Platform& platform, const Point
   return SecondsOf(prediction->turnaround);
 }
 
-// By all draws of all points, whatever a bound says of them: slower is what is slower in every one
-// of twenty. Most of what draws differ in they have in common, so intervals may overlap all the
-// same.
+// Compares with all draws of all points, without bounds: a slower point is slower in each of twenty
+// draws. Most of the difference between draws is common to all points, so intervals may overlap
+// nevertheless.
 TEST(Explorer, ComparesDrawByDraw) {
   const Workflow workflow = Pipelines(3, 10 * kMiB);
   Platform links = PlainPlatform();
@@ -169,7 +169,7 @@ TEST(Explorer, ComparesDrawByDraw) {
   EXPECT_GT(like_best, 2U);
 }
 
-// What chance alone decides: more points than draws are made of.
+// Only chance distinguishes the points, of which there are more than are drawn.
 TEST(Explorer, SaysWhatItHasNotDrawn) {
   const std::vector<Point> points = PointsOf({"system=dss", "hosts=2", "seed=1..80"});
   const Study study = Explore(Reduce(3, 2 * kMiB), BusyPlatform(), nullptr, points, {.draws = 20});
@@ -195,8 +195,8 @@ TEST(Explorer, SimulatesOnceWhatCannotDiffer) {
   for (const Explored& each : study.explored) EXPECT_EQ(each.same_as, 0U);
 }
 
-// What the second tasks read is best where it was written; what has nobody to read it may be
-// anywhere.
+// Files that the second tasks read are best kept where they were written. Files without readers may
+// lie anywhere.
 TEST(Explorer, PlacesClassesOfFiles) {
   const Workflow workflow = Pipelines(4, 20 * kMiB);
   const std::vector<Point> points =
@@ -228,7 +228,7 @@ TEST(Explorer, TakesAFullStoreForAResult) {
   EXPECT_EQ(none.Count(Fate::kSimulated), 1U);
 }
 
-// Computing takes more energy the faster it is; waiting for links takes less.
+// At half the speed the task takes twice as long: it draws less power, but more energy in total.
 TEST(Explorer, WeighsFrequencies) {
   const PowerProfile power = TwoLevels();
   WorkflowMaker maker;

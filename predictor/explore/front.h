@@ -1,4 +1,4 @@
-// Which of many configurations nobody would pass over: the Pareto front in time, cost and energy.
+// The Pareto front in time, cost and energy: the configurations that no other one beats.
 #ifndef MOSA_PREDICTOR_EXPLORE_FRONT_H_
 #define MOSA_PREDICTOR_EXPLORE_FRONT_H_
 
@@ -7,7 +7,7 @@
 
 namespace mosa::predict {
 
-// Less is better. What nobody asks for is 0 for all.
+// Lower is better. An objective that is not in use is 0 everywhere.
 struct Objectives {
   double time_s = 0;
   double node_hours = 0;
@@ -15,14 +15,14 @@ struct Objectives {
   bool operator==(const Objectives&) const = default;
 };
 
-// True if `a` is nowhere worse than `b`, and somewhere better.
+// Returns true if `a` is nowhere worse than `b`, and better in at least one objective.
 bool Dominates(const Objectives& a, const Objectives& b);
 
-// Objectives of which none dominates another, each once; more come one after the other.
+// The objectives added so far that no other one dominates, without duplicates.
 class Front {
  public:
   void Add(const Objectives& objectives);
-  // True if one of them dominates these.
+  // Returns true if a member dominates these objectives.
   bool DominatesAny(const Objectives& objectives) const;
   bool Contains(const Objectives& objectives) const;
   const std::vector<Objectives>& members() const { return members_; }

@@ -9,12 +9,12 @@
 namespace mosa::predict {
 namespace {
 
-// Each of a task's works is rounded twice.
+// Each work of a task is rounded twice.
 constexpr double kRoundingNs = 2;
-// For sums of numbers with 53 bits.
+// Covers rounding of sums in double precision.
 constexpr double kRoundingShare = 1e-9;
 
-// What one task needs.
+// What one task needs at least.
 struct TaskNeed {
   double elapsed_ns = 0;
   double application_ns = 0;
@@ -36,17 +36,17 @@ class Needs {
     for (const PathIndex output : task.outputs) AddFile(need, workflow_.at(output), false);
     return need;
   }
-  // Whether the file's bytes cross a link when they are written, and when they are first read.
+  // Whether the file's bytes cross a link when they are written and when they are first read.
   bool CrossesLinks(const WorkflowFile& file) const {
     return apart_ && IsOnTheStore(file) && BytesOf(file) > kInlineBytesMax;
   }
   static uint64_t BytesOf(const WorkflowFile& file) { return file.size_bytes.value_or(0); }
-  // Whether a task that reads or writes all of it is among these.
+  // Whether one of these tasks reads or writes the whole file.
   bool IsWhole(const std::vector<TaskIndex>& tasks) const {
     return std::any_of(tasks.begin(), tasks.end(),
                        [this](TaskIndex task) { return workflow_.at(task).operations.empty(); });
   }
-  // On one core.
+  // Time on one core.
   double Processor(double ns) const {
     constexpr auto kMost = static_cast<double>(kServiceMax.ns);
     return std::max(0.0, std::min(std::min(ns, kMost) / platform_.host.speed, kMost) - kRoundingNs);
@@ -68,7 +68,7 @@ class Needs {
     double processor = (read && bytes == 0 ? 1 : 2) * Processor(client.call.ns_per_call);
     if (bytes > 0) processor += read ? CheapestRead(file, bytes) : CheapestWrite(bytes);
     double elapsed = processor;
-    // Only this task reads it, so nobody has brought its bytes to this host before.
+    // Only this task reads the file, so it cannot be in this host's page cache.
     if (CrossesLinks(file) && (!read || file.consumers.size() == 1)) {
       const uint64_t rate =
           read ? platform_.host.in_bytes_per_second : platform_.host.out_bytes_per_second;
@@ -159,7 +159,7 @@ Duration TimeAtLeast(const LeastWork& work, const Platform& platform,
     const auto out = static_cast<double>(platform.host.out_bytes_per_second) / 1e9;
     const auto in = static_cast<double>(platform.host.in_bytes_per_second) / 1e9;
     const double nodes = configuration.storage_hosts;
-    // What each link carries in a time is at most a burst and what its rate gives.
+    // In a given time a link carries at most a burst plus what its rate allows.
     const auto burst = static_cast<double>(platform.network.burst_bytes);
     const auto on = [burst](double bytes, double links, double rate) {
       return (bytes / links - burst) / rate;

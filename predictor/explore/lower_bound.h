@@ -1,24 +1,24 @@
-// Lower bounds: what no simulated run of a workflow takes less than, found without simulating it.
-// Used to leave configurations out that cannot win (front.h); if a bound were ever above the
-// simulated time, the best one could be lost.
+// Lower bounds on a run's time and energy, found without simulating it. They are used to skip
+// configurations that cannot win (front.h). If a bound were ever above the simulated time, the best
+// configuration could be lost.
 //
-// The run takes at least the longest of these, each of which is part of what the simulation does:
+// A run takes at least the longest of these; each is part of what the simulation does:
 //
-//  1. path: tasks on a path of the graph run one after the other, and each takes one after the
-//     other its dispatch, its launch, reading its inputs, computing on one core, writing its
-//     outputs, and the runner's notice of its end. A byte is read or written at the cheapest of the
-//     ways that there are; if storage is apart it also crosses the link of the task's host, unless
-//     the kernel may have it because another task read the file (then it is taken to be there).
-//  2. slots: a task holds a slot of a host all that time; there are only so many.
-//  3. cores: what tasks and their files take of processors, over all cores of hosts that run tasks.
+//  1. path: tasks on a path of the graph run one after the other. Each takes, in sequence, its
+//     dispatch, its launch, reading its inputs, computing on one core, writing its outputs, and
+//     the runner's notice of its end. A byte is read or written in the cheapest possible way. If
+//     storage is apart it also crosses the link of the task's host, unless several tasks read the
+//     file; then it is assumed to be in the page cache.
+//  2. slots: a task holds a slot of a host for all that time, and the number of slots is limited.
+//  3. cores: processor time of tasks and their files, over all cores of hosts that run tasks.
 //  4. runner: it dispatches tasks and looks at their outputs one after the other.
-//  5. links: if storage is apart, every byte that is written, and every file that is read once at
-//     least, crosses a link of a host that runs tasks and a link of one that stores.
+//  5. links: if storage is apart, every byte that is written, and every file that is read at
+//     least once, crosses a link of a host that runs tasks and a link of one that stores.
 //
-// If a task's operations are known, only its computing counts: it may read parts of files. Files
-// that are small enough to stay with the manager cross no link. Waiting for servers,
-// messages, copies and small files' costs are left out: they only add. What the simulation rounds
-// down to whole nanoseconds is taken off.
+// If a task's operations are known, only its computing counts, since it may read parts of files.
+// Small files that stay with the manager cross no link. Waiting for servers, messages, copies and
+// small files' costs are left out, since they only add time. Rounding down to whole nanoseconds in
+// the simulation is subtracted.
 #ifndef MOSA_PREDICTOR_EXPLORE_LOWER_BOUND_H_
 #define MOSA_PREDICTOR_EXPLORE_LOWER_BOUND_H_
 
@@ -32,26 +32,26 @@
 
 namespace mosa::predict {
 
-// What a workflow needs on a platform, however many hosts there are.
+// What a workflow needs on a platform, for any number of hosts.
 struct LeastWork {
   double path_ns = 0;         // The longest path.
   double slots_ns = 0;        // Sum over tasks.
-  double application_ns = 0;  // Cores, sum over tasks: programs,
-  double store_ns = 0;        // and what hosts that run tasks do for their files.
+  double application_ns = 0;  // Core time of programs, summed over tasks.
+  double store_ns = 0;        // Core time that hosts with tasks spend on their files.
   double runner_ns = 0;
-  // Over links; 0 unless storage is apart.
+  // Bytes over links; 0 unless storage is apart.
   double read_bytes = 0;
   double written_bytes = 0;
-  double transfers = 0;  // How many pieces they are at most.
+  double transfers = 0;  // An upper bound on the number of pieces.
 };
 
-// Precondition: every file has a size, as for a prediction.
+// Precondition: every file has a size (CheckSizes()).
 LeastWork LeastWorkOf(const Workflow& workflow, const Platform& platform, bool storage_apart);
 
-// `work` is of this platform, and of storage apart or not as in the configuration.
+// `work` must be of this platform, with storage apart as in the configuration.
 Duration TimeAtLeast(const LeastWork& work, const Platform& platform,
                      const Configuration& configuration);
-// Joules of a run that takes `time` or more.
+// Joules of a run that takes at least `time`.
 double EnergyAtLeast(const LeastWork& work, const Platform& platform,
                      const Configuration& configuration, const PowerLevel& level, Duration time);
 

@@ -18,7 +18,7 @@ uint64_t FirstSeed() {
 
 PowerLevel SomePower() { return {2300, 1, 91.6, 33.6, 37.5, 36.1, 0}; }
 
-// Some tasks compute and read the middle of their inputs, as traced ones.
+// Gives some tasks operations that compute and read the middle of inputs, like traced tasks.
 void AddOperations(Rng& rng, Workflow& workflow) {
   for (Task& task : workflow.tasks) {
     if (rng.Chance(500)) continue;
@@ -32,7 +32,7 @@ void AddOperations(Rng& rng, Workflow& workflow) {
   }
 }
 
-// MOSA_SEED=N runs another hundred.
+// MOSA_SEED=N runs another hundred seeds.
 TEST(LowerBound, IsNeverAboveWhatIsSimulated) {
   int apart = 0, of_two_classes = 0;
   for (uint64_t seed = FirstSeed(); seed < FirstSeed() + 150; ++seed) {
@@ -61,7 +61,7 @@ TEST(LowerBound, IsNeverAboveWhatIsSimulated) {
   EXPECT_GT(of_two_classes, 10);
 }
 
-// A bound of 0 would be one, too: what rules the time is in it.
+// A bound of 0 would pass the other test; this one checks that the dominant cost is in the bound.
 TEST(LowerBound, IsNearWhereOneThingRulesTheTime) {
   WorkflowMaker chain;
   for (int i = 0; i < 5; ++i) {
@@ -78,7 +78,7 @@ TEST(LowerBound, IsNearWhereOneThingRulesTheTime) {
     writers.File("f" + std::to_string(i), 50 * kMiB);
     writers.Task("t" + std::to_string(i), {}, {"f" + std::to_string(i)});
   }
-  Platform no_shortcut = PlainPlatform();  // Through FUSE it costs what it costs the kernel.
+  Platform no_shortcut = PlainPlatform();  // FUSE costs what the kernel's direct access costs.
   no_shortcut.client.fuse_write.ns_per_byte = 1;
   no_shortcut.client.local_write.ns_per_byte = 0;
   no_shortcut.client.fuse_read.ns_per_byte = 0.5;

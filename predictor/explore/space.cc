@@ -31,13 +31,13 @@ Status Wrong(std::string_view name, std::string_view value, std::string_view wha
   return InvalidArgumentError(fmt::format("the space: {}={}: {}", name, value, what));
 }
 
-// A configuration, and what a point has besides.
+// A configuration, with the additional properties of a point.
 struct Draft {
   Point point;
-  uint32_t nodes = 0;  // 0: `hosts` says it.
+  uint32_t nodes = 0;  // 0: given by `hosts`.
 };
 
-// Bounds and what is equal among points (lower_bound.h, canonical.h) go by one host for all.
+// Lower bounds and canonical forms (lower_bound.h, canonical.h) assume that all hosts are alike.
 Status CheckEqualHosts(const Configuration& configuration) {
   if (configuration.unequal_hosts.empty()) return OkStatus();
   const uint32_t first = configuration.unequal_hosts.begin()->first;
@@ -59,7 +59,7 @@ Status SetValue(std::string_view name, std::string_view value, Draft& draft) {
   return OkStatus();
 }
 
-// What the nodes leave for tasks; whether the configuration can be.
+// Gives tasks the hosts that storage and manager leave. Fails if the configuration is impossible.
 Status Finish(Draft& draft) {
   Configuration& c = draft.point.configuration;
   if (draft.nodes > 0) {
@@ -77,7 +77,7 @@ Status TooMany(std::string_view name, std::string_view values) {
   return Wrong(name, values, fmt::format("more than {} values", kSpacePointsMax));
 }
 
-// "0..19" and "0..19/3" as values; "64K..4M" doubled.
+// Expands "0..19" and "0..19/3"; "64K..4M" doubles.
 Status AddRange(std::string_view name, std::string_view text, std::vector<std::string>& values) {
   const size_t dots = text.find("..");
   const std::string_view first = text.substr(0, dots);
@@ -145,7 +145,7 @@ Status CheckCount(const std::vector<Dimension>& dimensions) {
       static_cast<uint64_t>(count), kSpacePointsMax, largest->name, largest->values.size()));
 }
 
-// Goes through all combinations; remembers which values are in one that can be.
+// Goes through all combinations, and records which values occur in a possible one.
 class Enumerator {
  public:
   Enumerator(const std::vector<Dimension>& dimensions, const Configuration& base)
@@ -172,7 +172,7 @@ class Enumerator {
  private:
   struct Seen {
     bool possible = false;
-    std::string why;  // The first combination of it that cannot be.
+    std::string why;  // Why the first combination with this value is impossible.
   };
 
   Status Visit() {

@@ -1,17 +1,17 @@
-// Space: all configurations that are to be compared. Each *dimension* is a name and its values; the
-// space has a point for every combination that can be.
+// Space: all configurations to be compared. Each *dimension* has a name and values; the space has a
+// point for every possible combination.
 //
-//   nodes: [11, 20]           # hosts in all: those that storage and manager leave run tasks
+//   nodes: [11, 20]           # hosts in all; those not used for storage and manager run tasks
 //   storage: 0..19            # every whole number; "0..19/3" every third; 0: on the tasks' hosts
 //   manager: apart
-//   chunk: 64K..4M            # doubled from one to the other
+//   chunk: 64K..4M            # doubles at each step
 //   replicas: [1, 2]
 //   system: [dss, wass]
 //   frequency: [1200, 2300]   # MHz, levels of the power file
-//   placement:projected/*.fits: [default, local, stripe]   # of outputs that the glob matches
-//   placement@blastp: [local, stripe]                      # of what tasks of the stage write
+//   placement:projected/*.fits: [default, local, stripe]   # outputs that the glob matches
+//   placement@blastp: [local, stripe]                      # outputs of the stage's tasks
 //
-// Names are those of a configuration (configuration.h), and `nodes` instead of `hosts`.
+// Names are those of a configuration (configuration.h), with `nodes` instead of `hosts`.
 #ifndef MOSA_PREDICTOR_EXPLORE_SPACE_H_
 #define MOSA_PREDICTOR_EXPLORE_SPACE_H_
 
@@ -32,27 +32,27 @@ struct Point {
   uint32_t frequency_mhz = 0;  // 0: as measured.
   auto operator<=>(const Point&) const = default;
 };
-// As of a configuration; with the frequency, if there is one.
+// Like the configuration's text, with the frequency if there is one.
 std::string ToText(const Point& point);
 
 struct Dimension {
   std::string name;
-  std::vector<std::string> values;  // One word each: ranges are spelled out.
+  std::vector<std::string> values;  // One word each; ranges are expanded.
 };
 
-// "storage=0..19" or "chunk=64K,1M".
+// Parses "storage=0..19" or "chunk=64K,1M".
 Result<Dimension> ParseDimension(std::string_view text);
-// A file in the form above, YAML or JSON. InvalidArgument is one sentence with the line.
+// Reads a file in the form above, YAML or JSON. InvalidArgument is one sentence with the line.
 Result<std::vector<Dimension>> ReadSpace(std::string_view text);
 
 struct Space {
   std::vector<Point> points;  // The last dimension varies fastest.
-  uint64_t impossible = 0;    // Combinations that cannot be, as four copies on two nodes,
-  std::string why;            // and what is wrong with the first of them.
+  uint64_t impossible = 0;    // Impossible combinations, such as four copies on two nodes.
+  std::string why;            // What is wrong with the first of them.
 };
 
-// What no dimension names is as in `base`. InvalidArgument, one sentence: the value that is wrong,
-// or is in no combination that can be; or that there are too many.
+// Makes all points; `base` gives what no dimension names. InvalidArgument, one sentence: a value
+// that is wrong or in no possible combination, or too many points.
 Result<Space> Enumerate(const std::vector<Dimension>& dimensions, const Configuration& base);
 
 }  // namespace mosa::predict

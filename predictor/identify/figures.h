@@ -1,5 +1,5 @@
-// The figures of a platform that probes tell: what is guessed of them before, and which of them go
-// together, because nothing that a program sees tells them apart.
+// The platform figures that probes determine: initial guesses for them, and which of them vary
+// together because nothing a program sees tells them apart.
 #ifndef MOSA_PREDICTOR_IDENTIFY_FIGURES_H_
 #define MOSA_PREDICTOR_IDENTIFY_FIGURES_H_
 
@@ -10,25 +10,26 @@
 
 namespace mosa::predict {
 
-// Guesses for every figure, of some machine: right to a factor of three or so, with nothing said of
-// machine and date. What is measured replaces them.
+// Guesses for every figure, right to a factor of about three; machine and date are left empty.
+// Measured figures replace them.
 Platform ReferencePlatform();
 
 struct FigureGroup {
-  const char* name;  // Names the first, as in the file.
-  // They keep their ratios. The first is the one that is reported.
+  const char* name;  // Name of the first figure, as in the file.
+  // These keep their ratios. The first one is reported.
   std::vector<double*> (*slots)(Platform& platform);
 };
 
-// What probes of files tell, and what runs of tasks tell.
+// The groups that probes of files determine, and those that runs of tasks determine.
 const std::vector<FigureGroup>& StoreFigures();
 const std::vector<FigureGroup>& RunnerFigures();
 
-// `platform` with each group times its factor. Precondition: as many factors as groups.
+// `platform` with each group multiplied by its factor. Precondition: factors.size() ==
+// groups.size().
 Platform Scaled(const Platform& platform, const std::vector<FigureGroup>& groups,
                 const std::vector<double>& factors);
 
-// Every Cost of a platform by the name of its `ns_per_call`, without that: "client.send".
+// Every Cost of a platform, with its name: "client.send" for "client.send.ns_per_call".
 std::vector<std::pair<std::string, Cost*>> CostsOf(Platform& platform);
 
 }  // namespace mosa::predict

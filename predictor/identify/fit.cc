@@ -12,12 +12,12 @@ namespace {
 
 constexpr int kRoundsMax = 30;
 constexpr int kTrialsMax = 8;
-// A step of a parameter for its derivative: 2 % of the figure.
+// Step of a parameter for its numerical derivative: 2 % of the figure.
 constexpr double kDerivativeStep = 0.02;
-// No figure changes by more than that factor, as a logarithm, in one round.
+// The largest change of a parameter, a logarithm, in one round.
 constexpr double kStepMax = 1.5;
 constexpr double kEnough = 1e-3;
-// Beyond so many deviations a residual counts in proportion, not squared.
+// Residuals beyond this many deviations count linearly, not squared.
 constexpr double kHuber = 1.5;
 
 double WeightOf(double residual) {
@@ -71,7 +71,7 @@ class Search {
       if (stopped) break;
       if (!better || moved < kEnough) best.converged = true;
     }
-    // Guesses that nothing has moved are no better for having been looked at.
+    // The slopes of guesses that no round has changed must not count as a measurement.
     if (!best.converged && best.rounds == 0) slopes_.clear();
     MOSA_RETURN_IF_ERROR(Finish(best, modelled));
     return best;
@@ -91,7 +91,7 @@ class Search {
     }
     return loss;
   }
-  // False: there was no time for all, and the slopes are as before.
+  // Computes `slopes_`. Returns false, and leaves them unchanged, if the time is used up.
   Result<bool> Derive(const std::vector<double>& parameters, const std::vector<double>& modelled) {
     Matrix slopes(modelled.size(), std::vector<double>(count()));
     for (size_t j = 0; j < count(); ++j) {
@@ -105,7 +105,7 @@ class Search {
     slopes_ = std::move(slopes);
     return true;
   }
-  // What measurements and guesses say of each parameter and pair of them.
+  // Information matrix of the measurements and the guesses.
   Matrix Information(const std::vector<double>& modelled, double misfit) const {
     Matrix information(count(), std::vector<double>(count()));
     for (size_t i = 0; i < slopes_.size(); ++i) {
@@ -143,8 +143,8 @@ class Search {
       squares += 2 * LossOf(Residual(modelled, i));
     }
     MOSA_ASSIGN_OR_RETURN(const Matrix as_told, Covariance(modelled, 1));
-    // A parameter takes as much of a measurement as measurements, not its guess, tell it: in all
-    // the trace of the matrix that makes the model's values of the measured ones.
+    // Degrees of freedom used by the parameters, as far as measurements rather than guesses
+    // determine them: the trace of the matrix that maps measured values to modelled ones.
     double taken = static_cast<double>(count());
     for (size_t j = 0; j < count(); ++j)
       taken -= as_told[j][j] / (problem_.guess_sigmas[j] * problem_.guess_sigmas[j]);

@@ -10,7 +10,7 @@
 namespace mosa::predict {
 namespace {
 
-// Times of a call and of bytes, of which the model gives log(call + bytes * per_byte).
+// True times of a call and of a byte; the model gives log(call + bytes * per_byte).
 struct TrueTimes {
   double call = 30'000;
   double per_byte = 0.5;
@@ -58,8 +58,8 @@ TEST(Fit, MindsOutliersLittle) {
 }
 
 TEST(Fit, CountsWhatParametersTakeWhenItJudgesTheMisfit) {
-  // A flat model of two measurements, one unit of sigma to each side of their mean: the parameter
-  // takes one measurement, so that the other alone tells the deviation, sqrt(2).
+  // A flat model of two measurements, one sigma to each side of their mean. The parameter uses one
+  // degree of freedom, so that the other alone determines the deviation, sqrt(2).
   FitProblem problem;
   problem.model = [](const std::vector<double>& logs) -> Result<std::vector<double>> {
     return std::vector<double>(2, logs[0]);
@@ -79,8 +79,8 @@ TEST(Fit, CountsWhatParametersTakeWhenItJudgesTheMisfit) {
 }
 
 TEST(Fit, SaysHowMuchOfEachMeasurementItFollows) {
-  // Each of six figures is in four of 24 measurements, which are off by 10 % as no figure explains,
-  // and one figure is in nothing else than the 25th.
+  // Each of six figures is in four of 24 measurements, which are off by 10 % in ways that no figure
+  // explains. A seventh figure is only in the 25th measurement.
   constexpr size_t kFigures = 7, kAll = 25;
   constexpr double kOff = 0.1;
   double squares = 0, left = 0;
@@ -140,7 +140,7 @@ TEST(Fit, ClaimsNothingItHadNoTimeFor) {
   const FitProblem whole = MakeProblem(noise, 0.02, 0);
   bool ends = false;
   int cut_in_first_round = 0, cut_later = 0;
-  // Time is up after so many evaluations of the model: in the midst of slopes, or of a round.
+  // The time is up after `limit` evaluations of the model: in the middle of slopes, or of a round.
   for (int limit = 1; !ends; ++limit) {
     ASSERT_LT(limit, 200);
     int evaluations = 0;

@@ -13,27 +13,26 @@ namespace mosa::predict {
 namespace {
 
 constexpr double kRunnerGuessSigma = 2;
-// No model of a machine is better, however often is measured.
+// No model of a machine is more accurate, however often something is measured.
 constexpr double kModelSigma = 0.05;
 constexpr double kNormal95 = 1.96;
-// A figure is measured if that narrows it to less than this part of what the guess says.
+// A figure counts as measured if its sigma is below this share of the guess's.
 constexpr double kMeasuredBelow = 0.5;
-// Share of the time for the runner's figures, which come last.
+// Share of the time limit kept for the runner's figures, which come last.
 constexpr double kRunnersShare = 0.2;
-// What is told: a misfit of more, and measurements that many intervals off.
+// Notes report a larger misfit, and measurements that are off by more than this many intervals.
 constexpr double kMisfitMin = 1.2;
 constexpr double kMissMin = 2;
-// Where a cost of bytes is judged.
+// The size at which the spread of a cost per byte is judged.
 constexpr double kTypicalBytes = 1 << 20;
 constexpr double kSpreadMax = 1;
 
-// With few samples, their own deviation says little: they count beside two others that are this far
-// off, as samples usually are.
+// The deviation of a few samples is unreliable. It is pooled with two further samples of this usual
+// deviation.
 constexpr double kUsualDeviation = 0.2;
 constexpr double kUsualSamples = 2;
 
-// For single samples, relative to their mean; with one sample, nothing is known but how far off
-// they usually are.
+// Relative variance of single samples; the usual one if there is only one sample.
 double VarianceOf(const Measured& measured) {
   return std::pow(measured.count < 2 ? kUsualDeviation : measured.deviation / measured.mean, 2);
 }
@@ -47,11 +46,11 @@ double SigmaOf(const Measured& measured) {
   return std::sqrt(pooled / count + kModelSigma * kModelSigma);
 }
 
-// Workflows have hosts exchange files. Links' rates are measured by themselves, with little
-// spread, which leaves out what the model does with them; what stays on a host goes by figures
-// whose spread holds how badly they fit. What takes microseconds makes no run. Predictions are
-// put off by one factor: for a run that stays on its hosts, the interval is wider than it need
-// be.
+// Probes that resemble workflows, in which hosts exchange files. Link rates are measured
+// separately, with a small spread that leaves out how the model uses them. Figures of local work
+// have a spread that already includes their misfit. Operations that take microseconds do not matter
+// to a run. Predictions have a single error factor, so the interval of a run without transfers is
+// wider than necessary.
 constexpr uint64_t kWorkloadBytes = 1 << 20;
 
 bool IsLikeAWorkload(const Probe& probe) {
@@ -59,10 +58,9 @@ bool IsLikeAWorkload(const Probe& probe) {
          (probe.where == Where::kOther || probe.where == Where::kDefault);
 }
 
-// How far modelled times are off measured ones where figures do not follow those: what of a
-// measurement they do follow says nothing of what was not measured, and what its samples' mean is
-// off by (`noise`, its variance) is not the model's. Each counts as it tells: one that was
-// disturbed little.
+// How far modelled times are off, as far as the figures do not follow the measurement: the part
+// that they follow says nothing about unmeasured cases. `noise`, the variance of a measurement's
+// mean, is not the model's error. Each measurement is weighted by its precision.
 class Misses {
  public:
   void Add(double residual, double followed, double sigma, double noise) {
@@ -70,8 +68,7 @@ class Misses {
     squares_ += weight * (residual * residual - (1 - followed) * noise);
     left_ += weight * (1 - followed);
   }
-  // A few measurements by themselves say little: they count beside one that is as far off
-  // as usual.
+  // A few measurements are unreliable: they are pooled with one of the usual error.
   double Spread() const {
     return std::min(kSpreadMax, std::sqrt((1 + std::max(0.0, squares_)) / left_));
   }
@@ -81,7 +78,7 @@ class Misses {
   double squares_ = 0;
 };
 
-// One fit: which groups of figures, by which measurements.
+// One fit: groups of figures, fitted to measurements.
 class Step {
  public:
   Step(const char* whose, const std::vector<FigureGroup>& groups, const Platform& known,
@@ -155,8 +152,8 @@ class Step {
         if (each == slot) return i;
     return std::nullopt;
   }
-  // How much samples of what tells a figure vary among themselves: the mean over measurements, each
-  // for as much as it tells.
+  // How much the samples that determine a figure vary: the mean over measurements, weighted by how
+  // much each determines it.
   double VariationOf(const FitResult& fit, size_t group) const {
     double sum = 0, weights = 0;
     for (size_t i = 0; i < fit.slopes.size(); ++i) {
@@ -166,8 +163,8 @@ class Step {
     }
     return weights > 0 ? std::sqrt(sum / weights) : 0;
   }
-  // The deviation of each whole cost, where it is judged: by how far the figure may be off, and by
-  // what it varies from one time to the next, in which both of its parts go together.
+  // Sets the spread of each whole cost at kTypicalBytes: the uncertainty of its figures, and its
+  // variation from call to call, in which both of its parts move together.
   void SetSpreads(const FitResult& fit, Platform& platform) const {
     for (auto& [name, cost] : CostsOf(platform)) {
       const auto call = GroupOf(&cost->ns_per_call, platform);
@@ -184,7 +181,7 @@ class Step {
             std::min(kSpreadMax, std::hypot(std::sqrt(std::max(0.0, variance)), between) / (a + b));
     }
   }
-  // For guesses that no round has moved, the miss is the guess's own error.
+  // If no round has changed the guesses, the miss is the guess's own error.
   void AddMisses(const FitResult& fit, Evidence& evidence, Misses& misses) const {
     if (!fit.converged && fit.rounds == 0) {
       evidence.notes.push_back(
@@ -198,7 +195,8 @@ class Step {
         misses.Add(fit.residuals[i], fit.followed[i], problem_.sigmas[i],
                    variances_[i] / static_cast<double>(measurements_[fitted_[i]].samples));
   }
-  // Measurements that the figures do not give: what is predicted of the like is as wrong.
+  // Notes measurements that the figures do not reproduce: predictions of similar operations are
+  // equally wrong.
   void NoteMisses(const FitResult& fit, Evidence& evidence) const {
     if (fit.misfit > kMisfitMin)
       evidence.notes.push_back(fmt::format(
@@ -231,9 +229,9 @@ class Step {
   FitProblem problem_;
   std::vector<Simulate> simulations_;
   std::vector<size_t> fitted_;
-  std::vector<bool> like_workload_;  // As many as `fitted_`.
+  std::vector<bool> like_workload_;  // Parallel to `fitted_`.
   size_t cold_ = 0;
-  std::vector<double> variances_;  // Relative, of samples; as many as `fitted_`.
+  std::vector<double> variances_;  // Relative variances of samples; parallel to `fitted_`.
   std::vector<Evidence::Measurement> measurements_;
 };
 

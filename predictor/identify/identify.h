@@ -1,8 +1,9 @@
-// Identify: from what was measured to a platform. Pure.
+// Identify: turns measurements into a platform. Pure.
 //
-// A figure is what makes the simulation give the measured times (Provisioning, section 2.5, where
-// each is a difference of measured times). So what is measured and what is charged are the same,
-// also where operations overlap, share cores or links, or wait for each other.
+// Each figure is chosen so that the simulation reproduces the measured times. (Provisioning,
+// section 2.5, takes differences of measured times instead.) What is measured and what is charged
+// are therefore the same thing, even where operations overlap, share cores or links, or wait for
+// each other.
 #ifndef MOSA_PREDICTOR_IDENTIFY_IDENTIFY_H_
 #define MOSA_PREDICTOR_IDENTIFY_IDENTIFY_H_
 
@@ -31,23 +32,23 @@ struct Findings {
   };
   std::vector<OfProbe> probes;
   std::vector<OfRun> runs;
-  uint32_t run_hosts = 0;  // On which runs took place; 0: on all of the deployment.
-  // How far off guesses may be: a standard deviation of their logarithms.
+  uint32_t run_hosts = 0;  // How many hosts the runs used; 0: all of the deployment.
+  // How far off guesses may be, as the standard deviation of their logarithms.
   double guess_sigma = 1.5;
 };
 
 struct Identified {
   Platform platform;
   Evidence evidence;
-  // How much further off the model is than the intervals allow, root mean square; 1: it is not.
+  // How far the fit exceeds the intervals, as a root mean square in units of them; 1: not at all.
   double misfit = 1;
-  bool converged = true;  // False: the time was used up first.
+  bool converged = true;  // False: time ran out.
 };
 
-// `known` has all that was measured directly (hosts, links), and guesses of the rest; `deployment`
-// is where probes ran. `time_left` says how much of the time for it is left, 1 to 0: where that is
-// used up, the best so far is taken, and a note says so. Internal if the simulated store cannot do
-// what the real one did.
+// `known` has everything that was measured directly (hosts, links) and guesses of the rest.
+// `deployment` is where the probes ran. `time_left` returns the remaining share of the time limit,
+// from 1 to 0; when it is used up, the best result so far is returned with a note. Internal if the
+// simulated store fails at something that the real one did.
 Result<Identified> Identify(const Platform& known, const Configuration& deployment,
                             const Findings& findings, const std::function<double()>& time_left);
 

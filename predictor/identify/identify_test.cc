@@ -22,7 +22,7 @@ Configuration Deployment() {
   return deployment;
 }
 
-// A machine that is unlike the guesses.
+// A machine that differs from the guesses.
 Platform Truth() {
   Platform truth = ReferencePlatform();
   truth.host.cores = 2;
@@ -38,7 +38,7 @@ Platform Truth() {
   return truth;
 }
 
-// What would be measured on `truth`, with noise, and some of it disturbed by others.
+// Measurements on `truth` with noise, some of them disturbed.
 Findings Measure(const Platform& truth, double noise, bool disturbed) {
   Rng rng(11);
   Findings findings;
@@ -137,7 +137,7 @@ TEST(Identify, SaysWhatNothingTells) {
 
 TEST(Identify, SaysThatItWasCutShortAndKeepsTimeForTheRunner) {
   const Platform truth = Truth();
-  // As if the store's figures took all that they may.
+  // As if the store's figures had used all their time.
   const auto found =
       Identify(Known(truth), Deployment(), Measure(truth, 0.03, false), [] { return 0.1; });
   ASSERT_TRUE(found.ok()) << found.status();
@@ -181,7 +181,7 @@ TEST(Identify, NamesWhatItsFiguresDoNotGive) {
                          return note.starts_with(fmt::format("'{}' took ", ToText(probe)));
                        });
   };
-  // No figure is about that one alone.
+  // No figure is fitted to that one alone.
   Findings::OfProbe& odd = findings.probes.back();
   EXPECT_FALSE(names(*whole, odd.probe));
   odd.seconds.mean *= 4;
@@ -197,7 +197,7 @@ TEST(Identify, SpreadsAsWidelyAsSamplesVary) {
   double spreads[2];
   for (const bool noisy : {false, true}) {
     Findings findings = Measure(truth, 0.01, false);
-    // However many samples say how good the mean is, they vary as they do.
+    // However precise the mean is, single samples vary as before.
     for (Findings::OfProbe& each : findings.probes) {
       each.seconds.count = 1000;
       each.seconds.deviation = (noisy ? 0.3 : 0.01) * each.seconds.mean;
@@ -210,7 +210,7 @@ TEST(Identify, SpreadsAsWidelyAsSamplesVary) {
   EXPECT_GT(spreads[1], 0.28);
 }
 
-// What is off in each measurement as no figure explains, is off in what is predicted, too.
+// Adds errors to each measurement that no figure explains; predictions have them, too.
 Findings OffBy(double spread, const Findings& exact, Rng& rng) {
   Findings findings = exact;
   for (Findings::OfProbe& each : findings.probes)
@@ -262,13 +262,13 @@ TEST(Identify, HasIntervalsThatHoldWhatTheModelIsOffBy) {
     }
     const double share = static_cast<double>(inside) / all;
     EXPECT_NEAR(found_spread / spread, 1, 0.35) << "off by " << spread;
-    // Fifteen intervals tell their share of nine tenths to some eight hundredths.
+    // Fifteen intervals estimate their share of nine tenths to within about 0.08.
     EXPECT_GE(share, 0.75) << "off by " << spread;
     EXPECT_LE(share, 0.99) << "off by " << spread;
   }
 }
 
-// However much samples vary, the model that made them is off by nothing.
+// Noise of samples, however large, is not an error of the model.
 TEST(Identify, TakesNoNoiseOfSamplesForTheModels) {
   const Platform truth = Truth();
   const Findings noisy = Measure(truth, 0.3, false);
@@ -277,8 +277,8 @@ TEST(Identify, TakesNoNoiseOfSamplesForTheModels) {
   EXPECT_LT(found->platform.model.spread, 0.05);
 }
 
-// Nor of one sample each, which says nothing of how much they vary. What such noise leaves is a
-// matter of its draw: of one it is 0.04 to 0.12, with probes of streams and without.
+// Nor is the noise of single samples, whose variation is unknown. What remains of it depends on the
+// draw: for this one 0.04 to 0.12, with and without probes of streams.
 TEST(Identify, TakesTheNoiseOfSingleSamplesForUsual) {
   const Platform truth = Truth();
   Findings exact = Measure(truth, 0, false);

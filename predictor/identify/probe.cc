@@ -10,7 +10,7 @@ namespace {
 
 constexpr uint64_t kKibibyte = 1 << 10;
 constexpr uint64_t kMebibyte = 1 << 20;
-// Per sample: more zero-byte operations tell no more, and files must be removed again.
+// Limits per sample: more zero-byte operations tell no more, and files must be removed again.
 constexpr uint32_t kRepeatsMax = 64;
 constexpr uint64_t kSampleBytesMax = 2 << 20;
 
@@ -102,15 +102,15 @@ std::vector<Probe> PlanProbes(const ProbeScope& scope) {
   add(ProbeKind::kRemove, Where::kDefault, {1});
   add(ProbeKind::kStatAgain, Where::kDefault, {0});
   const std::vector<uint64_t> small = {64 * kKibibyte, 256 * kKibibyte};
-  // The last is longer than what caches and windows hold.
+  // The last is larger than caches and windows.
   const std::vector<uint64_t> large = {kMebibyte, 4 * kMebibyte, 16 * kMebibyte, kStreamBytes};
   for (const ProbeKind kind : {ProbeKind::kWrite, ProbeKind::kRead}) {
     for (const Where where : {Where::kOther, Where::kOwn, Where::kOwnThroughMount}) {
       if (where == Where::kOther && !others) continue;
-      // A store that says nothing of places has no other than where it was written.
+      // On a store without hints, a file lies only where it was written.
       if (where == Where::kOther && !scope.hints && kind == ProbeKind::kWrite) continue;
       if (where == Where::kOwnThroughMount && !(scope.hints && scope.passthrough)) continue;
-      // Small before large: they tell what large ones would take.
+      // Small before large: small ones predict the time of large ones.
       add(kind, where, small);
       add(kind, where, large);
       add(kind, where, {where == Where::kOther ? kMebibyte : 4 * kMebibyte}, {2, 4});
@@ -126,7 +126,7 @@ std::vector<Probe> PlanProbes(const ProbeScope& scope) {
 uint32_t RepeatsOf(const Probe& probe, double seconds, double sample_seconds, uint64_t room_bytes) {
   const double wanted = seconds > 0 ? std::floor(sample_seconds / seconds) : kRepeatsMax;
   uint64_t most = kRepeatsMax;
-  // What is readied for a sample takes longer than the sample, if it has to come over a link.
+  // Preparing a sample takes longer than the sample if its bytes must cross a link.
   if (probe.bytes > 0) most = std::min(kSampleBytesMax, room_bytes) / (probe.bytes * probe.at_once);
   return static_cast<uint32_t>(
       std::clamp(wanted, 1.0, static_cast<double>(std::clamp<uint64_t>(most, 1, kRepeatsMax))));

@@ -1,8 +1,8 @@
-// Probe: one thing that is timed on a real deployment and, the same, on a simulated one. What a
-// platform's figures are is read off the difference.
+// Probe: one operation that is timed both on a real deployment and on a simulated one. The
+// platform's figures are fitted to the difference.
 //
-// All files are new for each sample, so that nothing is remembered of an earlier one. Two hosts are
-// enough: the *actor*, whose operation is timed, and the *other*, which readies what it works on.
+// Each sample uses new files, so that nothing is cached from an earlier one. Two hosts are enough:
+// the *actor*, whose operation is timed, and the *other*, which prepares the files it works on.
 #ifndef MOSA_PREDICTOR_IDENTIFY_PROBE_H_
 #define MOSA_PREDICTOR_IDENTIFY_PROBE_H_
 
@@ -16,25 +16,25 @@ namespace mosa::predict {
 
 enum class ProbeKind : uint8_t {
   // Zero-byte operations.
-  kStat,           // A name that the actor does not know: the other has just made it.
-  kStatAgain,      // The same, known: no more than the kernel's own time.
-  kOpen,           // Open and close of such a file whose name is known.
+  kStat,           // A name that the actor does not know yet: the other has just made it.
+  kStatAgain,      // The same, with the name known: only the kernel's own time.
+  kOpen,           // Open and close of a file that the other has made; its name is known.
   kOpenAgain,      // The same for a file of one byte whose content is known too.
-  kMakeDirectory,  //
-  kSetAttribute,   // A hint of a directory of the actor's own.
-  kGetAttribute,   // The layout of a file of the actor's own.
-  kRemove,         // A file of the actor's own.
-  // Open, all bytes, close.
+  kMakeDirectory,  // A new directory.
+  kSetAttribute,   // A hint on one of the actor's own directories.
+  kGetAttribute,   // The layout of one of the actor's own files.
+  kRemove,         // One of the actor's own files.
+  // Open, transfer all bytes, close.
   kWrite,      // A new file.
-  kRead,       // What the actor (kOwn, kOwnThroughMount) or the other has just written.
-  kReadAgain,  // The same, once more.
+  kRead,       // A file just written by the actor (kOwn, kOwnThroughMount) or by the other.
+  kReadAgain,  // The same file, a second time.
 };
 
 // Where the bytes are.
 enum class Where : uint8_t {
-  kDefault,  // Where the store puts them: small ones at the manager, large ones on all nodes.
+  kDefault,  // Where the store puts them: small files at the manager, large ones on all nodes.
   kOwn,      // On the actor's own node.
-  kOwnThroughMount,  // The same, but the mount carries them, not the kernel alone.
+  kOwnThroughMount,  // The same, but the bytes pass through the mount, not only the kernel.
   kOther,            // On the other's node.
 };
 
@@ -42,36 +42,36 @@ struct Probe {
   ProbeKind kind = ProbeKind::kStat;
   Where where = Where::kDefault;
   uint64_t bytes = 0;
-  uint32_t at_once = 1;  // So many do it at the same time, on the actor.
+  uint32_t at_once = 1;  // How many of these run at the same time, on the actor.
   bool operator==(const Probe&) const = default;
 };
 
 // "write 64 KiB to another host, 2 at once".
 std::string ToText(const Probe& probe);
-// How such a kind is called between processes, and back.
+// The name of the kind between processes, and the reverse.
 std::string_view NameOf(ProbeKind kind);
 std::string_view NameOf(Where where);
 std::optional<ProbeKind> ProbeKindOf(std::string_view name);
 std::optional<Where> WhereOf(std::string_view name);
 
-// What there is to be measured.
+// What can be measured on a deployment.
 struct ProbeScope {
-  uint32_t hosts = 1;       // That can be worked on.
-  bool hints = true;        // The store takes hints and says where bytes are: it is Mosa.
-  bool passthrough = true;  // Its kernels read and write objects of the own node by themselves.
+  uint32_t hosts = 1;  // Usable hosts.
+  bool hints = true;   // The store is Mosa: it takes hints and reports where bytes lie.
+  // The kernel reads and writes objects of the own node without the mount.
+  bool passthrough = true;
   uint64_t room_bytes = uint64_t{1} << 30;  // For one sample's files.
 };
 
-// With files of so many bytes or more, those that take long tell no more than shorter ones: links
-// are their limit.
+// Above this file size, links are the limit. Longer transfers tell no more than shorter ones.
 inline constexpr uint64_t kStreamBytes = 64 << 20;
 
-// All that can be told on it, the most telling first. Loads and sizes vary: figures of one size, or
-// one load, say nothing of others.
+// Plans every probe that the scope allows, the most telling first. Loads and sizes vary, since
+// figures of one size or load say nothing about others.
 std::vector<Probe> PlanProbes(const ProbeScope& scope);
 
-// How many operations one after the other make one sample of about `sample_seconds`, if one takes
-// `seconds`; at most what has room.
+// Returns how many operations, one after the other, make a sample of about `sample_seconds` if one
+// takes `seconds`. `room_bytes` limits them.
 uint32_t RepeatsOf(const Probe& probe, double seconds, double sample_seconds, uint64_t room_bytes);
 
 }  // namespace mosa::predict

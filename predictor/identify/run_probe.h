@@ -1,4 +1,4 @@
-// Runs of trivial tasks, whose time is the runner's own: dispatch, launch, looking at files.
+// Runs of trivial tasks, whose time is the runner's own: dispatch, launch and looking at files.
 #ifndef MOSA_PREDICTOR_IDENTIFY_RUN_PROBE_H_
 #define MOSA_PREDICTOR_IDENTIFY_RUN_PROBE_H_
 
@@ -15,8 +15,8 @@ namespace mosa::predict {
 
 struct RunProbe {
   uint32_t tasks = 1;
-  bool one_by_one = false;  // Each after the one before; else all at once.
-  bool outputs = false;     // Each writes a file of one byte.
+  bool one_by_one = false;  // One after the other; else all at once.
+  bool outputs = false;     // Each task writes a file of one byte.
   bool operator==(const RunProbe&) const = default;
 };
 
@@ -24,10 +24,10 @@ struct RunProbe {
 std::string ToText(const RunProbe& probe);
 std::vector<RunProbe> PlanRunProbes();
 
-// Its tasks run `/bin/sh`; outputs are named after their tasks.
+// The tasks run `/bin/sh`; outputs are named after their tasks.
 Workflow MakeRunProbe(const RunProbe& probe);
 
-// Seconds from the first task's start to the last one's end, in a simulation.
+// Simulates the run. Returns the seconds from the first task's start to the last one's end.
 Result<double> SimulateRun(const RunProbe& probe, const Platform& platform,
                            const Configuration& deployment);
 

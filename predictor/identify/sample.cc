@@ -9,7 +9,8 @@ namespace mosa::predict {
 namespace {
 
 constexpr double kTooFar = 4;
-constexpr double kSigmaOfMedianDistance = 1.4826;  // For the normal distribution.
+// Converts the median absolute deviation of a normal distribution to its sigma.
+constexpr double kSigmaOfMedianDistance = 1.4826;
 constexpr size_t kDropsFrom = 5;
 
 double MedianOf(std::vector<double> values) {

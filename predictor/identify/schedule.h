@@ -1,8 +1,9 @@
-// Schedule: what is measured next, and when it is enough. Pure: told what each sample took.
+// Schedule: decides what is measured next, and when to stop. Pure: the caller reports how long each
+// sample took.
 //
-// All are measured a few times first, in rounds, so that what drifts hits all alike; then those
-// whose interval is still too wide, the widest for its number of samples first, until none is or
-// the time is used up.
+// First every item gets a few samples, in rounds, so that drift affects all alike. Then come the
+// items whose interval is still too wide, the widest for its number of samples first, until all are
+// settled or the time is used up.
 #ifndef MOSA_PREDICTOR_IDENTIFY_SCHEDULE_H_
 #define MOSA_PREDICTOR_IDENTIFY_SCHEDULE_H_
 
@@ -19,26 +20,26 @@ class Schedule {
  public:
   explicit Schedule(size_t count) : samples_(count), took_(count), dead_(count) {}
 
-  // Nothing: all are settled, or no more of them fits into `left`.
+  // Returns nothing if all are settled, or no further sample fits into `left`.
   std::optional<size_t> Next(Duration left) const;
-  // A sample of `index`, which took so long in all. The first of each is not counted, unless there
-  // is no other: whatever is done only once is done then.
+  // Adds a sample of `index` that took `took` in all. The first sample of each item is discarded,
+  // unless it is the only one, because it includes work that is done only once.
   void Add(size_t index, double sample, Duration took);
-  // It cannot be measured: it is not asked for again.
+  // Marks the item as unmeasurable; Next() does not return it again.
   void GiveUp(size_t index) { dead_[index] = true; }
 
   size_t count() const { return samples_.size(); }
   bool is_dead(size_t index) const { return dead_[index]; }
   Measured At(size_t index) const;
-  // Those whose interval is as wanted, or that were given up.
+  // Items whose interval is narrow enough, or that were given up.
   size_t settled() const;
 
  private:
-  // More tell nothing new: what varies so much varies.
+  // Samples beyond this number tell nothing new: such an item simply varies.
   static constexpr size_t kSamplesMax = 60;
 
-  std::vector<std::vector<double>> samples_;  // With the first.
-  std::vector<Duration> took_;                // The last.
+  std::vector<std::vector<double>> samples_;  // Includes the first, which is discarded.
+  std::vector<Duration> took_;                // How long the last sample took.
   std::vector<bool> dead_;
 };
 

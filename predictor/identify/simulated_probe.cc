@@ -20,16 +20,16 @@ namespace {
 constexpr Time kBegin{1'700'000'000'000'000'000};
 constexpr ClientId kActor{1000};
 constexpr ClientId kOther{1001};
-// Operations in a row of each of those at once. What is done once for many (a range of file ids, a
-// grant) is spread over them as on a real store, where there are more.
+// Sequential operations of each concurrent lane. Work that is done once for many operations (a
+// range of file ids, a grant) is spread over them, as on a real store with more of them.
 constexpr uint32_t kRoundsSmall = 4;
 constexpr uint32_t kRoundsLarge = 2;
 constexpr uint64_t kLargeBytes = 1 << 20;
 
-// What the model has no figure of its own for.
+// Adapts the platform where the model has no figure for the probe.
 Platform ForProbe(const Probe& probe, Platform platform) {
   if (probe.where == Where::kOwnThroughMount) platform.client.passthrough = false;
-  // A program asks the kernel itself; the runner is another one who looks.
+  // Here a program asks the kernel itself; `look` otherwise is the runner's cost.
   platform.runner.look = probe.kind == ProbeKind::kGetAttribute ? platform.client.call : Cost{};
   return platform;
 }
@@ -77,11 +77,12 @@ class ProbeRun {
 
   std::string DirectoryOf(bool by_other) const {
     if (probe_.where == Where::kDefault) return "default";
-    // What the actor reads from the other lies where the other wrote it.
+    // Files that the actor reads from the other lie where the other wrote them.
     const bool at_other = probe_.where == Where::kOther && !by_other;
     return at_other ? "at-other" : "own";
   }
-  // The other readies what the actor then finds new; of its own hosts' files it needs none.
+  // Whether the other prepares the files, so that they are new to the actor. Files of the actor's
+  // own host need no such preparation.
   bool by_other() const {
     if (probe_.kind == ProbeKind::kStat || probe_.kind == ProbeKind::kStatAgain ||
         probe_.kind == ProbeKind::kOpen)
@@ -127,7 +128,7 @@ class ProbeRun {
     Good(co_await actor_->MakeDirectory(at_other, there));
   }
 
-  // Before the clock runs.
+  // Prepares a file before the clock runs.
   des::Activity<void> Ready(const std::string& path) {
     const ProbeKind kind = probe_.kind;
     if (kind == ProbeKind::kWrite || kind == ProbeKind::kMakeDirectory ||
@@ -138,8 +139,8 @@ class ProbeRun {
     Good(co_await writer.WriteFile(path, probe_.bytes, task));
   }
 
-  // What the actor has to know beforehand. All files are written by then: a new name in a directory
-  // has the actor forget the others.
+  // Makes the actor know a file beforehand. All files are written by then, since a new name in a
+  // directory makes the actor forget the others.
   des::Activity<void> Know(const std::string& path) {
     const ProbeKind kind = probe_.kind;
     const std::string task;
@@ -170,7 +171,7 @@ class ProbeRun {
         Good(co_await actor_->ReadFile(path, task));
         break;
       case ProbeKind::kStatAgain:
-        break;  // The kernel's own.
+        break;  // The kernel's own time, which is not simulated.
       case ProbeKind::kMakeDirectory: {
         const HintMap none;
         Good(co_await actor_->MakeDirectory(path, none));

@@ -1,4 +1,5 @@
-// A probe on a simulated deployment: what it would take if the platform's figures were right.
+// Runs a probe on a simulated deployment: how long it would take if the platform's figures were
+// right.
 #ifndef MOSA_PREDICTOR_IDENTIFY_SIMULATED_PROBE_H_
 #define MOSA_PREDICTOR_IDENTIFY_SIMULATED_PROBE_H_
 
@@ -9,9 +10,9 @@
 
 namespace mosa::predict {
 
-// Seconds of one operation, or of as many as go on at once until the last has ended. `deployment`
-// has at least two hosts, and no storage of their own apart. Internal names what the simulated
-// store refuses.
+// Returns the seconds of one operation, or of `at_once` concurrent ones until the last has ended.
+// `deployment` must have at least two hosts and no storage hosts apart. Internal names what the
+// simulated store refuses.
 Result<double> SimulateProbe(const Probe& probe, const Platform& platform,
                              const Configuration& deployment);
 

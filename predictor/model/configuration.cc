@@ -34,7 +34,7 @@ Status Bytes(std::string_view name, std::string_view value, uint64_t& into) {
   into = static_cast<uint64_t>(*bytes);
   return OkStatus();
 }
-// The index of `value` among the two words.
+// Sets `is_second` if `value` is the second word; fails if it is neither.
 Status Word(std::string_view name, std::string_view value, const char* first, const char* second,
             bool& is_second) {
   is_second = value == second;
@@ -48,7 +48,7 @@ Status Number(std::string_view name, std::string_view value, double& into) {
   return Wrong(name, value, "it must be a number, such as 0.5");
 }
 
-// "h3.speed" and "h5-8.speed": hosts from 1, as the answers name them.
+// "h3.speed" or "h5-8.speed": hosts count from 1, as in `mosa cluster up`.
 struct HostField {
   uint32_t first = 0;
   uint32_t last = 0;
@@ -72,7 +72,7 @@ std::optional<HostField> HostFieldOf(std::string_view name) {
 
 constexpr std::string_view kPlacement = "placement";
 
-// "placement:GLOB" or "placement@STAGE": what comes after the word, else nothing.
+// Returns the part after the word in "placement:GLOB" or "placement@STAGE", else nothing.
 std::string_view ClassOf(std::string_view name) {
   if (!name.starts_with(kPlacement)) return {};
   name.remove_prefix(kPlacement.size());
@@ -86,7 +86,7 @@ Status SetClassPlacement(std::string_view name, std::string_view value, Configur
                  "a class must be a glob or a stage without ',' and '=', such as "
                  "placement:projected/*.fits=local or placement@project=local; '?' in a glob "
                  "stands for any byte");
-  // A ',' would be the next name's beginning in ToText().
+  // ToText() separates fields by ','.
   if (value.find(',') != std::string_view::npos)
     return Wrong(
         name, value,

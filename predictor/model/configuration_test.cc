@@ -50,12 +50,12 @@ TEST(Configuration, SaysOfOneHostOrOfSeveralWhatOthersAreNot) {
   ASSERT_TRUE(again.ok()) << again.status();
   EXPECT_EQ(*again, *parsed);
   EXPECT_NE(*parsed, *ParseConfiguration("hosts=4,storage=2,manager=apart"));
-  // The limit of all stores is one for those of which nothing else is said.
+  // A limit for all stores does not override a host's own.
   const auto limited = ParseConfiguration("store=1M,h2.store=2M");
   ASSERT_TRUE(limited.ok()) << limited.status();
   EXPECT_EQ(HostOf(platform, *limited, 0).store_bytes, 1U << 20);
   EXPECT_EQ(HostOf(platform, *limited, 1).store_bytes, 2U << 20);
-  // And none is none, where of all 0 is as the platform says.
+  // For one host 0 means no store; for all hosts it means the platform's limit.
   const auto none = ParseConfiguration("store=0,h2.store=0");
   ASSERT_TRUE(none.ok()) << none.status();
   EXPECT_EQ(HostOf(platform, *none, 0).store_bytes, platform.host.store_bytes);

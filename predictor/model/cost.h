@@ -1,6 +1,6 @@
-// Cost: what a run's hosts are paid for, from its first task's start to its last one's end: the
-// number of hosts times that time (Provisioning, section 3.3). All hosts count: those that run
-// tasks, those that only store, and the manager's own.
+// Cost: what a run's hosts are paid for: the number of hosts times the time from the first task's
+// start to the last one's end (Provisioning, section 3.3). All hosts count: those that run tasks,
+// those that only store, and the manager's own.
 #ifndef MOSA_PREDICTOR_MODEL_COST_H_
 #define MOSA_PREDICTOR_MODEL_COST_H_
 
@@ -11,7 +11,7 @@
 
 namespace mosa::predict {
 
-// How many hosts a configuration takes in all.
+// The number of hosts of a configuration, with storage-only hosts and the manager's own.
 uint32_t HostsInAll(const Configuration& configuration);
 
 double NodeHours(uint32_t hosts, Duration time);

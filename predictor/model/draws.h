@@ -1,4 +1,4 @@
-// Draws of what a measured figure may truly be.
+// Random draws of what a measured figure may truly be, and statistics over draws.
 #ifndef MOSA_PREDICTOR_MODEL_DRAWS_H_
 #define MOSA_PREDICTOR_MODEL_DRAWS_H_
 
@@ -18,7 +18,7 @@ inline double NormalDraw(Rng& rng) {
   return sum;
 }
 
-// What a figure of this spread is off by. No draw makes one less than a tenth of what was measured.
+// A random factor for a figure of this spread. It is never below a tenth.
 inline double FactorOf(double spread, Rng& rng) {
   constexpr double kFactorMin = 0.1;
   return std::max(kFactorMin, 1 + spread * NormalDraw(rng));
@@ -31,11 +31,11 @@ struct Interval {
   bool operator==(const Interval&) const = default;
 };
 
-// Less draws have no two between which nine of ten further ones lie.
+// With fewer draws, no two of them enclose nine tenths of further ones.
 inline constexpr uint32_t kDrawsMin = 19;
 
-// Between the k-th least and the k-th largest of n draws a further one lies n + 1 - 2k times of
-// n + 1: the k for nine times of ten. With up to 38 draws they are the extremes.
+// A further draw lies between the k-th smallest and the k-th largest of n with probability (n + 1 -
+// 2k) / (n + 1). Returns the k for nine tenths. Up to 38 draws, these are the extremes.
 inline size_t BeyondNineOfTen(size_t draws) { return (draws + 1) / 20; }
 
 template <typename T>
@@ -46,7 +46,7 @@ std::optional<Interval<T>> NineOfTen(std::vector<T> draws) {
   return Interval<T>{draws[k - 1], draws[draws.size() - k]};
 }
 
-// Precondition: there are some. With an even number, the mean of the two in the middle.
+// Precondition: not empty. With an even number, the mean of the middle two.
 inline double Median(std::vector<double> draws) {
   std::sort(draws.begin(), draws.end());
   return (draws[(draws.size() - 1) / 2] + draws[draws.size() / 2]) / 2;

@@ -21,7 +21,7 @@ constexpr double kLevelSpeedMax = 100;
 constexpr double kMegahertzMax = 1e5;
 constexpr size_t kLevelsMax = 100;
 
-// Takes the fields of one level; the first fault is kept.
+// Takes the fields of one level; keeps the first fault.
 class LevelReader {
  public:
   LevelReader(const Value& map, std::vector<std::string>& faults) : map_(map), fields_(faults) {}
@@ -97,7 +97,8 @@ double EnergyOf(const PowerLevel& level, uint32_t cores, uint32_t hosts, Duratio
 
 PowerLevel Perturbed(const PowerLevel& level, uint64_t seed) {
   PowerLevel drawn = level;
-  Rng rng(HashCombine(seed, Hash64("power")));  // Other draws than the platform's of this seed.
+  // Independent of the platform's draws with this seed.
+  Rng rng(HashCombine(seed, Hash64("power")));
   for (double* power : {&drawn.idle_w, &drawn.application_w, &drawn.storage_w, &drawn.network_w})
     *power *= FactorOf(level.spread, rng);
   return drawn;

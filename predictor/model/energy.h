@@ -1,15 +1,15 @@
-// Energy: what a run's hosts draw (Provisioning, section 4.1), as power above idle times how long a
-// part of a host is busy:
+// Energy: what a run's hosts draw (Provisioning, section 4.1), as power above idle times how long
+// each part of a host is busy:
 //
 //   E = hosts * idle_w * T + application_w * A + storage_w * S + network_w * N
 //
-// T is the run's length. A and S are the processor time of programs and of the store (on whichever
-// host it is spent) in units of a host's whole processor; N is the time that links transfer, in
-// units of a link that is full in both directions. So the figures of a PowerLevel are what a meter
-// shows above idle when a host does one of the three alone and as hard as it can.
+// T is the run's length. A and S are the processor time of programs and of the store, on whichever
+// host it is spent, in units of a host's whole processor. N is the time that links transfer, in
+// units of a link that is full in both directions. The figures of a PowerLevel are therefore what a
+// meter shows above idle when a host does one of the three alone, as hard as it can.
 //
-// At another frequency all that processors do takes 1 / speed of the time; links and their
-// latencies stay as they are.
+// At another frequency all processor work takes 1 / speed of the time; links and their latencies
+// stay as they are.
 #ifndef MOSA_PREDICTOR_MODEL_ENERGY_H_
 #define MOSA_PREDICTOR_MODEL_ENERGY_H_
 
@@ -24,10 +24,10 @@
 
 namespace mosa::predict {
 
-// A host at one frequency of its processor.
+// A host at one processor frequency.
 struct PowerLevel {
   uint32_t frequency_mhz = 0;
-  double speed = 1;  // Speed of its cores, relative to when the platform was measured.
+  double speed = 1;  // Speed of its cores, relative to those the platform was measured with.
   double idle_w = 0;
   double application_w = 0;
   double storage_w = 0;
@@ -43,7 +43,7 @@ struct PowerProfile {
   std::vector<PowerLevel> levels;
 };
 
-// How long the parts of hosts were busy; for one host or many.
+// How long the parts of hosts were busy, for one host or many.
 struct HostUse {
   double application_core_s = 0;
   double store_core_s = 0;
@@ -53,19 +53,18 @@ struct HostUse {
   bool operator==(const HostUse&) const = default;
 };
 
-// Joules. `cores` are those of one host, `use` is the sum over all.
+// Returns joules. `cores` are those of one host; `use` is the sum over all hosts.
 double EnergyOf(const PowerLevel& level, uint32_t cores, uint32_t hosts, Duration time,
                 const HostUse& use);
 
-// The level as it would be if every power were off by its spread times a draw from the normal
-// distribution; `seed` names the draws.
+// The level with each power multiplied by a random factor of its spread. `seed` selects the draw.
 PowerLevel Perturbed(const PowerLevel& level, uint64_t seed);
 
 // The platform with its processors at this level.
 Platform AtLevel(Platform platform, const PowerLevel& level);
 
-// The level at `frequency_mhz`; 0: the one that the platform was measured at, of speed 1. NotFound
-// says which there are.
+// The level at `frequency_mhz`. 0 selects the level of speed 1, at which the platform was measured.
+// NotFound lists the levels.
 Result<PowerLevel> LevelAt(const PowerProfile& profile, uint32_t frequency_mhz);
 
 // A power file, YAML or JSON:
@@ -78,7 +77,7 @@ Result<PowerLevel> LevelAt(const PowerProfile& profile, uint32_t frequency_mhz);
 //     - {frequency_mhz: 2300, speed: 1, idle_w: 91.6, application_w: 33.6, storage_w: 37.5,
 //        network_w: 36.1, spread: 0.05}
 //
-// InvalidArgument is one sentence with the line.
+// InvalidArgument is one sentence that names the line.
 Result<PowerProfile> ReadPower(std::string_view text);
 
 }  // namespace mosa::predict

@@ -120,7 +120,8 @@ TEST(Interval, HoldsNineOfTenDraws) {
     const auto interval = NineOfTen(draws);
     ASSERT_TRUE(interval) << n;
     EXPECT_EQ(interval->low + interval->high, n + 1) << n;
-    // A further draw is as likely in any of the n + 1 gaps; fewer gaps would be too few.
+    // A further draw falls into each of the n + 1 gaps with equal probability. One gap less would
+    // be too few.
     const double inside = interval->high - interval->low;
     EXPECT_GE(inside / (n + 1), 0.9) << n;
     EXPECT_LT((inside - 2) / (n + 1), 0.9) << n;

@@ -1,5 +1,5 @@
-// Evidence: what a platform's figures rest on, for people. It stands in the platform file, and
-// no prediction reads it.
+// Evidence: what a platform's figures rest on, for people. It is part of the platform file; no
+// prediction reads it.
 #ifndef MOSA_PREDICTOR_MODEL_EVIDENCE_H_
 #define MOSA_PREDICTOR_MODEL_EVIDENCE_H_
 
@@ -14,8 +14,8 @@ struct Evidence {
   struct Figure {
     std::string name;  // As in the file.
     double value = 0;
-    double low = 0, high = 0;  // At 95 %.
-    bool measured = true;      // False: nothing that was measured tells it, it is a guess.
+    double low = 0, high = 0;  // 95 % interval.
+    bool measured = true;      // False: a guess that no measurement determines.
   };
   struct Measurement {
     std::string what;
@@ -24,10 +24,10 @@ struct Evidence {
     double half_width = 0;  // Half of the 95 % interval.
     size_t samples = 0;
     size_t dropped = 0;              // Outliers.
-    bool settled = true;             // The interval is within 5 %.
-    std::optional<double> modelled;  // What the figures make of it.
+    bool settled = true;             // The 95 % interval is within 5 % of the mean.
+    std::optional<double> modelled;  // What the fitted figures predict.
   };
-  std::vector<std::string> notes;  // What fell short, and what could not be had.
+  std::vector<std::string> notes;  // What fell short, and what could not be measured.
   std::vector<Figure> figures;
   std::vector<Measurement> measurements;
 };

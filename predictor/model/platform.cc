@@ -14,7 +14,7 @@
 namespace mosa::predict {
 namespace {
 
-// Longer than any service, and short enough that sums of them fit.
+// Limits on costs: above any real service time, and small enough that sums do not overflow.
 constexpr double kNsMax = 1e13;
 constexpr double kNsPerByteMax = 1e6;
 constexpr uint64_t kWholeMax = uint64_t{1} << 60;
@@ -97,7 +97,7 @@ Platform Perturbed(const Platform& platform, uint64_t seed) {
 }
 
 double ModelFactor(const Platform& platform, uint64_t seed) {
-  constexpr uint64_t kModelDraws = 0x6d6f64656c;  // Others than those of the figures.
+  constexpr uint64_t kModelDraws = 0x6d6f64656c;  // Independent of the figures' draws.
   Rng rng(HashCombine(seed, kModelDraws));
   return std::exp(platform.model.spread * NormalDraw(rng));
 }

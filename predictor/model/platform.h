@@ -1,7 +1,8 @@
-// Platform: how long things take on a deployment, as measured on a few of its hosts. Plain values.
+// Platform: how long operations take on a deployment, as measured on a few of its hosts. Plain
+// values.
 //
-// Every figure is a *service* time: what one request keeps its server busy for, alone. Waiting is
-// what the simulation adds. All rates are of payload, as a program sees it.
+// Every figure is a *service* time: how long one request alone keeps its server busy. The
+// simulation adds waiting. All rates are of payload, as a program sees it.
 #ifndef MOSA_PREDICTOR_MODEL_PLATFORM_H_
 #define MOSA_PREDICTOR_MODEL_PLATFORM_H_
 
@@ -14,9 +15,9 @@
 namespace mosa::predict {
 
 inline constexpr int kPlatformVersion = 4;
-// No single service takes longer, so that sums of them fit: 11 days.
+// No single service takes longer (11 days), so that sums do not overflow.
 inline constexpr Duration kServiceMax = Seconds(1'000'000);
-// The least rate of a link: on a slower one, transfers would take longer than can be counted.
+// The lowest rate of a link. On a slower one, transfer times would overflow.
 inline constexpr uint64_t kLinkBytesPerSecondMin = 10'000;
 // Limits for a host's cores.
 inline constexpr double kSpeedMin = 0.001;
@@ -28,17 +29,17 @@ inline constexpr double kSpreadMax = 1;
 struct Cost {
   double ns_per_call = 0;
   double ns_per_byte = 0;
-  // Standard deviation of the whole between measurements, as a part of it: 0.05 is 5 %.
+  // Standard deviation of the whole between measurements, as a share of it: 0.05 is 5 %.
   double spread = 0;
 
-  // At most kServiceMax; what comes before the first byte, and the rest.
+  // At most kServiceMax. Call() is the part before the first byte, OfBytes() the rest.
   Duration Of(uint64_t bytes) const;
   Duration Call() const { return Of(0); }
   Duration OfBytes(uint64_t bytes) const { return Of(bytes) - Of(0); }
   bool operator==(const Cost&) const = default;
 };
 
-// What one host is.
+// One host.
 struct HostPlatform {
   uint32_t cores = 1;
   double speed = 1;  // Speed of its cores, relative to the measured host's.
@@ -49,55 +50,55 @@ struct HostPlatform {
   bool operator==(const HostPlatform&) const = default;
 };
 
-// More would change little: the lesser half of the streams is already left with a fifth.
+// More would change little: the slower half of the streams is already left with a fifth.
 inline constexpr double kUnevennessMax = 1;
 
 struct NetworkPlatform {
   uint64_t latency_ns = 50'000;           // One way, between two hosts.
   uint64_t loopback_latency_ns = 15'000;  // One way, inside a host.
-  Cost loopback;                          // For bytes inside a host that cross a socket.
-  // The longest that a small message waits behind bulk data: on the link of its own host, behind
-  // each stream that leaves there, and
+  Cost loopback;                          // For bytes that cross a socket inside a host.
+  // The longest that a small message waits behind bulk data. `out`: on the link of its own host,
+  // behind each stream that leaves there.
   uint64_t out_queue_ns_max = 10'000'000;
-  // before a host at which streams of several others meet (in-cast): there, connections fill what
-  // room a switch has.
+  // `in`: before a host at which streams of several others meet (in-cast), where connections fill a
+  // switch's buffers.
   uint64_t in_queue_ns_max = 20'000'000;
-  // What each direction of a link that was idle for long carries at once, before its rate holds:
-  // the depth of the token bucket that limits it; 0: none does.
+  // The burst that each direction of a link carries at once after it was idle for long: the depth
+  // of its token bucket. 0: no limiter.
   uint64_t burst_bytes = 0;
-  // How uneven the shares are that streams get: the standard deviation of their logarithms, where
-  // they leave one host, and where those of several hosts meet before another; 0: all are even.
+  // How uneven the shares of streams are: the standard deviation of their logarithms. `out`:
+  // streams that leave one host; `in`: streams of several hosts that meet before another. 0: even.
   double out_unevenness = 0;
   double in_unevenness = 0;
-  double spread = 0;  // Spread of the links' rates; as Cost::spread.
+  double spread = 0;  // Spread of the links' rates, like Cost::spread.
   bool operator==(const NetworkPlatform&) const = default;
 };
 
-// One request each; an envelope costs the sum of its requests.
+// Each is the cost of one request; an envelope costs the sum of its requests.
 struct ManagerPlatform {
   Cost lookup;
   Cost make;
   Cost open;
   Cost bind;
-  Cost commit;  // Bytes: those kept inline.
+  Cost commit;  // Per byte: those kept inline.
   Cost grant;
-  Cost attribute;  // Reading or setting an extended attribute, or attributes.
+  Cost attribute;  // Reading or setting attributes or an extended attribute.
   Cost other;
-  Cost persist;  // A batch of changes to the durable image; bytes: of keys and values.
+  Cost persist;  // One batch of changes to the durable image; per byte of keys and values.
   bool operator==(const ManagerPlatform&) const = default;
 };
 
 struct ClientPlatform {
   Cost call;               // A FUSE call without data: lookup, open, close, and so on.
-  Cost fuse_read;          // A FUSE read of bytes that are there, and
-  Cost fuse_write;         // a FUSE write into memory; besides what moves the bytes.
-  Cost send;               // Putting bytes on a socket, and
-  Cost receive;            // taking them off one.
-  Cost passthrough_read;   // The kernel on an object of this host, and
-  Cost passthrough_write;  // to fresh pages.
-  Cost local_read;         // The SAI on an object of this host, and
-  Cost local_write;        // to fresh pages.
-  Cost page_cache_read;    // What the kernel has already.
+  Cost fuse_read;          // A FUSE read of bytes in the mount, without moving them.
+  Cost fuse_write;         // A FUSE write into memory, without moving the bytes.
+  Cost send;               // Putting bytes on a socket.
+  Cost receive;            // Taking bytes off a socket.
+  Cost passthrough_read;   // The kernel reads an object of this host.
+  Cost passthrough_write;  // The kernel writes fresh pages of an object of this host.
+  Cost local_read;         // The SAI reads an object of this host.
+  Cost local_write;        // The SAI writes fresh pages of one.
+  Cost page_cache_read;    // Reading what the kernel has cached.
   bool passthrough = true;
   uint64_t fuse_read_bytes = 1 << 20;  // The kernel's largest request, and a program's.
   uint64_t fuse_write_bytes = 1 << 20;
@@ -118,18 +119,19 @@ struct NodePlatform {
 };
 
 struct RunnerPlatform {
-  Cost dispatch;  // The runner, for one task; one after the other.
+  Cost dispatch;  // The runner, for one task; tasks are dispatched one after the other.
   Cost launch;    // The task's host, to start its program.
-  Cost look;      // The runner, for one file that it looks at.
-  // Between the end of a task and the runner's notice of it.
+  Cost look;      // The runner, to look at one file.
+  // From a task's end until the runner notices it.
   uint64_t notice_ns = 1'000'000;
   bool operator==(const RunnerPlatform&) const = default;
 };
 
-// What the simulation gets wrong however well the figures are known: it leaves things out.
+// The error of the simulation itself, which remains however well the figures are known: it leaves
+// things out.
 struct ModelPlatform {
-  // Root mean square of the logarithm of measured by modelled times: 0.05 is 5 %. `mosa identify`
-  // derives it from what its figures were fitted to (identify.h).
+  // Root mean square of the logarithm of measured over modelled times: 0.05 is 5 %. `mosa identify`
+  // derives it from the residuals of its fit (identify.h).
   double spread = 0;
   bool operator==(const ModelPlatform&) const = default;
 };
@@ -139,7 +141,8 @@ struct Platform {
   std::string measured;  // when,
   std::string by;        // and by what.
   HostPlatform host;     // Every host, unless a configuration says otherwise.
-  // All hosts share so many cores, and have none of their own: an emulated cluster. 0: they do not.
+  // All hosts together share this many cores and have none of their own (an emulated cluster). 0:
+  // each host has its own.
   uint32_t shared_cores = 0;
   NetworkPlatform network;
   ManagerPlatform manager;
@@ -150,19 +153,20 @@ struct Platform {
   bool operator==(const Platform&) const = default;
 };
 
-// One sentence for the first figure that no machine has: negative, not a number, no core.
+// Returns one sentence for the first figure that no machine can have: negative, not a number, no
+// core.
 Status Check(const Platform& platform);
 
-// The platform as it would be if every figure were off by its spread times a draw from the normal
-// distribution; `seed` names the draws. Rates and times stay positive.
+// The platform with every figure that has a spread multiplied by a random factor. `seed` selects
+// the draw. Rates and times stay positive.
 Platform Perturbed(const Platform& platform, uint64_t seed);
-// What times on that drawn platform are off by besides, as the model is: a factor, 1 in the median.
-// It is the same for all configurations, so that it changes no comparison of them.
+// The model's error on that drawn platform: a factor on times, with median 1. It is the same for
+// all configurations, so that it does not change their comparison.
 double ModelFactor(const Platform& platform, uint64_t seed);
-// What a whole time is off by, of which the model is off by `factor`: the part in which tasks
-// compute is given, not modelled. Precondition: 0 <= computing <= time.
+// The error factor of a whole time when the model is off by `factor`. Tasks' computing is given,
+// not modelled, so that part has no error. Precondition: 0 <= computing <= time.
 double FactorOfWhole(double factor, Duration time, Duration computing);
-// Whether draws differ.
+// Whether draws differ at all.
 bool HasSpread(const Platform& platform);
 
 }  // namespace mosa::predict

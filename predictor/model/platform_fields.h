@@ -1,5 +1,5 @@
-// Every figure of a platform under its name in the file: the one place that lists them, for the
-// reader, the writer, the checks and the draws alike.
+// Every figure of a platform with its name in the file. The reader, the writer, the checks and the
+// draws all use this one list.
 #ifndef MOSA_PREDICTOR_MODEL_PLATFORM_FIELDS_H_
 #define MOSA_PREDICTOR_MODEL_PLATFORM_FIELDS_H_
 
@@ -7,9 +7,9 @@
 
 namespace mosa::predict {
 
-// Calls visit(section, field, value&) for each, in the order of the file. `P` is Platform or const
-// Platform; values are std::string, bool, uint32_t, uint64_t, double or Cost. Section "" is the
-// file's top.
+// Each function calls visit(section, field, value&) for every field, in the order of the file. `P`
+// is Platform or const Platform. Values are std::string, bool, uint32_t, uint64_t, double or Cost.
+// Section "" is the file's top level.
 template <typename P, typename Visit>
 void VisitHost(P& host, const char* section, Visit&& visit) {
   visit(section, "cores", host.cores);

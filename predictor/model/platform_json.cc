@@ -23,7 +23,7 @@ bool IsEvidence(std::string_view key) {
 }
 bool IsComment(std::string_view key) { return key.starts_with("comment"); }
 
-// Reads one value after the other; the first fault is kept, and all that follow are nothing.
+// Reads one value after the other. After the first fault, which is kept, it reads nothing.
 class FieldReader {
  public:
   explicit FieldReader(const Json& root) : root_(root) {}
@@ -45,7 +45,7 @@ class FieldReader {
     Take(name, *found, value);
   }
 
-  // The first fault; then what nobody knows.
+  // Returns the first fault; if there is none, the first unknown field.
   std::string Fault() const {
     if (!fault_.empty()) return fault_;
     for (const auto& [key, value] : root_.items()) {
@@ -121,7 +121,7 @@ Status CheckVersion(const Json& root) {
       version->dump(-1, ' ', false, Json::error_handler_t::replace), kPlatformVersion));
 }
 
-// As many digits as tell something.
+// Rounds to four significant digits.
 double Rounded(double value) {
   if (value == 0 || !std::isfinite(value)) return value;
   const double scale = std::pow(10, 3 - std::floor(std::log10(std::abs(value))));
@@ -140,7 +140,7 @@ void Put(const Evidence& evidence, Json& root) {
   for (const Evidence::Measurement& each : evidence.measurements) {
     Json row = {
         {"what", each.what},       {"unit", each.unit},        {"mean", Rounded(each.mean)},
-        {"interval_95", nullptr},  // One sample has none.
+        {"interval_95", nullptr},  // One sample has no interval.
         {"samples", each.samples}, {"outliers", each.dropped}, {"within_5_percent", each.settled}};
     if (each.samples >= 2)
       row["interval_95"] = {Rounded(each.mean - each.half_width),
@@ -157,7 +157,7 @@ Result<Platform> ReadPlatform(std::string_view text) {
     return InvalidArgumentError(
         fmt::format("a platform file of {} bytes is too long: at most {} are allowed", text.size(),
                     kPlatformBytesMax));
-  // The library's parser recurses over what is nested.
+  // The JSON library's parser recurses over nested values.
   if (std::count(text.begin(), text.end(), '[') + std::count(text.begin(), text.end(), '{') > 1000)
     return InvalidArgumentError("a platform file must not have more than 1000 objects");
   Json root;

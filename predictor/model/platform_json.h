@@ -4,9 +4,9 @@
 //    "host": {"cores": 2, ...}, "manager": {"open": {"ns_per_call": 9000, "ns_per_byte": 0,
 //    "spread": 0.05}, ...}, ...}
 //
-// Every field stands under its name in platform.h, which ends in its unit. All must be there, and
-// no others; keys that begin with "comment" may stand anywhere. "notes", "figures" and
-// "measurements" are the evidence (evidence.h), which readers leave alone.
+// Every field has its name from platform.h, which ends in its unit. All fields must be present, and
+// no others. Keys that begin with "comment" are allowed anywhere. "notes", "figures" and
+// "measurements" are the evidence (evidence.h), which readers ignore.
 #ifndef MOSA_PREDICTOR_MODEL_PLATFORM_JSON_H_
 #define MOSA_PREDICTOR_MODEL_PLATFORM_JSON_H_
 
@@ -19,10 +19,10 @@
 
 namespace mosa::predict {
 
-// InvalidArgument names the line where the text is no JSON, the version, or the field: one
-// sentence.
+// InvalidArgument is one sentence that names the line where the text is not JSON, the version, or
+// the field.
 Result<Platform> ReadPlatform(std::string_view text);
-// With the evidence behind it, if there is any.
+// Includes `evidence` unless it is null.
 std::string WritePlatform(const Platform& platform, const Evidence* evidence = nullptr);
 
 }  // namespace mosa::predict

@@ -30,7 +30,7 @@ TEST(PlatformFile, ReadsBackWhatItWrote) {
   EXPECT_EQ(*read, Example());
 }
 
-// Replaces the first `from` of the example's file.
+// Replaces the first `from` in the example's file.
 std::string PlatformWith(const std::string& from, const std::string& to) {
   std::string text = WritePlatform(Example());
   const size_t at = text.find(from);

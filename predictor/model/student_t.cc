@@ -7,8 +7,8 @@
 namespace mosa::predict {
 namespace {
 
-// The incomplete beta function's continued fraction (Abramowitz and Stegun, 26.5.8) by Lentz's
-// method. It converges quickly for x < (a + 1) / (a + b + 2).
+// The continued fraction of the incomplete beta function (Abramowitz and Stegun, 26.5.8), by
+// Lentz's method. It converges quickly for x < (a + 1) / (a + b + 2).
 double BetaFraction(double a, double b, double x) {
   constexpr double kTiny = 1e-300;
   constexpr double kPrecision = 1e-12;

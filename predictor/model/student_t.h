@@ -4,13 +4,13 @@
 
 namespace mosa::predict {
 
-// Degrees of freedom need not be whole: Welch's are not. Precondition of both: degrees > 0.
+// Degrees of freedom need not be whole; Welch's are not. Precondition of both: degrees > 0.
 
-// How likely a t at least that far from 0, on either side, is by chance: 1 of 0, towards 0 of large
-// ones.
+// Two-sided tail: the probability that chance alone gives a t at least this far from 0. It is 1 at
+// t = 0 and approaches 0 for large |t|.
 double StudentTail(double t, double degrees);
 
-// The t that 95 % of the distribution lie within: StudentTail(StudentT95(d), d) is 0.05.
+// Returns the t within which 95 % of the distribution lie: StudentTail(StudentT95(d), d) == 0.05.
 double StudentT95(double degrees);
 
 }  // namespace mosa::predict

@@ -31,7 +31,7 @@ TEST(StudentT95, IsExactBetweenWholeDegrees) {
   };
   for (const auto& row : rows)
     EXPECT_NEAR(StudentT95(row.degrees), row.t, 1e-7 * row.t) << row.degrees;
-  EXPECT_NEAR(StudentT95(1e8), 1.959964, 1e-6);  // That of the normal distribution.
+  EXPECT_NEAR(StudentT95(1e8), 1.959964, 1e-6);  // The normal distribution's value.
 }
 
 }  // namespace

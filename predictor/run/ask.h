@@ -1,5 +1,4 @@
-// Inside predictor/run: how a simulated client asks the manager one thing, and what a layout holds
-// where.
+// Internal to predictor/run: sends one request of a simulated client to the manager.
 #ifndef MOSA_PREDICTOR_RUN_ASK_H_
 #define MOSA_PREDICTOR_RUN_ASK_H_
 
@@ -11,7 +10,7 @@
 
 namespace mosa::predict {
 
-// The reply at `index` as what it should be.
+// Returns the reply at `index` as a T, or the first Failure up to it.
 template <typename T>
 sai::Outcome<T> ReplyAs(const std::vector<Reply>& replies, size_t index) {
   for (size_t i = 0; i < replies.size() && i <= index; ++i)

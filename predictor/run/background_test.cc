@@ -1,4 +1,4 @@
-// What nodes do that no task asks for: checksums of what was written past them.
+// Background work of nodes: checksums of objects that were written past their daemon.
 #include <gtest/gtest.h>
 
 #include "predictor/run/prediction_fixture.h"
@@ -6,8 +6,7 @@
 namespace mosa::predict {
 namespace {
 
-// A node sums what was written past its daemon: whoever computes on its cores then has less of
-// them.
+// While a node computes checksums, a task on the same cores has less of them.
 TEST(Prediction, WhatWasWrittenOnTheOwnNodeIsSealedBesideWhatFollows) {
   WorkflowMaker maker;
   maker.File("out", 100 * kMiB);
@@ -24,7 +23,7 @@ TEST(Prediction, WhatWasWrittenOnTheOwnNodeIsSealedBesideWhatFollows) {
   EXPECT_NEAR(static_cast<double>(computing(1).ns), 1e9 + 0.5 * 100 * kMiB, 1e6);
 }
 
-// One after the other: four of them leave three of four cores alone.
+// Sealing is sequential: four objects leave three of four cores free.
 TEST(Prediction, ANodeSealsOneObjectAfterTheOther) {
   WorkflowMaker maker;
   for (const char* name : {"a", "b", "c", "d"}) {

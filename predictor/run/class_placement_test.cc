@@ -9,7 +9,7 @@
 namespace mosa::predict {
 namespace {
 
-// Two of a stage "make" and one of "join"; what is read from outside is nobody's output.
+// Two tasks of stage "make" and one of "join". A file read from outside is no task's output.
 Workflow Small() {
   WorkflowMaker maker;
   maker.File("in", kMiB).File("mid/a.1", kMiB, {{"pattern", "pipeline"}, {"ack", "pessimistic"}});
@@ -87,7 +87,7 @@ TEST(ClassPlacement, SaysWhatIsWrongInOneSentence) {
   }
 }
 
-// As if the workflow said it; without hints nothing is said.
+// The prediction is as if the workflow gave the hints; without hints they have no effect.
 TEST(ClassPlacement, IsPredictedAsTheWorkflowsOwn) {
   const Workflow workflow = Pipelines(4, 10 * kMiB);
   Workflow said = workflow;

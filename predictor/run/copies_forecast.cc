@@ -13,9 +13,9 @@ namespace {
 
 constexpr uint64_t kSmallest = uint64_t{64} << 10, kLargest = uint64_t{32} << 20;
 constexpr uint64_t kStep = 8;
-// Where stripes begin is by chance.
+// Random places where stripes begin.
 constexpr uint64_t kSeeds = 3;
-// What is as good as the best.
+// Times within this factor of the best count as equal.
 constexpr double kSlowerMax = 1.02;
 
 Workflow BroadcastOf(uint64_t bytes, uint32_t readers, uint32_t copies) {
@@ -44,7 +44,7 @@ Workflow BroadcastOf(uint64_t bytes, uint32_t readers, uint32_t copies) {
   return std::move(built.workflow);
 }
 
-// Each about as many more as the last, so that there are few.
+// Roughly geometric, to keep them few.
 std::vector<uint32_t> Candidates(uint32_t hosts) {
   std::vector<uint32_t> counts;
   for (uint32_t count = 1; count < hosts; count = std::max(count + 1, count * 3 / 2))

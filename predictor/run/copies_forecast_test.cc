@@ -11,7 +11,7 @@ namespace {
 
 using manager::CopiesForBytes;
 
-// In the mean of clusters on which the forecast was not made.
+// The mean over clusters that the forecast did not use.
 double SecondsWith(const Platform& platform, uint32_t hosts, uint64_t bytes, uint32_t copies) {
   WorkflowMaker maker;
   maker.File("all", bytes, {{"pattern", "broadcast:" + std::to_string(copies)}});
@@ -50,8 +50,8 @@ TEST(CopiesForecast, IsTheSameForTheSamePlatformAndNotForAnother) {
   const auto again = ForecastCopies(BusyPlatform(), 8);
   ASSERT_TRUE(slow.ok() && again.ok());
   EXPECT_EQ(*slow, *again);
-  // Half a megabyte passes through a chain of sixteen one after the other; with a long file all are
-  // busy at once.
+  // Half a megabyte passes through a chain of sixteen nodes one after the other. With a long file
+  // all are busy at once.
   const auto wide = ForecastCopies(BusyPlatform(), 16);
   ASSERT_TRUE(wide.ok());
   EXPECT_LT((*wide)[1].copies, 16U);

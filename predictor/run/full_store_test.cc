@@ -1,4 +1,4 @@
-// What is predicted of stores without room, as tests/netns/full_store_test.py has it of real ones.
+// Predictions for stores without room, as tests/netns/full_store_test.py measures real ones.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -85,7 +85,7 @@ TEST(FullStore, SaysWhyAFileMayNotGoOnElsewhere) {
   EXPECT_EQ(prediction.full->nodes, std::vector<std::string>{"h1"});
 }
 
-// Two tasks of one host find no room at nearly the same time; closing takes a while.
+// Two tasks of one host find no room at nearly the same time, and closing takes a while.
 TEST(FullStore, IsNamedWithTheFileThatFails) {
   Platform platform = BusyPlatform();
   platform.client.call = {2e8, 0, 0};

@@ -5,7 +5,7 @@
 namespace mosa::predict {
 namespace {
 
-// The bytes of stripe position `position` in [begin, end).
+// The number of bytes of stripe position `position` in [begin, end).
 uint64_t PositionBytes(uint64_t begin, uint64_t end, uint64_t chunk_bytes, uint32_t width,
                        uint32_t position) {
   const uint64_t first = begin / chunk_bytes;

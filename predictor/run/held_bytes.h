@@ -1,4 +1,4 @@
-// How many of a file's bytes each node has. Pure.
+// Counts how many of a file's bytes each node holds. Pure.
 #ifndef MOSA_PREDICTOR_RUN_HELD_BYTES_H_
 #define MOSA_PREDICTOR_RUN_HELD_BYTES_H_
 
@@ -13,10 +13,10 @@ namespace mosa::predict {
 struct NodeBytes {
   NodeId node;
   uint64_t bytes = 0;
-  uint32_t positions = 0;  // Stripe positions of the first segment that have bytes.
+  uint32_t positions = 0;  // Stripe positions of the first segment that hold bytes.
 };
-// Ascending by node; bytes of a node that is named twice for them count once.
-// Precondition: layout.chunk_bytes > 0.
+// Ascending by node. Bytes for which a node is named twice count once. Precondition:
+// layout.chunk_bytes > 0.
 std::vector<NodeBytes> BytesByNode(const Layout& layout, uint64_t size_bytes);
 
 }  // namespace mosa::predict

@@ -1,18 +1,17 @@
-// KernelReadAhead: which pages of one open file Linux asks a mount for while a program reads it,
-// and when; as page_cache_sync_ra() and page_cache_async_ra() in mm/readahead.c (Linux 6.9 to 6.18)
-// say.
+// KernelReadAhead: which pages of one open file Linux requests from a mount while a program reads
+// it, and when. It follows page_cache_sync_ra() and page_cache_async_ra() in mm/readahead.c (Linux
+// 6.9 to 6.18).
 //
-// A program that comes to a page that is not there brings a window if the file begins there, if it
-// goes on where it has read to, or if it reads more than a window; and one that is marked at its
-// last page if more pages than it reads are there right before; else no more than it reads. If a
-// first window is larger than the
-// read, the page behind the read is marked; a program that comes to it brings the next window,
-// twice or four times as large until it is the largest that the mount allows, marked at its first
-// page. So a program that reads a part from the middle of a file brings that part's first read
-// alone, and behind the part's end what is left of two windows.
+// A read of a missing page starts a window in three cases: at the file's beginning, where the last
+// read ended, or if the read is larger than a window. If more pages than the read wants are present
+// right before it, the kernel requests a window whose last page is marked. Otherwise it requests
+// only the read itself. If the first window is larger than the read, the page behind the read is
+// marked. Reaching a marked page requests the next window, marked at its first page and two or four
+// times as large, up to the mount's maximum. So a program that reads a part from the middle of a
+// file requests that part's first read alone, and the rest of two windows behind the part's end.
 //
-// Pages that are there since other opens are not looked at, nor is a dropped page. Plain
-// values, no thread.
+// Pages cached by other opens are ignored, and no page is ever evicted. Plain values; not
+// thread-safe.
 #ifndef MOSA_PREDICTOR_RUN_KERNEL_READ_AHEAD_H_
 #define MOSA_PREDICTOR_RUN_KERNEL_READ_AHEAD_H_
 
@@ -24,23 +23,22 @@ namespace mosa::predict {
 
 class KernelReadAhead {
  public:
-  // `window_bytes_max`: the mount's read_ahead_kb. At least 128 KiB.
+  // `window_bytes_max`: the mount's read_ahead_kb, in bytes. Precondition: at least 128 KiB.
   explicit KernelReadAhead(uint64_t window_bytes_max);
 
-  // The program comes to the begin of `rest`, which is not empty: what it still reads with this
-  // call. Returns the pages that are asked for now, beyond the file's end as they may be; empty if
-  // none.
+  // The program reaches the beginning of `rest`, the non-empty remainder of its read call. Returns
+  // the pages to request now, possibly beyond the file's end; empty if none.
   ByteRange ComeTo(ByteRange rest);
-  // Where the next question may be: beyond `at`, to which it has come.
+  // Where ComeTo() must be called next: beyond `at`, which the program has reached.
   uint64_t NextQuestion(uint64_t at) const;
-  // A call has read to here.
+  // A read call has ended at `end`.
   void HasRead(uint64_t end) { read_end_ = end; }
-  // `range` is asked for as it is.
+  // Requests exactly `range`, without a window.
   ByteRange AskAlone(ByteRange range);
-  // Nothing is there.
+  // Forgets all requested pages.
   void Forget() { AskAlone({}); }
 
-  // Where the last request ends.
+  // The end of the last request.
   uint64_t asked_end() const { return asked_.end; }
 
  private:
@@ -49,9 +47,9 @@ class KernelReadAhead {
   ByteRange Window(uint64_t begin_page, uint64_t ahead_pages);
 
   const uint64_t pages_max_;
-  ByteRange asked_;        // In one piece.
+  ByteRange asked_;        // The requested pages, contiguous.
   uint64_t window_pages_;  // Size of the last window.
-  uint64_t marked_at_;     // A read of this byte's page brings the next window.
+  uint64_t marked_at_;     // A read of this byte's page requests the next window.
   uint64_t read_end_;      // Where the last call ended.
 };
 

@@ -12,7 +12,7 @@ namespace {
 
 constexpr uint64_t kKiB = 1024;
 
-// What is asked for while `part` is read by calls of at most `call_bytes`.
+// The requests made while `part` is read in calls of at most `call_bytes`.
 std::vector<ByteRange> AskedFor(ByteRange part, uint64_t call_bytes) {
   KernelReadAhead kernel(2 * kMiB);
   std::vector<ByteRange> asked;
@@ -27,7 +27,7 @@ std::vector<ByteRange> AskedFor(ByteRange part, uint64_t call_bytes) {
 
 using Ranges = std::vector<ByteRange>;
 
-// Each of these was seen on a mount, in the trace of what its kernel asks for (Linux 6.18).
+// Each of these was observed in the trace of a mount (Linux 6.18).
 TEST(KernelReadAhead, OfAWholeFileIsOneWindowAheadOfThatWhichIsRead) {
   EXPECT_EQ(AskedFor({0, 4 * kMiB}, kMiB),
             (Ranges{{0, 2 * kMiB}, {2 * kMiB, 4 * kMiB}, {4 * kMiB, 6 * kMiB}}));
@@ -48,7 +48,7 @@ TEST(KernelReadAhead, SmallReadsBeginWithSmallWindows) {
             (Ranges{{0, 16 * kKiB}, {16 * kKiB, 80 * kKiB}, {80 * kKiB, 336 * kKiB}}));
 }
 
-// By what mm/readahead.c says.
+// From the source of mm/readahead.c.
 TEST(KernelReadAhead, AReadLongerThanAWindowBringsWindows) {
   EXPECT_EQ(AskedFor({4 * kMiB, 7 * kMiB}, 3 * kMiB),
             (Ranges{{4 * kMiB, 6 * kMiB}, {6 * kMiB, 8 * kMiB}, {8 * kMiB, 10 * kMiB}}));
@@ -63,7 +63,7 @@ TEST(KernelReadAhead, AReadBehindMorePagesThanItsOwnBringsAWindow) {
   };
   EXPECT_EQ(behind(kMiB), (ByteRange{2 * kMiB, 4 * kMiB}));
   EXPECT_EQ(behind(2 * kMiB), (ByteRange{2 * kMiB, 4 * kMiB})) << "as many";
-  // Elsewhere they are few: what is there counts once, and the window's last page is marked.
+  // Elsewhere there are few: present pages count once, and the window's last page is marked.
   KernelReadAhead kernel(2 * kMiB);
   kernel.AskAlone({8 * kMiB, 8 * kMiB + 64 * kKiB});
   EXPECT_EQ(kernel.ComeTo({8 * kMiB + 64 * kKiB, 8 * kMiB + 80 * kKiB}),

@@ -12,7 +12,7 @@
 namespace mosa::predict {
 namespace {
 
-// As a figure says, but so that sums fit.
+// The figure, limited so that sums do not overflow.
 Duration AtMost(uint64_t ns) {
   return std::min(Nanoseconds(static_cast<int64_t>(ns)), kServiceMax);
 }
@@ -30,13 +30,12 @@ uint64_t BytesAt(uint64_t bytes_per_second, Duration time) {
                                1'000'000'000);
 }
 
-// As seen on the links of four hosts (Ethernet, IPv4, TCP with time stamps, TLS): a packet that
-// says nothing else, and what a node or a mount that has nothing to say exchanges with the manager:
-// half of what both do. One that has calls to say needs no other sign; that little is counted
-// twice.
+// Measured on the links of four hosts (Ethernet, IPv4, TCP with timestamps, TLS): a bare
+// acknowledgement, and the traffic of an idle node or mount with the manager, which is half of both
+// together. A busy one needs no extra heartbeats, so this little is counted twice.
 constexpr uint64_t kAcknowledgeBytes = 66;
-// How much bulk data a packet holds on an interface that splits large ones by itself: the mean
-// of runs over links of 100 Mbit/s (11 to 34 KiB); each has headers, and is acknowledged.
+// Bulk data per packet on an interface with segmentation offload: the mean over links of 100 Mbit/s
+// (11 to 34 KiB). Each packet has headers and is acknowledged.
 constexpr uint64_t kPacketBytes = 24 << 10;
 constexpr uint64_t kAliveSentPerSecond = 930 / 2;
 constexpr uint64_t kAliveReceivedPerSecond = 800 / 2;
@@ -115,10 +114,11 @@ des::Activity<void> Machines::Transfer(MachineIndex from, MachineIndex to, uint6
     each->control_sent += header_bytes;
     each->control_received += header_bytes;
   }
-  // A queue that has built up where streams met stays until the link is idle: what leaves it comes.
+  // A queue that built up where streams met stays until the link is idle: as much arrives as
+  // leaves.
   target.in_cast = target.in.jobs() > 0 && (target.in_cast || target.sender != from);
   target.sender = from;
-  // Whose share is large stays so: congestion control takes longer to even it than a run.
+  // An uneven share persists: congestion control takes longer than a run to even it out.
   const uint64_t way = HashCombine(seed_, (uint64_t{from.value} << 32) | to.value);
   target.in.Begin(TimeAt(target.host.in_bytes_per_second, bytes), all, in_weights_.Of(way));
   source.out.Begin(TimeAt(source.host.out_bytes_per_second, bytes), all, out_weights_.Of(~way));
@@ -130,7 +130,7 @@ LinkBytes Machines::link(MachineIndex of) const {
   const auto passed = [](uint64_t bytes, const des::SharedServer& way, uint64_t rate) {
     return bytes - std::min(bytes, BytesAt(rate, way.Backlog()));
   };
-  // The manager's host has what all others exchange with it.
+  // The manager's host exchanges heartbeats with all others.
   const uint64_t daemons = of == manager_ ? daemons_ - machine.daemons : machine.daemons;
   uint64_t alive_sent = BytesAt(kAliveSentPerSecond, loop_.now() - begun_) * daemons;
   uint64_t alive_received = BytesAt(kAliveReceivedPerSecond, loop_.now() - begun_) * daemons;
@@ -160,7 +160,7 @@ Duration Machines::MessageDelay(MachineIndex from, MachineIndex to, uint64_t byt
   const Machine& target = *machines_[to.value];
   const Duration each = AtMost(network.out_queue_ns_max);
   const Duration meeting = AtMost(network.in_queue_ns_max);
-  // No queue is longer than the longest that there is, however many streams fill it.
+  // A queue is limited, however many streams fill it.
   const auto streams = static_cast<int64_t>(std::min<size_t>(source.out.jobs(), 1000));
   const Duration leaving = std::min(Nanoseconds(each.ns * streams), std::max(each, meeting));
   const Duration out = std::min(source.out.Backlog(), leaving);

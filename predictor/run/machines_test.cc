@@ -13,8 +13,7 @@ namespace {
 
 constexpr uint64_t kMebibyte = 1 << 20;
 
-// Links of 10 MB/s, on which each stream has 5 ms of itself before it and 50 ms are before a host
-// at which several meet.
+// Links of 10 MB/s. Each stream has a queue of 5 ms; a host at which several meet has one of 50 ms.
 Platform QueueingLinks() {
   Platform platform;
   platform.host.out_bytes_per_second = platform.host.in_bytes_per_second = 10'000'000;
@@ -43,7 +42,7 @@ TEST(Machines, CountWhatLinksCarryBesides) {
   const LinkBytes sender = machines.link(MachineIndex{0}), other = machines.link(MachineIndex{2});
   EXPECT_EQ(sender.sent, kMebibyte);
   EXPECT_EQ(machines.link(MachineIndex{1}).received, kMebibyte);
-  EXPECT_GT(other.control_sent, 0u);  // It is alive.
+  EXPECT_GT(other.control_sent, 0u);  // Heartbeats.
   EXPECT_GT(sender.control_sent, other.control_sent + 1000);
   EXPECT_LT(sender.control_sent, other.control_sent + 1000 + kMebibyte / 100);
   uint64_t sent = 0, received = 0;
@@ -54,7 +53,7 @@ TEST(Machines, CountWhatLinksCarryBesides) {
   EXPECT_EQ(sent, received);
 }
 
-// A node and a mount each say that they are alive.
+// A node and a mount each send heartbeats.
 TEST(Machines, AreHeardOfByWhatIsOnThem) {
   const auto alive_sent = [](uint32_t storage_hosts) {
     des::EventLoop loop;
@@ -79,7 +78,7 @@ TEST(Machines, AreHeardOfByWhatIsOnThem) {
   EXPECT_EQ(apart[5] * 4, together[2] * 5) << "the manager answers five instead of four";
 }
 
-// Counts the part of a transfer under way that the link has had time for.
+// A transfer in progress counts as far as the link has carried it.
 TEST(Machines, CountPartsOfTransfers) {
   des::EventLoop loop;
   const Configuration configuration;
@@ -94,7 +93,7 @@ TEST(Machines, CountPartsOfTransfers) {
 
 using Ways = std::vector<std::pair<uint32_t, uint32_t>>;
 
-// What a message from host 0 to host 1 waits `at_ms` after a MiB has left on each way.
+// How long a message from host 0 to host 1 waits `at_ms` after a MiB has left on each way.
 double WaitsMs(const Ways& ways, int64_t at_ms, const Platform& platform = QueueingLinks()) {
   des::EventLoop loop;
   Configuration configuration;
@@ -230,7 +229,7 @@ TEST(Machines, StretchWorkByWhatGoesOnBesideIt) {
   loop.EndAll();
 }
 
-// When each of three MiB has come that host 0 sends to hosts 1, 2 and 3.
+// Arrival times of three MiB that host 0 sends to hosts 1, 2 and 3.
 std::vector<double> EndsMs(const Platform& platform, uint64_t seed) {
   des::EventLoop loop;
   Configuration configuration;
@@ -263,7 +262,7 @@ TEST(Machines, GiveStreamsTheUnevenSharesThatWereMeasured) {
     seen.insert(ends);
   }
   EXPECT_GT(seen.size(), kSeeds / 2U);
-  // The largest of three log-normal weights of this deviation has about half of their sum.
+  // The largest of three log-normal weights with this deviation has about half of their sum.
   EXPECT_NEAR(first, 2 * 104.86, 0.1 * 104.86);
 }
 

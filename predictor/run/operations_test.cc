@@ -1,4 +1,4 @@
-// Tasks that play operations beside those that read, compute and write as a whole.
+// Tasks that play operations, compared with tasks that read, compute and write as a whole.
 #include <gtest/gtest.h>
 
 #include "common/model/ranges.h"
@@ -43,7 +43,7 @@ TEST(Operations, OfAPartMoveThatPart) {
   const Prediction here = MustPredict(workflow, PlainPlatform(), "hosts=1");
   EXPECT_EQ(here.tasks[0].read_local, 4 * kMiB);
   EXPECT_EQ(here.tasks[0].reading.ns, static_cast<int64_t>(2 * kMiB));
-  // From another host, nothing but what the mount fetches ahead comes besides.
+  // From another host, only read-ahead moves additional bytes.
   const Prediction there = MustPredict(workflow, PlainPlatform(), "hosts=1,storage=1");
   EXPECT_GE(there.tasks[0].read_remote, 4 * kMiB);
   EXPECT_LE(there.tasks[0].read_remote, 32 * kMiB);
@@ -66,21 +66,21 @@ TEST(Operations, PartsInARowAreOneStream) {
     std::vector<ByteRange> parts;
     for (uint64_t at = 0; at < kBytes; at += bytes) parts.push_back({at, at + bytes});
     const PredictedTask task = ReadThere(parts);
-    // Behind a first read that ends within a block, requests share blocks, and some bytes of one
-    // that is used up come again, and take their time.
+    // After a first read that ends within a block, requests share blocks. Some bytes of a block
+    // that was dropped are fetched again, which takes time.
     EXPECT_GE(task.read_remote, kBytes) << bytes;
     EXPECT_LE(task.read_remote, kBytes * 102 / 100) << bytes;
     EXPECT_LE(task.reading.ns, whole.reading.ns * 102 / 100) << bytes;
   }
 }
 
-// A program that opens its input again and again reads it from the kernel's pages.
+// A program that reopens its input reads it from the page cache.
 TEST(Operations, OfWhatWasReadBeforeComeFromThePageCache) {
   const PredictedTask again =
       ReadThere({{0, kBytes}, {0, kBytes}, {kMiB, 3 * kMiB}, {kBytes - 10, kBytes}});
   EXPECT_EQ(again.read_remote, kBytes);
   EXPECT_EQ(again.read_cached, kBytes + 2 * kMiB + 10);
-  // What lies behind what was read is not there yet.
+  // Bytes behind those already read are not cached yet.
   const PredictedTask behind = ReadThere({{0, kMiB}, {0, kMiB}, {kMiB, kBytes}});
   EXPECT_EQ(behind.read_remote, kBytes);
   EXPECT_EQ(behind.read_cached, kMiB);
@@ -91,9 +91,9 @@ TEST(Operations, OfAPartElsewhereBringThatPartAloneUntilOneFollowsOnIt) {
                                         {20 * kMiB + 100, 20 * kMiB + 200},
                                         {60 * kMiB, 60 * kMiB + 4096}};
   EXPECT_EQ(ReadThere(apart).read_remote, 3 * 4096u);
-  // Nor does the file's begin bring more than itself, as when only its header is read.
+  // A header read at the file's beginning brings no more than itself, either.
   EXPECT_EQ(ReadThere({{0, 32768}, {kBytes - 4096, kBytes}}).read_remote, 32768u + 4096u);
-  // What was asked for is there: a little further on in it, and again in the same page.
+  // Requested pages are present: a little further on, and again in the same page.
   std::vector<ByteRange> further = apart;
   further.push_back({60 * kMiB + 4096, 60 * kMiB + 8192});
   const uint64_t with_window = ReadThere(further).read_remote;
@@ -120,7 +120,7 @@ TEST(Operations, ComputeInBetween) {
   EXPECT_EQ(prediction.machines[0].store_bytes_max, 2 * kBytes);
 }
 
-// What the next task reads is there in full, however little of it was seen to be written.
+// The next task's input exists in full, however few writes the trace shows.
 TEST(Operations, LeaveWholeOutputs) {
   for (const std::vector<TaskOperation>& operations : std::vector<std::vector<TaskOperation>>{
            {{{}, Kind::kRead, {}, 0, 1000}},
@@ -157,7 +157,7 @@ TEST(Operations, ATaskReadsWhatItHasWritten) {
   EXPECT_EQ(prediction.tasks[0].read_remote, kBytes);
 }
 
-// A file is filled up once, by the task's last operation on it.
+// The rest of a file is written once, by the task's last operation on it.
 TEST(Operations, OfSmallPartsInTurnsCostWhatTheyMove) {
   WorkflowMaker maker;
   maker.File("table", kBytes).Task("update", {}, {"table"});
@@ -209,7 +209,7 @@ TEST(Operations, OverwrittenBytesTakeNoRoomAgain) {
   }
 }
 
-// Its hints are of the file that was made beforehand, and go with it.
+// The hints belong to the file that was made beforehand and disappear with it.
 TEST(Operations, AnOutputThatIsRemovedFirstHasLostItsHints) {
   WorkflowMaker maker;
   maker.File("out", kBytes, {{"placement", "local"}}).Task("write", {}, {"out"});
@@ -235,7 +235,7 @@ TEST(Operations, AFullStoreIsTheAnswer) {
   EXPECT_NE(prediction.failure->find(" full: '"), std::string::npos) << *prediction.failure;
 }
 
-// What the failed task had sent is still on its way while others run.
+// Bytes that the failed task sent are still in flight while others run.
 TEST(Operations, AFailedTaskLeavesNothingBehindForThoseThatRun) {
   WorkflowMaker maker;
   maker.File("in", kBytes).File("out", kBytes).File("small", 1).File("copy", 1);

@@ -1,5 +1,5 @@
-// PageCache: which files' pages a host's kernel has, by their version; the least recently read go
-// first. Whole files, since programs read whole files.
+// PageCache: which files a host's kernel has cached, by version; evicts the least recently read. It
+// keeps whole files, since programs read whole files.
 #ifndef MOSA_PREDICTOR_RUN_PAGE_CACHE_H_
 #define MOSA_PREDICTOR_RUN_PAGE_CACHE_H_
 
@@ -15,14 +15,14 @@ class PageCache {
  public:
   explicit PageCache(uint64_t bytes_max) : bytes_max_(bytes_max) {}
 
-  // True if all pages of this version are there; they have been used then.
+  // Returns true if all pages of this version are cached, and marks them as used.
   bool Has(FileId file, uint64_t version) {
     const auto found = files_.find(file);
     if (found == files_.end() || found->second.version != version) return false;
     by_age_.splice(by_age_.end(), by_age_, found->second.age);
     return true;
   }
-  // All of the file was read. One that is larger than the cache leaves nothing in it.
+  // All of the file was read. A file larger than the cache leaves nothing in it.
   void Put(FileId file, uint64_t version, uint64_t bytes) {
     Drop(file);
     if (bytes > bytes_max_) return;
@@ -49,7 +49,7 @@ class PageCache {
   const uint64_t bytes_max_;
   uint64_t bytes_ = 0;
   std::map<FileId, Pages> files_;
-  std::list<FileId> by_age_;  // The least recently used first.
+  std::list<FileId> by_age_;  // Least recently used first.
 };
 
 }  // namespace mosa::predict

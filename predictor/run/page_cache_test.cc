@@ -9,7 +9,7 @@ TEST(PageCache, KeepsWhatWasReadLast) {
   PageCache cache(100);
   cache.Put(FileId{1}, 1, 40);
   cache.Put(FileId{2}, 1, 40);
-  EXPECT_TRUE(cache.Has(FileId{1}, 1));  // Now the youngest.
+  EXPECT_TRUE(cache.Has(FileId{1}, 1));  // Now the most recently used.
   cache.Put(FileId{3}, 1, 40);
   EXPECT_TRUE(cache.Has(FileId{1}, 1));
   EXPECT_FALSE(cache.Has(FileId{2}, 1));

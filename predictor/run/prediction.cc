@@ -16,10 +16,10 @@
 namespace mosa::predict {
 namespace {
 
-// Clients have random ids; these are as good.
+// Real clients have random ids; the simulation counts from here.
 constexpr uint64_t kFirstClient = 1000;
 
-// What was staged in first does not count.
+// Excludes what was used for staging in.
 LinkBytes Since(const LinkBytes& before, const LinkBytes& now) {
   return {now.sent - before.sent, now.received - before.received, now.inside - before.inside,
           now.control_sent - before.control_sent, now.control_received - before.control_received};
@@ -30,16 +30,16 @@ HostUse Since(const HostUse& before, const HostUse& now) {
           now.receiving_s - before.receiving_s};
 }
 
-// What runs on the cluster, one after the other; the last is what the prediction is of.
+// Runs on the cluster, one after the other. The prediction is about the last.
 struct Run {
   const Workflow* workflow;
   const SyntheticPart* part = nullptr;
 };
 
-// The whole cluster.
+// A whole simulated cluster.
 class Simulation {
  public:
-  // `runs` is not empty.
+  // Precondition: `runs` is not empty.
   Simulation(const std::vector<Run>& runs, const Platform& platform,
              const Configuration& configuration, const PredictOptions& options,
              Prediction& prediction)
@@ -63,7 +63,7 @@ class Simulation {
     manager_.Begin();
   }
 
-  // What is under way refers to the members: it ends first.
+  // Activities refer to the members, so end them first.
   ~Simulation() { loop_.EndAll(); }
   Simulation(const Simulation&) = delete;
   Simulation& operator=(const Simulation&) = delete;
@@ -133,7 +133,7 @@ class Simulation {
   Prediction& prediction_;
 };
 
-// In which there is at least one.
+// The time that at least one span covers.
 Duration UnionOf(std::vector<TaskSpan> spans) {
   std::sort(spans.begin(), spans.end(),
             [](const TaskSpan& a, const TaskSpan& b) { return a.begin < b.begin; });
@@ -180,7 +180,7 @@ Prediction Simulate(const std::vector<Run>& runs, const Platform& platform,
   return prediction;
 }
 
-// What is computed may take too long on the slowest host.
+// Checks that no task computes for too long on the slowest host.
 Status CheckComputing(const Workflow& workflow, const Platform& platform,
                       const Configuration& configuration) {
   double speed = kSpeedMax;

@@ -1,4 +1,4 @@
-// For tests of predictions: a platform of round figures, and small workflows.
+// For tests of predictions: a platform with round figures, and small workflows.
 #ifndef MOSA_PREDICTOR_RUN_PREDICTION_FIXTURE_H_
 #define MOSA_PREDICTOR_RUN_PREDICTION_FIXTURE_H_
 
@@ -12,7 +12,7 @@
 
 namespace mosa::predict {
 
-// Only bytes cost: 1 ns to write one, half of that to read it where it is, 10 ns on a link.
+// Only bytes cost: 1 ns to write one, half of that to read it locally, 10 ns on a link.
 inline Platform PlainPlatform() {
   Platform platform;
   platform.host.cores = 4;
@@ -25,7 +25,7 @@ inline Platform PlainPlatform() {
   return platform;
 }
 
-// What a platform of today costs, roughly.
+// Roughly what a current platform costs.
 inline Platform BusyPlatform() {
   Platform platform = PlainPlatform();
   platform.network.latency_ns = 30'000;
@@ -95,7 +95,7 @@ inline Workflow Pipelines(uint32_t count, uint64_t bytes) {
   return maker.Build();
 }
 
-// `count` writers, and one task that reads what all have written.
+// `count` writers, and one task that reads all they have written.
 inline Workflow Reduce(uint32_t count, uint64_t bytes) {
   WorkflowMaker maker;
   std::vector<std::string> parts;
@@ -109,7 +109,7 @@ inline Workflow Reduce(uint32_t count, uint64_t bytes) {
   return maker.Build();
 }
 
-// One file that `count` tasks read.
+// One file, read by `count` tasks.
 inline Workflow Broadcast(uint32_t count, uint64_t bytes, const HintMap& hints = {}) {
   WorkflowMaker maker;
   maker.File("all", bytes, hints);

@@ -1,4 +1,4 @@
-// Predictions of small workflows beside what arithmetic says of them.
+// Predictions of small workflows, compared with calculations by hand.
 #include "predictor/run/prediction.h"
 
 #include <gtest/gtest.h>
@@ -44,7 +44,7 @@ TEST(Prediction, CountsTimeInWhichSeveralTasksComputeOnce) {
   EXPECT_EQ(prediction.turnaround.ns, Milliseconds(400).ns);
 }
 
-// Every task that is ready has a core: the slowest counts. With fewer cores they share.
+// Every ready task has a core, so the slowest one counts. With fewer cores they share.
 TEST(Prediction, SharesTheCoresOfAHost) {
   WorkflowMaker maker;
   for (const char* name : {"a", "b", "c", "d"}) maker.Task(name, {}, {}, Milliseconds(100));
@@ -64,7 +64,7 @@ TEST(Prediction, SharesTheCoresOfAHost) {
             Milliseconds(100).ns);
 }
 
-// What is staged in before does not count; what is read where it is takes no link.
+// Staging in does not count. Local reads use no link.
 TEST(Prediction, AccountsForTheTimeThatPartsOfHostsAreBusy) {
   WorkflowMaker maker;
   maker.File("in", 100 * kMiB).File("out", 50 * kMiB);
@@ -85,8 +85,8 @@ TEST(Prediction, AccountsForTheTimeThatPartsOfHostsAreBusy) {
   fast.host.speed = 2;
   const Prediction together = MustPredict(maker.Build(), fast, "hosts=1");
   EXPECT_NEAR(together.machines[0].use.application_core_s, 0.15, 1e-9);
-  // 0.5 ns to read a byte where it is, 1 ns to write one, and its node reads that once more; at
-  // twice the speed.
+  // 0.5 ns to read a byte locally and 1 ns to write one, and sealing reads it once more; at twice
+  // the speed.
   EXPECT_NEAR(together.machines[0].use.store_core_s,
               (100 * 0.25 + 50 * 0.5 + 50 * 0.25) * static_cast<double>(kMiB) / 1e9, 1e-6);
   EXPECT_EQ(together.machines[0].use.sending_s + together.machines[0].use.receiving_s, 0);
@@ -108,7 +108,8 @@ TEST(Prediction, LetsWritersShareTheLinkOfTheirNode) {
     const Prediction prediction =
         MustPredict(Writers(writers), PlainPlatform(),
                     "storage=1,slots=1,system=dss,hosts=" + std::to_string(writers));
-    // The link is busy to the end, and the first to end is not much ahead: a write-behind buffer.
+    // The link is busy to the end; the first writer ends only a write-behind buffer ahead of the
+    // last.
     const double all_s = alone_s * writers;
     EXPECT_NEAR(static_cast<double>(prediction.turnaround.ns) / 1e9, all_s, 0.01 * all_s);
     for (const PredictedTask& task : prediction.tasks)
@@ -120,8 +121,8 @@ TEST(Prediction, LetsWritersShareTheLinkOfTheirNode) {
   }
 }
 
-// Striped over two nodes, a writer is bound by its own link, as before; two are not bound by one
-// node's link any more.
+// With stripes over two nodes, one writer is still bound by its own link. Two writers are no longer
+// bound by one node's link.
 TEST(Prediction, LetsNodesServeBesideEachOther) {
   const double alone_s = 100.0 * static_cast<double>(kMiB) / 1e8;
   const Prediction prediction =
@@ -151,7 +152,7 @@ TEST(Prediction, ReadsWhatTheKernelHasWithoutTheNetwork) {
   EXPECT_EQ(small.machines[1].link.sent, 128 * kMiB);
 }
 
-// By arithmetic: 100 MiB over the slowest link that they cross.
+// By hand: 100 MiB over the slowest link that they cross.
 TEST(Prediction, GoesByTheLinkOfEachHost) {
   const double alone_s = 100.0 * static_cast<double>(kMiB) / 1e8;
   const struct {
@@ -209,7 +210,7 @@ TEST(Prediction, GoesByTheProcessorsOfEachHost) {
         << row.what;
 }
 
-// Four fetches of a stream are under way from one node: the link is kept full.
+// A stream has four fetches from one node in flight, which keeps the link full.
 TEST(Prediction, ReadsAtTheRateOfTheLink) {
   WorkflowMaker maker;
   maker.File("in", 200 * kMiB);
@@ -232,7 +233,7 @@ TEST(Prediction, KnowsWhichPatternsHintsHelp) {
   } rows[] = {
       {"pipeline", Pipelines(8, 20 * kMiB), 0.2, 0.7},
       {"reduce", Reduce(8, 20 * kMiB), 0.2, 0.9},
-      // A striped file is read from all nodes at once already: copies gain what goes out meanwhile.
+      // A striped file is already read from all nodes at once, so copies gain less.
       {"broadcast", Broadcast(8, 20 * kMiB), 0.5, 0.95},
   };
   for (const auto& row : rows) {
@@ -268,7 +269,7 @@ TEST(Prediction, OfAFullStoreSaysWhoFailsWhereAndWhen) {
   EXPECT_LE(prediction.failed_at.ns, prediction.turnaround.ns);
 }
 
-// Times count from when staging in begins, as nothing has run yet.
+// Times count from the beginning of staging in, since nothing has run yet.
 TEST(Prediction, OfAStoreThatIsFullBeforeTheRunSaysWhen) {
   WorkflowMaker maker;
   maker.File("in", 100 * kMiB).Task("read", {"in"}, {});
@@ -281,7 +282,7 @@ TEST(Prediction, OfAStoreThatIsFullBeforeTheRunSaysWhen) {
   EXPECT_FALSE(prediction.tasks[0].ran);
 }
 
-// Nothing more starts, but what runs does all that it would have done.
+// Nothing more starts, but running tasks go on to their end.
 TEST(Prediction, OfAFailedRunHasTasksThatEnd) {
   WorkflowMaker maker;
   maker.File("one", 20 * kMiB).File("two", 20 * kMiB).File("small", 1000).File("vast", 400 * kMiB);
@@ -303,7 +304,7 @@ TEST(Prediction, OfAFailedRunHasTasksThatEnd) {
   EXPECT_FALSE(prediction.tasks[2].ran);
 }
 
-// Tasks that wait for a nearer host do not keep time from passing when nothing is started any more.
+// Waiting tasks do not stop time when nothing starts any more.
 TEST(Prediction, EndsWhenARunFailsWhileTasksWaitForANearerHost) {
   WorkflowMaker maker;
   for (const char* n : {"1", "2", "3"}) {
@@ -315,7 +316,7 @@ TEST(Prediction, EndsWhenARunFailsWhileTasksWaitForANearerHost) {
       MustPredict(maker.Build(), PlainPlatform(), "hosts=2,slots=1,store=256M,placement=local");
   ASSERT_TRUE(prediction.failure);
   EXPECT_NE(prediction.failure->find("'fail'"), std::string::npos) << *prediction.failure;
-  EXPECT_GE(prediction.turnaround.ns, Seconds(10).ns);  // What runs then goes on to its end.
+  EXPECT_GE(prediction.turnaround.ns, Seconds(10).ns);  // Running tasks go on to their end.
 }
 
 TEST(Prediction, NeedsFiguresThatCanBe) {
@@ -352,8 +353,8 @@ TEST(Prediction, KeepsSmallFilesWithTheManager) {
   EXPECT_EQ(prediction.machines[1].store_bytes_max, 0U);
 }
 
-// A short file is sent to all by one node; a long one crosses every link once, and the last of
-// the chain is not much later than the first.
+// One node sends a short file to all. A long file crosses every link once, and the chain's last
+// node ends soon after its first.
 TEST(Prediction, PassesLongFilesThroughAChainOfNodes) {
   const auto predict = [](uint64_t bytes, uint32_t copies) {
     WorkflowMaker maker;
@@ -375,7 +376,7 @@ TEST(Prediction, PassesLongFilesThroughAChainOfNodes) {
   EXPECT_LT(all.turnaround.ns, two.turnaround.ns * 3 / 2);
 }
 
-// Copies are made by the nodes, at the cost of their links; a close that is to wait for them does.
+// Nodes make copies over their own links. A close waits for them if the file asks for that.
 TEST(Prediction, MakesCopiesOverTheLinksOfNodes) {
   const auto predict = [](const HintMap& hints) {
     WorkflowMaker maker;
@@ -393,7 +394,7 @@ TEST(Prediction, MakesCopiesOverTheLinksOfNodes) {
   }
   EXPECT_EQ(stored, 3 * 50 * kMiB);
   EXPECT_EQ(sent, sent_once + 2 * 50 * kMiB);
-  // The nodes copy beside each other, each at most as fast as its link.
+  // The nodes copy in parallel, each at most at its link's rate.
   EXPECT_GT(three.turnaround.ns, one.turnaround.ns + static_cast<int64_t>(25 * kMiB) * 10);
 }
 
@@ -419,7 +420,7 @@ TEST(Prediction, MakesNoCopiesThatDoNotFit) {
   }
 }
 
-// A close gives up waiting when nothing moves, not when much has to.
+// A close stops waiting when copying makes no progress, not when much is left.
 TEST(Prediction, WaitsForALongCopy) {
   WorkflowMaker maker;
   maker.File("all", 4096 * kMiB,
@@ -489,14 +490,14 @@ TEST(Stages, RegionsAreReadAndWrittenWhereTheyLie) {
   const char* const configuration = "hosts=4,slots=1,manager=apart";
   const Prediction scatter = Stages("scatter,medium,scale=0.1", configuration, BusyPlatform());
   for (const PredictedTask& task : scatter.tasks) EXPECT_TRUE(task.ran);
-  // Each region but one has to go to its host. The kernel reads on behind a region's end, into the
-  // next host's: to the end of its window, or some of that.
+  // Each region but one must go to its host. The kernel reads ahead past a region's end into the
+  // next one, up to its window.
   uint64_t sent = 0;
   for (const PredictedMachine& machine : scatter.machines) sent += machine.link.sent;
   EXPECT_GT(sent, 30'007'296u + 2'000'000);
   EXPECT_LT(sent, 30'007'296u + 3 * 5'000'000);
   const Prediction gather = Stages("gather,medium,scale=0.1", configuration, BusyPlatform());
-  // Nodes send whole checksum blocks, of which regions' begins and ends are parts.
+  // Nodes send whole checksum blocks, which regions begin and end within.
   EXPECT_GE(gather.machines[0].link.received, 30'007'296u);
   EXPECT_LE(gather.machines[0].link.received, 30'007'296u + 3 * 2 * kChecksumBlockBytes);
   EXPECT_EQ(ReadRemotely(gather), 30'007'296u);
@@ -505,7 +506,7 @@ TEST(Stages, RegionsAreReadAndWrittenWhereTheyLie) {
   EXPECT_GT(spread.machines[0].link.received, 30'007'296u);
 }
 
-// As whole files do.
+// Like whole files.
 TEST(Stages, RegionsAskAgainForRoomBeforeTheyFail) {
   const Prediction prediction = AnyStages(
       "gather,medium,scale=0.1", "hosts=4,slots=1,manager=apart,h2.store=5M", BusyPlatform());
@@ -522,7 +523,7 @@ TEST(Stages, ComputingIsAProgramsOwnTime) {
   const Prediction without = Stages("reduce,small", configuration, BusyPlatform());
   const Prediction with = Stages("reduce,small,compute=0.5", configuration, BusyPlatform());
   EXPECT_NEAR(static_cast<double>((with.turnaround - without.turnaround).ns), 1e9, 2e6);
-  // Four parts of 10 KB each at the same time, and then 100 KB.
+  // Four tasks make 10 KB each at the same time, then one makes 100 KB.
   const Prediction making = Stages("reduce,small,make=1000", configuration, BusyPlatform());
   EXPECT_NEAR(static_cast<double>((making.turnaround - without.turnaround).ns), 110e6, 2e6);
 }

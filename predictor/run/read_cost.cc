@@ -13,20 +13,21 @@ namespace {
 using Kind = ReadShape::Kind;
 
 constexpr uint64_t kKiB = 1024;
-// Where times are taken; beyond the last they go on as between the last two. Closer together where
-// a request more or less counts.
+// File sizes for which times are simulated. They are denser where one request more or less counts.
+// Beyond the last, times are extrapolated from the last two.
 struct Steps {
   uint64_t end = 0;
   uint64_t step = 0;
 };
 constexpr std::array<Steps, 5> kSteps = {
     {{64, 60}, {4096, 256}, {16384, 1024}, {32768, 4096}, {98304, 32768}}};  // KiB.
-// Whole rows of a stripe are read to see what overlaps: one, then ever more up to this.
+// To measure overlap, whole rows of a stripe are read: one, then this factor more each time up to
+// the limit.
 constexpr uint64_t kMoreRows = 4;
 constexpr uint64_t kRowsBytesMax = uint64_t{64} << 20;
-// In longer files of short chunks, each chunk reads as those before it.
+// In longer files of short chunks, each further chunk reads like those before.
 constexpr uint64_t kChunksMax = 4096;
-// Wider stripes, and longer chunks, are read like these.
+// Wider stripes and longer chunks are treated like these.
 constexpr uint32_t kWidthMax = 32;
 constexpr uint64_t kChunkMin = 4 * kKiB, kChunkMax = 64 * 1024 * kKiB;
 
@@ -55,7 +56,7 @@ void AddTo(ReadCost& sum, const ReadCost& cost) {
 
 }  // namespace
 
-// ---- how long
+// ---- times
 
 double ReadCosts::At(const Curve& curve, uint64_t bytes) {
   const auto at = static_cast<double>(bytes);
@@ -76,7 +77,7 @@ Result<const ReadCosts::Curve*> ReadCosts::CurveOf(const ReadShape& shape) {
   for (const ReadSample& sample : samples)
     curve.push_back({static_cast<double>(sample.size_bytes), static_cast<double>(sample.time.ns)});
   if (shape.local > 0) {
-    // How much of the shorter part is not hidden behind the longer one.
+    // The share of the shorter part that is not hidden behind the longer one.
     for (Point& point : curve) {
       const auto size = static_cast<uint64_t>(point.bytes);
       const uint64_t local_bytes = size / shape.width * shape.local;
@@ -84,7 +85,7 @@ Result<const ReadCosts::Curve*> ReadCosts::CurveOf(const ReadShape& shape) {
       point.value = (point.value - parts.longer()) / std::max(parts.shorter(), 1.0);
       point.value = std::clamp(point.value, 0.0, 1.0);
     }
-    // Further on it stays as it is.
+    // Constant beyond the last size.
     curve.push_back({2 * curve.back().bytes, curve.back().value});
   }
   return &curves_.emplace(shape, std::move(curve)).first->second;
@@ -95,7 +96,7 @@ Result<ReadCosts::Parts> ReadCosts::PartsOf(ReadShape shape, uint64_t remote_byt
   shape.local = 0;
   MOSA_ASSIGN_OR_RETURN(const Curve* const remote, CurveOf(shape));
   MOSA_ASSIGN_OR_RETURN(const Curve* const local, CurveOf({Kind::kMount, 0, 1, 0}));
-  // The file is opened once.
+  // The file is opened only once.
   return Parts{At(*remote, remote_bytes), At(*local, local_bytes) - At(*local, 0)};
 }
 
@@ -110,7 +111,7 @@ Result<Duration> ReadCosts::TimeOf(const ReadShape& shape, uint64_t remote_bytes
   return Nanoseconds(std::llround(std::clamp(ns, 0.0, static_cast<double>(kServiceMax.ns))));
 }
 
-// ---- what is asked
+// ---- costs of files
 
 FileToRead::FileToRead(const ReadableFile& file) : size_bytes(file.size_bytes) {
   if (file.size_bytes == 0 || file.is_inline || !file.layout.bound()) return;
@@ -128,7 +129,7 @@ Status ReadCosts::Add(const FileToRead& file, std::span<const NodeId> hosts,
     for (ReadCost& cost : costs) AddTo(cost, {time, file.size_bytes, 0});
     return OkStatus();
   }
-  // Most hosts have nothing of the file: what it costs them is asked for once.
+  // Most hosts hold nothing of the file; compute their cost once.
   std::optional<ReadCost> elsewhere;
   for (size_t i = 0; i < hosts.size(); ++i) {
     const auto holder = std::lower_bound(
@@ -157,7 +158,7 @@ Result<ReadCost> ReadCosts::CostAt(const FileToRead& file, const FileToRead::Hol
     shape.width = std::min(file.width, kWidthMax);
     shape.chunk_bytes = std::bit_ceil(std::clamp(file.chunk_bytes, kChunkMin, kChunkMax));
     if (own.bytes > 0) {
-      // No stripe need be shared in a file that went on elsewhere.
+      // A file that continued on other nodes may have parts here without any shared stripe.
       shape.width = std::max(shape.width, 2U);
       shape.local = std::clamp(own.positions, 1U, shape.width - 1);
     }

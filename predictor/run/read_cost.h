@@ -1,11 +1,10 @@
-// ReadCosts: what it would cost hosts to read files as they lie, one after the other, on a cluster
-// that does nothing else. For schedulers, who ask about thousands of sets of files at once.
+// ReadCosts: what it costs hosts to read files where they lie, one after the other, on an otherwise
+// idle cluster. For schedulers, which ask about thousands of sets of files at once.
 //
-// Each kind of layout is simulated once, over sizes (read_trial.h), and answers are interpolated
-// between these times. Where the own node has some of a file's bytes, what is read from there
-// overlaps with what comes from others as it does where whole rows of such a stripe are read. What
-// is in a host's page cache is not known, and not counted on.
-// Costs add up over files: programs read them one after the other.
+// Each kind of layout is simulated once, over sizes (read_trial.h); answers are interpolated. If
+// the host's own node holds some of a file's bytes, local and remote reads overlap to the extent
+// that they do in reads of whole rows of such a stripe. Page caches are not known, and assumed to
+// be empty. Costs add up over files: programs read them one after the other.
 #ifndef MOSA_PREDICTOR_RUN_READ_COST_H_
 #define MOSA_PREDICTOR_RUN_READ_COST_H_
 
@@ -25,7 +24,7 @@
 
 namespace mosa::predict {
 
-// What reading a file depends on, found once however many ask.
+// The properties of a file that its read cost depends on, computed once for all hosts.
 struct FileToRead {
   // Precondition: !file.failure.
   explicit FileToRead(const ReadableFile& file);
@@ -40,27 +39,27 @@ struct FileToRead {
   std::vector<Holder> holders;  // Ascending by node.
 };
 
-// One owner, one thread: kinds of layout are simulated when they are first asked for, up to some
-// ten milliseconds each. There are at most some thousand kinds.
+// Not thread-safe: one owner, one thread. Each kind of layout is simulated on first use, in up to
+// some ten milliseconds. There are at most a few thousand kinds.
 class ReadCosts {
  public:
   // Precondition: Check(platform).ok().
   explicit ReadCosts(const Platform& platform) : platform_(platform) {}
 
-  // For each host, named by its node. Adds to `costs`, which has one for each host; after a
-  // failure, which is Internal, they mean nothing.
+  // Adds the cost for each host, named by its node, to `costs`, which has one entry per host. On
+  // failure, which is Internal, `costs` is unspecified.
   Status Add(const FileToRead& file, std::span<const NodeId> hosts, std::vector<ReadCost>& costs);
 
  private:
-  // By a file's size, ascending: nanoseconds, or, of stripes of which the own node has a part,
-  // which part of the time for the quicker one of the two (local, remote) adds to that for the
-  // other.
+  // A point of a curve over file sizes, ascending. `value` is nanoseconds. For stripes with a local
+  // part, it is instead the share of the shorter of the two times (local, remote) that is not
+  // hidden behind the longer one.
   struct Point {
     double bytes = 0;
     double value = 0;
   };
   using Curve = std::vector<Point>;
-  // Nanoseconds for the bytes of other nodes alone, and for those of the own one alone.
+  // Nanoseconds to read the other nodes' bytes alone, and the own node's bytes alone.
   struct Parts {
     double remote = 0;
     double local = 0;

@@ -22,7 +22,7 @@ struct Row {
   uint64_t bytes = 0;
 };
 
-// A cluster on whose first host files are written, which every host then reads: the reference.
+// The reference: a cluster whose first host writes files that every host then reads.
 class Cluster {
  public:
   explicit Cluster(const Platform& platform)
@@ -126,7 +126,7 @@ std::string Describe(const Row& row) {
 struct Tolerance {
   double error_mean = 0;
   double error_worst = 0;
-  double clearly_slower = 0;  // Times as long.
+  double clearly_slower = 0;  // A factor.
 };
 
 void ExpectSimulated(const Platform& platform, const Tolerance& tolerance) {
@@ -146,7 +146,7 @@ void ExpectSimulated(const Platform& platform, const Tolerance& tolerance) {
       EXPECT_LT(std::abs(error), tolerance.error_worst)
           << Describe(rows[i]) << " on host " << h + 1 << ", " << costs[h].local_bytes
           << " B of which are local: " << costs[h].time.ns << " ns for " << simulated;
-      // A host that is clearly slower in the simulation comes behind.
+      // A host that is clearly slower in the simulation must rank behind.
       for (size_t other = 0; other < kHosts; ++other) {
         if (simulated <= tolerance.clearly_slower * static_cast<double>(times[i][other].ns))
           continue;

@@ -15,7 +15,7 @@ namespace mosa::predict {
 namespace {
 
 constexpr ClientId kWriter{1000};
-// Nothing is to be refused for want of room.
+// So large that nothing is refused for lack of room.
 constexpr uint64_t kStoreBytes = uint64_t{1} << 50;
 
 Platform ForShape(const ReadShape& shape, Platform platform) {
@@ -23,7 +23,7 @@ Platform ForShape(const ReadShape& shape, Platform platform) {
   return platform;
 }
 
-// Readers are on hosts of their own where nothing is to be local, else with the nodes.
+// Readers have hosts of their own if nothing is to be local, else they are with the nodes.
 Configuration ClusterFor(const ReadShape& shape) {
   Configuration cluster;
   cluster.manager_apart = true;
@@ -39,7 +39,7 @@ HintMap HintsFor(const ReadShape& shape) {
   HintMap hints = {{"placement", "stripe"},
                    {"stripe_width", fmt::format("{}", shape.width)},
                    {"chunk_size", fmt::format("{}", shape.chunk_bytes)}};
-  // Copies of a stripe stay within it: each node has so many positions.
+  // Copies of a stripe stay within it, so each node holds this many positions.
   if (shape.local > 1) {
     hints["replicas"] = fmt::format("{}", shape.local);
     hints["ack"] = "pessimistic";
@@ -105,7 +105,8 @@ class Trial {
 
   static std::string PathOf(size_t index) { return fmt::format("d/{}", index); }
 
-  // The last positions of the stripe are its own, so that short files are all on other nodes.
+  // The reader's node holds the last positions of the stripe, so that short files lie on other
+  // nodes only.
   size_t ReaderOf(const std::string& path) const {
     if (shape_.kind != ReadShape::Kind::kNodes || shape_.local == 0) return 0;
     const auto status = manager_.core().GetFileStatus("/" + path);

@@ -12,7 +12,7 @@ namespace {
 
 constexpr Duration kUpkeepEvery = Seconds(1);
 
-// The first name of `path`, which is cut off it.
+// Removes the first name from `path` and returns it.
 std::string_view TakeName(std::string_view& path) {
   while (path.starts_with('/')) path.remove_prefix(1);
   const std::string_view name = path.substr(0, path.find('/'));
@@ -21,7 +21,7 @@ std::string_view TakeName(std::string_view& path) {
   return name;
 }
 
-// "h1,h2".
+// Splits "h1,h2".
 std::vector<std::string> SplitNames(std::string_view text) {
   std::vector<std::string> names;
   while (!text.empty()) {
@@ -155,7 +155,8 @@ des::Activity<sai::Outcome<FileId>> SimulatedClient::MakeChildDirectory(FileId p
   co_return reply->entry.file;
 }
 
-// A new file, open for writing. Deferred, it is known only here until it is bound or closed.
+// Creates a file and opens it for writing. A deferred file is known only here until it is bound or
+// closed.
 des::Activity<sai::Outcome<FileId>> SimulatedClient::Create(FileId parent, std::string_view name,
                                                             const std::string& task, bool defer) {
   const Outcome<FileId> id = co_await NewFileId();
@@ -205,7 +206,7 @@ des::Activity<sai::Outcome<sai::Done>> SimulatedClient::SetHints(FileId file,
     const Outcome<EmptyReply> reply = co_await Ask<EmptyReply>(std::move(request));
     if (!reply.ok()) co_return reply.failure();
   }
-  // What was told of its layout, or of what will be made in it or below, is old.
+  // Cached knowledge of its layout, and of the layout of new files in it or below, is now stale.
   files_[file].fresh = false;
   for (auto& [id, directory] : directories_) directory.inline_bytes_max = 0;
   co_return Done{};
@@ -223,7 +224,7 @@ des::Activity<sai::Outcome<sai::Done>> SimulatedClient::PrepareOutput(const std:
                                                                       const HintMap& hints) {
   const Outcome<Place> place = co_await PlaceOf(path, true);
   if (!place.ok()) co_return place.failure();
-  // The runner removes what is there; nothing is.
+  // The runner removes an existing output here; in a simulation there is none.
   const Outcome<FileId> there = co_await Lookup(place->parent, place->name);
   if (!there.ok()) co_return there.failure();
   if (hints.empty() || *there != FileId{}) co_return Done{};
@@ -287,8 +288,8 @@ des::Activity<sai::Outcome<FileLook>> SimulatedClient::Look(const std::string& p
         look.bytes_by_machine[*machine] = look.size_bytes;
     co_return look;
   }
-  // A runner asks for the layout's text. Here it is known as a value: in the place of the text,
-  // which is long, goes an attribute that nobody has set, which costs a manager as much.
+  // The real runner asks for the layout's text. Here the layout is known as a value. Instead of
+  // that long text, ask for an attribute that does not exist, which costs the manager as much.
   std::vector<Request> requests;
   requests.emplace_back(GetXattrRequest{*file, "user.layout"});
   const std::vector<Reply> replies = co_await manager_.Call(id_, std::move(requests));
@@ -304,7 +305,7 @@ std::optional<MachineIndex> SimulatedClient::HolderOf(const std::string& path,
   return manager_.MachineOf(FirstPiece(status->layout, {offset, offset + 1}).nodes.front());
 }
 
-// ---- what the manager says unasked
+// ---- unsolicited messages from the manager
 
 void SimulatedClient::OnPush(const Push& push) {
   if (const auto* recall = std::get_if<RecallPush>(&push)) {

@@ -1,12 +1,12 @@
-// SimulatedClient: one mount of a simulated cluster, as its programs and the runner use it. It asks
-// the manager what a real one asks, splits and orders bytes by the same rules (client-sai/core),
-// and moves sizes instead of bytes.
+// SimulatedClient: one mount of a simulated cluster, as its programs and the runner use it. It
+// sends the manager the requests of a real mount, splits and orders bytes by the same rules
+// (client-sai/core), and moves sizes instead of bytes.
 //
-// Programs read whole files or parts of them, and write each file, or one part of it, from its
-// beginning to its end: in what order they write is not modelled. A file that is written anew goes
-// on at other nodes when one is full, where the manager says; when none has room the write fails,
-// and that is the prediction. What a real mount does besides and this one does not: let a part of
-// a file that is there go on elsewhere, and go on when a node or the manager dies.
+// Programs read whole files or parts of them. They write each file, or one part of it, from
+// beginning to end; other write orders are not modelled. When a node is full, a newly written file
+// continues on the nodes that the manager chooses. If none has room, the write fails and that is
+// the prediction. Two abilities of a real mount are missing: continuing an existing file's part on
+// another node, and surviving the death of a node or of the manager.
 #ifndef MOSA_PREDICTOR_RUN_SIMULATED_CLIENT_H_
 #define MOSA_PREDICTOR_RUN_SIMULATED_CLIENT_H_
 
@@ -32,14 +32,14 @@
 
 namespace mosa::predict {
 
-// What reading a file has moved.
+// The bytes that reading a file has moved.
 struct BytesRead {
-  uint64_t local = 0;   // From this host's node, or kept by the manager.
+  uint64_t local = 0;   // From this host's node, or from the manager (inline).
   uint64_t remote = 0;  // From other hosts.
-  uint64_t cached = 0;  // The kernel had them.
+  uint64_t cached = 0;  // From the kernel's page cache.
 };
 
-// What the runner sees of a file.
+// What the runner learns about a file.
 struct FileLook {
   uint64_t size_bytes = 0;
   std::map<MachineIndex, uint64_t> bytes_by_machine;
@@ -47,68 +47,71 @@ struct FileLook {
 
 // Why a write found no room.
 struct FullStore {
-  std::vector<std::string> nodes;  // That refused its bytes; none: there was none for its begin.
+  // Nodes that refused the bytes; empty: no node had room for the file's beginning.
+  std::vector<std::string> nodes;
   std::string path;
 };
 
-// One loop; activities of one client may overlap. Paths and tasks outlive the
-// calls; of what is opened, its close.
+// Runs on one loop; activities of one client may overlap. Paths and task names must outlive the
+// call, or the close of what the call opened.
 class SimulatedClient {
  public:
   template <typename T>
   using Outcome = sai::Outcome<T>;
   using Done = sai::Done;
 
-  // All outlive this.
+  // All arguments must outlive this.
   SimulatedClient(des::EventLoop& loop, const Platform& platform, Machines& machines,
                   SimulatedManager& manager, ClientId id, MachineIndex on);
 
   MachineIndex machine() const { return machine_; }
-  // Why the last write of `task` that failed for want of room did; null if none did.
+  // Why the last write of `task` that failed for lack of room did so; null if none did.
   const FullStore* FullOf(const std::string& task) const;
 
   // ---- what programs do
-  // All of a file, or only `part` of it.
+  // Reads all of a file, or only `part` of it.
   des::Activity<Outcome<BytesRead>> ReadFile(const std::string& path, const std::string& task,
                                              std::optional<ByteRange> part = std::nullopt);
   des::Activity<Outcome<Done>> WriteFile(const std::string& path, uint64_t size_bytes,
                                          const std::string& task);
-  // Part of a file that is there, and stays as it is besides.
+  // Overwrites part of an existing file and keeps the rest.
   des::Activity<Outcome<Done>> UpdateFile(const std::string& path, ByteRange part,
                                           const std::string& task);
-  // The same in parts, from an open to a close. Nothing is read of an empty file.
+  // The same in several parts, from open to close. Nothing is read from an empty file.
   struct Reading;
   struct Writing;
   des::Activity<Outcome<std::shared_ptr<Reading>>> OpenToRead(const std::string& path,
                                                               const std::string& task);
   des::Activity<void> ReadPart(Reading& reading, ByteRange range);
   des::Activity<BytesRead> CloseRead(Reading& reading);
-  // What becomes of the bytes that the file has when it is opened to be written. kReplaced: they
-  // are cut off, and a file that is not there is made. kKept: it is there.
+  // What happens to the file's bytes when it is opened for writing. kReplaced: it is truncated, or
+  // created if it does not exist. kKept: it must exist.
   enum class Content : uint8_t { kReplaced, kKept };
-  // `range` is all that will be written.
+  // `range` covers all bytes that will be written.
   des::Activity<Outcome<std::shared_ptr<Writing>>> OpenToWrite(const std::string& path,
                                                                ByteRange range, Content before,
                                                                const std::string& task);
-  // So many bytes more; behind the range's last one it goes on at its first.
+  // Writes that many further bytes; after the range's last byte it continues at its first.
   des::Activity<Outcome<Done>> WritePart(Writing& writing, uint64_t bytes);
-  // To read what was written so far, through the same open; closed before more is written.
+  // Opens what was written so far for reading, through the same open. Close it before writing more.
   des::Activity<std::shared_ptr<Reading>> ReadBack(Writing& writing);
-  // What was not written yet is written now.
+  // Writes the rest of the range first.
   des::Activity<Outcome<Done>> CloseWrite(Writing& writing);
-  // Nothing more is written, and the file stays as it is; returns when what was sent has arrived.
+  // Ends without writing more, and leaves the file as it is. Returns when all data in flight has
+  // arrived.
   des::Activity<void> AbandonWrite(Writing& writing);
-  // The name is gone, and with it the file's hints; nothing, if it is not there.
+  // Removes the name, and with it the file's hints. Succeeds if there is none.
   des::Activity<Outcome<Done>> Remove(const std::string& path);
-  // Returns when the own node has sealed what was written past it: see Seal().
+  // Waits until the own node has sealed what was written past its daemon: see Seal().
   des::Activity<void> AwaitSealed();
   // ---- what the runner does
-  // Makes the directory and those above it that are not there, and sets hints on it.
+  // Makes the directory and its missing ancestors, and sets hints on it.
   des::Activity<Outcome<Done>> MakeDirectory(const std::string& path, const HintMap& hints);
-  // The parent directory, and an empty file that carries the hints, if there are any.
+  // Makes the parent directory and, if there are hints, an empty file that carries them.
   des::Activity<Outcome<Done>> PrepareOutput(const std::string& path, const HintMap& hints);
   des::Activity<Outcome<FileLook>> Look(const std::string& path);
-  // Whose storage node has the byte, as its layout says; nothing if that is not settled.
+  // Returns the host whose node holds the byte by the file's layout; nothing if the file is not
+  // bound.
   std::optional<MachineIndex> HolderOf(const std::string& path, uint64_t offset) const;
 
  private:
@@ -116,18 +119,18 @@ class SimulatedClient {
     bool delegated = false;
     bool complete = false;  // All its names are known.
     uint64_t inline_bytes_max = 0;
-    std::map<std::string, FileId, std::less<>> names;  // 0: known to be absent.
+    std::map<std::string, FileId, std::less<>> names;  // Id 0: known to be absent.
   };
   struct File {
-    bool fresh = false;  // `access` and `attributes` are what the manager has.
+    bool fresh = false;  // `access` and `attributes` are up to date.
     DataAccess access;
     Attributes attributes;
     bool manager_counts_open = false;
     uint32_t handles = 0;
-    uint32_t writers = 0;               // How many handles write.
-    bool unsealed = false;              // The own node's object was written, not by its daemon.
-    bool pinned = false;                // The kernel writes the object.
-    std::optional<MakeRequest> unsent;  // Not known to the manager yet.
+    uint32_t writers = 0;               // Handles open for writing.
+    bool unsealed = false;              // The own node's object was written past its daemon.
+    bool pinned = false;                // The kernel writes the object directly.
+    std::optional<MakeRequest> unsent;  // A deferred creation that the manager does not know yet.
   };
   struct Place {
     FileId parent;
@@ -151,7 +154,7 @@ class SimulatedClient {
   bool IsLocal(NodeId node) const {
     return node != kNoNode && manager_.MachineOf(node) == machine_;
   }
-  // The node of this host, if it holds the whole file.
+  // This host's node, if it holds the whole file.
   bool HoldsAllHere(const Layout& layout) const;
 
   // ---- names (simulated_client.cc)
@@ -181,9 +184,9 @@ class SimulatedClient {
   des::Activity<std::optional<NodeId>> TakeRoom(Writer& writer, const Piece& piece);
   des::Activity<void> BufferPiece(Writer& writer, ByteRange range);
   void SendOpenExtent(Writer& writer);
-  // Bytes from `fresh_from` on take room.
+  // Bytes below `fresh_from` already have room.
   des::Activity<void> SendExtent(Writer& writer, ByteRange extent, uint64_t fresh_from);
-  // `makes`: they are the first of the file that the node gets.
+  // `makes`: these are the file's first bytes on the node.
   des::Activity<bool> StoreOn(NodeId node, FileId file, uint64_t bytes, uint64_t fresh_bytes,
                               bool makes);
   void Leave(Writer& writer);
@@ -191,10 +194,10 @@ class SimulatedClient {
   des::Activity<Outcome<Done>> Commit(Writer& writer);
   des::Activity<void> AskNodes(const DataAccess& access);
   des::Activity<void> AwaitCopies(const Writer& writer);
-  // `why`: what the manager says besides, if anything.
+  // `why`: the manager's reason, if any.
   Failure NoSpace(Writer& writer, const std::vector<NodeId>& nodes, const std::string& why = "");
   void NoteFull(const Writing& writing, const Outcome<Done>& written);
-  // ---- where writes go on when a node is full (simulated_spill.cc)
+  // ---- continuing on other nodes when one is full (simulated_spill.cc)
   des::Activity<Outcome<Done>> Spill(Writer& writer, ByteRange range, NodeId full);
   des::Activity<Outcome<Done>> GoOnElsewhere(Writer& writer, ByteRange range);
 
@@ -205,7 +208,7 @@ class SimulatedClient {
   des::Activity<void> ReadStream(std::shared_ptr<Reader> stream, ByteRange part);
   des::Activity<void> AwaitPages(Reader& reader, uint64_t end);
   std::shared_ptr<Block> NewBlock(ByteRange range);
-  // Beyond the file's end there are none.
+  // Requests pages up to the file's end.
   void AskForPages(const std::shared_ptr<Reader>& stream, ByteRange range);
   des::Activity<void> ReadPages(std::shared_ptr<Reader> stream, std::shared_ptr<Block> pages);
   des::Activity<void> ReadRange(Reader& reader, ByteRange range);
@@ -226,15 +229,16 @@ class SimulatedClient {
   FileIdRangeReply file_ids_;
   std::map<FileId, Directory> directories_;
   std::map<FileId, File> files_;
-  std::map<FileId, uint64_t> recalls_;  // How often each was recalled: what came meanwhile is old.
+  // Recalls per file: a reply is stale if its file was recalled meanwhile.
+  std::map<FileId, uint64_t> recalls_;
   uint64_t buffered_bytes_ = 0;
-  uint64_t streams_ = 0;                   // Files that are read from other hosts now.
+  uint64_t streams_ = 0;                   // Files now being read from other hosts.
   std::map<std::string, FullStore> full_;  // By task.
   des::Signal buffer_freed_;
   des::Slots io_threads_;
   des::Slots fetch_threads_;
-  des::Slots sealer_;   // The own node's, which has one thread for that.
-  des::Group sealing_;  // And what waits for it.
+  des::Slots sealer_;   // The own node's sealer, which has one thread.
+  des::Group sealing_;  // Objects that wait for it or are being sealed.
 };
 
 }  // namespace mosa::predict

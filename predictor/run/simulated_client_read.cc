@@ -1,4 +1,4 @@
-// How a program's reads are answered by a simulated mount.
+// Reads of programs through a simulated mount.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 namespace mosa::predict {
 namespace {
 
-// As of the SAI's reader and its block cache.
+// As in the SAI's reader and its block cache.
 constexpr uint64_t kWindowBytesPerNode = 8 << 20;
 constexpr uint64_t kBlockFetchesAtOnce = 4;
 constexpr uint64_t kBlockBytesMax = 1 << 20;
@@ -26,9 +26,9 @@ uint64_t LaneOf(const Layout& layout, uint64_t offset) {
   return offset / kBlockBytesMax % layout.segments.front().width;
 }
 
-// What a node answers with, so that checksums can be compared: the range widened to whole blocks
-// and cut at its object's end. If chunks are no multiple of a block, an object has the whole
-// block if a later chunk of the file lies there, too.
+// How many bytes a node answers with, so that checksums can be compared: the range widened to whole
+// blocks and cut at the end of its object. If chunks are not a multiple of a block, the object has
+// the whole block only if it also holds a later chunk of the file.
 uint64_t WholeBlocks(const Layout& layout, ByteRange range, uint64_t file_bytes) {
   const uint64_t begin = range.begin / kChecksumBlockBytes * kChecksumBlockBytes;
   uint64_t end = (range.end + kChecksumBlockBytes - 1) / kChecksumBlockBytes * kChecksumBlockBytes;
@@ -41,40 +41,42 @@ uint64_t WholeBlocks(const Layout& layout, ByteRange range, uint64_t file_bytes)
 
 }  // namespace
 
-// One file that is being read, from its open to its close.
+// One file that is being read, from open to close.
 struct SimulatedClient::Reader {
   Reader(des::EventLoop& loop, FileId id, const DataAccess& a, bool all_here, uint64_t size)
       : file(id), layout(a.layout), is_here(all_here), size_bytes(size) {
     const uint32_t width = layout.segments.front().width;
     const auto at_once = static_cast<uint32_t>(std::max<uint64_t>(1, kBlockFetchesAtOnce / width));
-    // A short file does not come to all of its nodes.
+    // A short file does not reach all nodes of its stripe.
     const uint64_t pieces = size / std::min(layout.chunk_bytes, kBlockBytesMax) + 1;
     lanes = std::vector(std::min<uint64_t>(width, pieces), des::Slots(loop, at_once));
   }
-  // The kernel releases a file when it was closed and the last request for its pages is answered.
+  // The kernel releases a file when it is closed and the last request for its pages is answered.
   void DropIfReleased() {
     if (is_closed && pages_under_way == 0) blocks.clear();
   }
   const FileId file;
   const Layout layout;
-  const bool is_here;  // All of it.
+  const bool is_here;  // This host's node has all of it.
   const uint64_t size_bytes;
   BytesRead read;
-  bool by_program = false;  // Else what is read is what a kernel was seen to ask for.
-  uint64_t program_at = 0;  // So far it has read.
-  KernelReadAhead kernel{sai::kKernelReadAheadBytes};  // As root's mount has it.
-  std::deque<std::shared_ptr<Block>> asked;  // Whatever of that the program may still come to.
+  // Reads are a program's calls; else they are the kernel's requests from a trace.
+  bool by_program = false;
+  uint64_t program_at = 0;  // How far the program has read.
+  // The read-ahead of a mount that root has made.
+  KernelReadAhead kernel{sai::kKernelReadAheadBytes};
+  std::deque<std::shared_ptr<Block>> asked;  // Requested pages that the program may still reach.
   sai::ReadAhead read_ahead;
-  uint64_t blocks_end = 0;       // Blocks below have been made.
-  uint32_t pages_under_way = 0;  // Requests of the kernel.
+  uint64_t blocks_end = 0;       // Blocks below this have been created.
+  uint32_t pages_under_way = 0;  // The kernel's requests in progress.
   bool is_closed = false;
   std::map<uint64_t, std::shared_ptr<Block>, std::less<>,
            des::PoolAllocator<std::pair<const uint64_t, std::shared_ptr<Block>>>>
       blocks;                     // By their begin.
-  std::vector<des::Slots> lanes;  // One per node beside each other.
+  std::vector<des::Slots> lanes;  // One per node that is read in parallel.
 };
 
-// What a program has open for reading.
+// A file that a program has open for reading.
 struct SimulatedClient::Reading {
   enum class By : uint8_t { kNothing, kKernel, kPages, kManager, kNodes };
   By by = By::kNothing;
@@ -82,10 +84,10 @@ struct SimulatedClient::Reading {
   uint64_t version = 0;
   uint64_t size_bytes = 0;
   uint64_t asked_bytes = 0;
-  uint64_t held_end = 0;  // What lies below was read: the kernel has its pages.
+  uint64_t held_end = 0;  // Bytes below this were read and are in the kernel's pages.
   bool is_back = false;   // Through an open for writing.
   BytesRead read;
-  std::shared_ptr<Reader> reader;  // By nodes. What comes for nobody has it too.
+  std::shared_ptr<Reader> reader;  // For kNodes. Fetches that outlive the reading share it.
 };
 
 des::Activity<sai::Outcome<BytesRead>> SimulatedClient::ReadFile(const std::string& path,
@@ -144,7 +146,8 @@ std::shared_ptr<SimulatedClient::Reading> SimulatedClient::ReadingOf(FileId id, 
 des::Activity<void> SimulatedClient::ReadPart(Reading& reading, ByteRange range) {
   const uint64_t wanted = range.size();
   range.end = std::min(range.end, reading.size_bytes);
-  // Writes are taken to begin at the file's beginning; what is read back may lie elsewhere.
+  // Writes are assumed to start at the file's beginning, but a read back may lie elsewhere: move it
+  // to what is written.
   if (reading.is_back) range.begin = range.end - std::min(wanted, range.end);
   if (range.begin >= range.end) co_return;
   const uint64_t bytes = range.size();
@@ -175,8 +178,8 @@ des::Activity<void> SimulatedClient::ReadPart(Reading& reading, ByteRange range)
   }
 }
 
-// Whether all of it was read before through this open; it is remembered that it has been now. What
-// a program reads of a file that it opens again, too, comes from the kernel's pages.
+// Returns whether the whole range was read before through this open, and remembers that it is read
+// now. A file that a program opens again is likewise read from the kernel's pages.
 bool SimulatedClient::HasPages(Reading& reading, ByteRange range) const {
   const uint64_t cache_bytes = machines_.host(machine_).page_cache_bytes;
   if (reading.is_back || reading.size_bytes > cache_bytes) return false;
@@ -195,7 +198,7 @@ des::Activity<BytesRead> SimulatedClient::CloseRead(Reading& reading) {
   if (reading.by == Reading::By::kNodes || reading.by == Reading::By::kKernel)
     --files_[reading.id].handles;
   if (reading.is_back) co_return reading.read;
-  // A task that has read a part may have read any.
+  // Partial reads are not tracked by range: enough bytes in total count as the whole file.
   const bool is_whole = reading.asked_bytes >= reading.size_bytes;
   if (is_whole && (reading.by == Reading::By::kNodes || reading.by == Reading::By::kManager))
     pages_.Put(reading.id, reading.version, reading.size_bytes);
@@ -225,10 +228,11 @@ des::Activity<sai::Outcome<sai::Done>> SimulatedClient::OpenForReading(FileId fi
   co_return Done{};
 }
 
-// By calls of at most one request's length, each of which the kernel answers from pages, and asks
-// the mount for those that it wants (KernelReadAhead). What was asked for when the program stops or
-// goes elsewhere comes for nobody. A read that a trace has is what a kernel was seen to ask for:
-// one of a file's begin, no longer than a request, brought itself alone, too.
+// Reads in calls of at most one request's length. The kernel answers them from its pages and
+// requests those that it wants from the mount (KernelReadAhead). Pages that are still in flight
+// when the program stops or goes elsewhere arrive unused. A read in a trace is a request that the
+// kernel really made. One at a file's beginning that is no longer than a request therefore has no
+// read-ahead either.
 des::Activity<void> SimulatedClient::ReadStream(std::shared_ptr<Reader> stream, ByteRange part) {
   Reader& reader = *stream;
   const uint64_t step = platform_.client.fuse_read_bytes;
@@ -254,7 +258,7 @@ des::Activity<void> SimulatedClient::ReadStream(std::shared_ptr<Reader> stream, 
   }
 }
 
-// Those that the program has read are not looked at again.
+// Drops pages that the program has passed, and waits for those up to `end`.
 des::Activity<void> SimulatedClient::AwaitPages(Reader& reader, uint64_t end) {
   while (!reader.asked.empty() && reader.asked.front()->range.end <= reader.program_at)
     reader.asked.pop_front();
@@ -299,7 +303,7 @@ des::Activity<void> SimulatedClient::ReadPages(std::shared_ptr<Reader> stream,
                        [this](NodeId node) { return IsLocal(node); });
   };
   if (reader.is_here || is_own_piece()) {
-    // By the object's descriptor, ahead of nothing.
+    // Read through the object's descriptor, without read-ahead.
     co_await Work(platform_.client.local_read, range.size());
     reader.read.local += range.size();
   } else {
@@ -314,7 +318,7 @@ des::Activity<void> SimulatedClient::ReadPages(std::shared_ptr<Reader> stream,
   pages->come.GiveLast();
 }
 
-// From the blocks that were or are fetched ahead; what no block has is fetched now.
+// Reads from blocks that were or are being fetched ahead; fetches now what no block covers.
 des::Activity<void> SimulatedClient::ReadRange(Reader& reader, ByteRange range) {
   while (!range.empty()) {
     auto next = reader.blocks.upper_bound(range.begin);
@@ -339,7 +343,7 @@ des::Activity<void> SimulatedClient::ReadRange(Reader& reader, ByteRange range) 
   }
 }
 
-// What is being fetched for nobody, since the reader ends before the file does, still comes.
+// Fetches continue even if the reader ends before the file does.
 void SimulatedClient::FetchAhead(const std::shared_ptr<Reader>& stream, ByteRange range) {
   Reader& reader = *stream;
   uint64_t at = std::max(range.begin, reader.blocks_end);
@@ -356,12 +360,12 @@ des::Activity<void> SimulatedClient::FetchBlock(std::shared_ptr<Reader> stream,
                                                 std::shared_ptr<Block> its) {
   Reader& reader = *stream;
   Block& block = *its;
-  // Where the file went on when a node was full it may be wider.
+  // A file that continued on other nodes may have a wider stripe there.
   const uint64_t own_lane = LaneOf(reader.layout, block.range.begin) % reader.lanes.size();
   des::Slots& lane = reader.lanes[own_lane];
   co_await lane.Take();
   co_await fetch_threads_.Take();
-  // If the file was closed meanwhile, it is fetched only for those who wait already.
+  // If the file was closed meanwhile, fetch only if somebody already waits for the block.
   const bool is_wanted = its.use_count() > 1;
   for (ByteRange left = block.range; is_wanted && !left.empty();) {
     const Piece piece = FirstPiece(reader.layout, left, sai::kExtentBytesMax);
@@ -384,7 +388,7 @@ NodeId SimulatedClient::CopyToRead(const Reader& reader, const Piece& piece) con
   std::vector<sai::CopyChoice> copies;
   for (const NodeId each : piece.nodes)
     if (each != kNoNode) copies.push_back({each, IsLocal(each), true});
-  // Other clients begin with other copies, and a stream goes through all of them.
+  // Other clients start with other copies, and a stream uses all of them in turn.
   const uint64_t stretch =
       piece.range.begin / std::max(reader.layout.chunk_bytes, sai::kSpreadBytesMin);
   const uint64_t seed = Mix64(id_.value ^ Mix64(reader.file.value ^ Mix64(stretch)));

@@ -1,4 +1,4 @@
-// How a program's writes leave a simulated mount.
+// Writes of programs through a simulated mount.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,13 +12,14 @@
 namespace mosa::predict {
 namespace {
 
-// As of the SAI's writer.
+// As in the SAI's writer.
 constexpr uint64_t kPieceBytesMax = uint64_t{4} << 20;
-// What says that a piece was written, and what asks what an object occupies, on the wire.
+// Bytes on the wire of a write's acknowledgement, and of a question about an object's size.
 constexpr uint64_t kWrittenBytes = 100;
 constexpr uint64_t kStatBytes = 140;
 
-// Whether these are the first bytes that a file which is written from its beginning has on `node`.
+// Whether the file's bytes at `offset` are its first on `node`, if it is written from its
+// beginning.
 bool MakesObject(const Layout& layout, NodeId node, uint64_t offset) {
   const Segment& segment = layout.SegmentAt(offset);
   const uint64_t chunk = offset / layout.chunk_bytes - segment.begin / layout.chunk_bytes;
@@ -31,14 +32,14 @@ bool MakesObject(const Layout& layout, NodeId node, uint64_t offset) {
   return true;
 }
 
-// The bytes that are not overwritten.
+// The number of bytes in `range` from `end` on, which overwrite nothing.
 uint64_t BytesFrom(uint64_t end, ByteRange range) {
   return range.end - std::clamp(end, range.begin, range.end);
 }
 
 }  // namespace
 
-// What a program has open for writing.
+// A file that a program has open for writing.
 struct SimulatedClient::Writing {
   Writing(des::EventLoop& loop, FileId id, File& f, const std::string& path, ByteRange range,
           Content before, const std::string& t)
@@ -46,8 +47,8 @@ struct SimulatedClient::Writing {
   Writer writer;
   const std::string& task;
   uint64_t at;
-  bool is_whole = false;           // Every byte was written once.
-  Outcome<Done> written = Done{};  // A failure stays: nothing more is written.
+  bool is_whole = false;           // Every byte was written at least once.
+  Outcome<Done> written = Done{};  // A failure is permanent: nothing more is written.
 };
 
 const FullStore* SimulatedClient::FullOf(const std::string& task) const {
@@ -212,8 +213,8 @@ des::Activity<sai::Outcome<sai::Done>> SimulatedClient::OpenForWriting(FileId fi
   co_return Done{};
 }
 
-// The object is a plain file of this host, which the kernel writes without asking anybody. Room for
-// the beginning is set aside; more is taken as the file grows.
+// The kernel may write the object directly if it is a plain file of this host. Room for the
+// beginning is reserved; the rest is taken when the file is closed.
 des::Activity<bool> SimulatedClient::MayWriteByKernel(Writer& writer) {
   const Layout& layout = writer.state.access.layout;
   const DataAccess& right = writer.state.access;
@@ -243,7 +244,7 @@ des::Activity<sai::Outcome<sai::Done>> SimulatedClient::WriteRange(Writer& write
     if (!access.layout.bound()) {
       const Outcome<Done> bound = co_await EnsureBound(writer, range.end);
       if (!bound.ok()) co_return bound.failure();
-      store.begin = writer.range.begin;  // What was inline goes first.
+      store.begin = writer.range.begin;  // Bytes that were inline go first.
     }
     const Outcome<Done> written = co_await WriteBound(writer, store);
     if (!written.ok()) co_return written.failure();
@@ -319,7 +320,8 @@ des::Activity<sai::Outcome<sai::Done>> SimulatedClient::WriteBound(Writer& write
   co_return Done{};
 }
 
-// On every node that keeps a copy. Returns one that has none; then none is taken.
+// Takes room on every node that stores a copy. Returns a node that has none; then none is taken
+// anywhere.
 des::Activity<std::optional<NodeId>> SimulatedClient::TakeRoom(Writer& writer, const Piece& piece) {
   const ByteRange pages = WidenToPages(piece.range);
   const uint64_t begin = std::max(pages.begin, writer.pages_end);
@@ -336,7 +338,8 @@ des::Activity<std::optional<NodeId>> SimulatedClient::TakeRoom(Writer& writer, c
   co_return std::nullopt;
 }
 
-// Into the buffer, which has a limit for each file and one for the mount; whole extents are sent.
+// Adds a piece to the write buffer, which is limited per file and per mount. Complete extents are
+// sent.
 des::Activity<void> SimulatedClient::BufferPiece(Writer& writer, ByteRange range) {
   const ClientPlatform& limits = platform_.client;
   const uint64_t chunk_bytes = writer.state.access.layout.chunk_bytes;
@@ -417,10 +420,9 @@ void SimulatedClient::Leave(Writer& writer) {
   des::Spawn(loop_, Seal(writer.file));
 }
 
-// For what comes through its daemon, a node takes the checksums at once; an object that was written
-// past it is read once more, all of it, when its last writer has left, one object after the other.
-// Nobody waits for that. It has no figure of its own: reading the object is what it does, as a
-// plain file where programs are seen to.
+// A node computes checksums at once for bytes that pass through its daemon. An object that was
+// written directly is read again completely when its last writer has left, one object at a time.
+// Nobody waits for that. The platform has no figure for it: it costs as much as reading the object.
 des::Activity<void> SimulatedClient::Seal(FileId file) {
   co_await sealer_.Take();
   uint64_t bytes = 0;
@@ -465,7 +467,7 @@ des::Activity<sai::Outcome<sai::Done>> SimulatedClient::Commit(Writer& writer) {
   if (!reply.ok()) co_return reply.failure();
   state.attributes = reply->attributes;
   state.manager_counts_open = false;
-  // Inline bytes are kept as well: whoever opens the file here next finds them.
+  // Keep inline bytes, too: the next open of the file here finds them.
   if (!state.access.layout.bound()) {
     state.access.is_inline = size_bytes > 0;
     state.access.inline_valid_bytes = size_bytes;
@@ -474,8 +476,8 @@ des::Activity<sai::Outcome<sai::Done>> SimulatedClient::Commit(Writer& writer) {
   co_return Done{};
 }
 
-// A client that writes into a file that was there does not know what its objects occupy, except for
-// its own node's.
+// A client that overwrites part of an existing file asks the nodes how much its objects occupy,
+// except its own node.
 des::Activity<void> SimulatedClient::AskNodes(const DataAccess& access) {
   for (const NodeId node : access.layout.Nodes()) {
     if (IsLocal(node)) continue;
@@ -486,8 +488,8 @@ des::Activity<void> SimulatedClient::AskNodes(const DataAccess& access) {
   }
 }
 
-// A close returns when there are as many copies as the file asks for, or no more will
-// come, or copying makes no progress any more.
+// A close returns when the file has as many copies as it asks for, when no more will come, or when
+// copying makes no progress.
 des::Activity<void> SimulatedClient::AwaitCopies(const Writer& writer) {
   const DataAccess& access = writer.state.access;
   if (access.close_copies <= 1 || !access.layout.bound()) co_return;

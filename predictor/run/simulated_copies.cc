@@ -11,12 +11,12 @@
 namespace mosa::predict {
 namespace {
 
-// As of node::CopyLimits.
+// As in node::CopyLimits.
 constexpr uint64_t kFetchBytes = 128 << 10;
 constexpr size_t kCopyFetchesAtOnce = 4;
-// On the wire, with headers. A first question is on a connection of its own, and about as many
-// blocks as one may be about, however long the file is: a checksum and a state of each are the
-// answer.
+// Bytes on the wire with headers. The first question uses a connection of its own and covers the
+// maximum number of blocks, whatever the file's length. The answer has a checksum and a state for
+// each.
 constexpr uint64_t kBlocksAsked = 1024;
 constexpr uint64_t kSumsBytes = kBlocksAsked * 5 + 180;
 constexpr uint64_t kNothingNewBytes = 100;
@@ -41,7 +41,7 @@ void SimulatedCopies::Task::BeginAnew() {
 void SimulatedCopies::Order(NodeId node, const CopyOrder& order) {
   const Key key{order.file, node};
   Task& task = tasks_.try_emplace(key, loop_).first->second;
-  // Unless it is the version of the bytes which were followed while they were written.
+  // Bytes that were followed while they were written keep their value under the final version.
   const bool is_other = task.order.data_version != order.data_version && !task.order.follow;
   const bool was_dropped =
       task.asked_end > 0 && task.under_way.empty() && manager_.StoredOn(node, order.file) == 0;
@@ -118,8 +118,8 @@ bool SimulatedCopies::BeginNext(Key key, Task& task) {
   return true;
 }
 
-// A relay has what was written there, and what has come by the order that is meant or a later one:
-// an earlier one may have been for other parts of the file.
+// A relay has the bytes that were written to it, and those that arrived by the order in question or
+// a later one. An earlier order may have been for other parts of the file.
 bool SimulatedCopies::Has(NodeId source, const CopyOrder& order, ByteRange range) const {
   const auto relay = std::ranges::find(order.relays, source, &CopyRelay::node);
   if (relay == order.relays.end()) return true;
@@ -157,7 +157,7 @@ des::Activity<void> SimulatedCopies::Fetch(Key key, NodeId source, ByteRange ran
   NotePassed(key);
 }
 
-// Lets the copies that wait for more of this node's bytes go on.
+// Wakes the copies that wait for more of this node's bytes.
 void SimulatedCopies::NotePassed(Key key) {
   for (auto task = tasks_.lower_bound({key.first, NodeId{}});
        task != tasks_.end() && task->first.first == key.first; ++task)

@@ -1,9 +1,9 @@
-// SimulatedCopies: how storage nodes carry out the manager's orders to hold copies of files: each
-// asks its sources what they have, fetches what it lacks from them, a few stretches at once, and
-// reports when it has all, or no room for more. A source may be fetching itself, as the
-// order says (its relays): what it does not have yet by that order of its own is waited for, so
-// that bytes pass through a chain of nodes stretch by stretch. If a source's order ends, the
-// manager tells those that fetch from it anew where to fetch.
+// SimulatedCopies: how storage nodes carry out the manager's orders to hold copies. A node asks the
+// order's sources what they have, fetches what it lacks, a few stretches at once, and reports when
+// it has everything or no more room. A source may itself be fetching (a relay of the order). The
+// node then waits for what the relay does not have yet, so that bytes pass through a chain of nodes
+// stretch by stretch. When a source's order ends, the manager sends new orders to the nodes that
+// fetch from it.
 #ifndef MOSA_PREDICTOR_RUN_SIMULATED_COPIES_H_
 #define MOSA_PREDICTOR_RUN_SIMULATED_COPIES_H_
 
@@ -24,24 +24,24 @@ class SimulatedManager;
 
 class SimulatedCopies {
  public:
-  // All outlive this.
+  // All arguments must outlive this.
   SimulatedCopies(des::EventLoop& loop, const Platform& platform, Machines& machines,
                   SimulatedManager& manager)
       : loop_(loop), platform_(platform), machines_(machines), manager_(manager) {}
 
-  // In the place of any earlier order for the file. What is under way comes, unless it is of
+  // Replaces any earlier order for the file. Fetches in progress are kept, unless they are of
   // another version.
   void Order(NodeId node, const CopyOrder& order);
-  // What is under way comes for nobody.
+  // Drops the order; the results of fetches in progress are discarded.
   void Cancel(NodeId node, FileId file);
-  // More of a file that is being written is there.
+  // More bytes of a file that is being written have been stored.
   void NoteWritten(FileId file);
 
  private:
   using Key = std::pair<FileId, NodeId>;
   struct Task {
     explicit Task(des::EventLoop& loop) : wake(loop) {}
-    // Below, the node has what it is to hold.
+    // The end of the prefix that the node has.
     uint64_t has_end() const {
       return under_way.empty() ? asked_end : std::min(asked_end, under_way.begin()->first);
     }
@@ -49,10 +49,10 @@ class SimulatedCopies {
     void BeginAnew();
 
     CopyOrder order;
-    uint64_t asked_end = 0;                  // Below, it is there or is being fetched.
-    std::map<uint64_t, uint64_t> under_way;  // What is being fetched: begin and end.
-    IntervalSet taken;                       // What was fetched, or is being.
-    uint64_t times_dropped = 0;              // What came for an earlier time is old.
+    uint64_t asked_end = 0;                  // Everything below is present or being fetched.
+    std::map<uint64_t, uint64_t> under_way;  // Fetches in progress: begin and end.
+    IntervalSet taken;                       // Fetched, or being fetched.
+    uint64_t times_dropped = 0;  // A fetch that began before the last drop is discarded.
     uint64_t fetched_bytes = 0;
     NodeId waits_for = kNoNode;
     bool runs = false;
@@ -61,12 +61,12 @@ class SimulatedCopies {
     des::Signal wake;
   };
   des::Activity<void> Carry(Key key);
-  // False: there is nothing to begin now.
+  // Returns false if nothing can begin now.
   bool BeginNext(Key key, Task& task);
   bool Has(NodeId source, const CopyOrder& order, ByteRange range) const;
   des::Activity<void> Fetch(Key key, NodeId source, ByteRange range);
   void NotePassed(Key key);
-  // All its sources.
+  // Asks all sources.
   des::Activity<void> Ask(Key key, uint64_t answer_bytes);
   des::Activity<void> Report(Key key);
 

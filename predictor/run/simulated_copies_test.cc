@@ -17,7 +17,7 @@ constexpr uint64_t kPiece = 128 << 10;
 
 constexpr Time Ms(int64_t ms) { return Time{ms * 1'000'000}; }
 
-// Links of 10 MB/s, and nothing else costs: the test is the manager that gives orders.
+// Links of 10 MB/s; nothing else costs. The test gives orders in the manager's place.
 Platform Links() {
   Platform platform = PlainPlatform();
   platform.host.out_bytes_per_second = platform.host.in_bytes_per_second = 10'000'000;
@@ -50,7 +50,7 @@ struct Nodes {
     order.relays = relays;
     return order;
   }
-  // Node 1 has it, and each further one copies what the one before it has.
+  // Node 1 has the file; each further node copies from the previous one.
   void OrderChain(uint32_t count, uint64_t bytes) {
     for (uint32_t i = 2; i <= count; ++i) {
       std::vector<CopyRelay> relays;
@@ -58,12 +58,12 @@ struct Nodes {
       copies.Order(NodeId{i}, OrderOf(i, bytes, {NodeId{i - 1}}, relays));
     }
   }
-  // Until all has come that comes.
+  // Runs until nothing more arrives.
   void Run() {
     loop.At(Ms(100'000), [this] { loop.Stop(); });
     loop.Run();
   }
-  // Until `node` has so much.
+  // Runs until `node` has so many bytes.
   Time RunUntil(NodeId node, uint64_t bytes) {
     LookWhether(node, bytes);
     Run();
@@ -94,14 +94,14 @@ TEST(SimulatedCopies, OfAChainTakeOneCopysTimeAndAHopForEachFurtherOne) {
     all.OrderChain(nodes, 2 * kMiB);
     return static_cast<double>(all.RunUntil(NodeId{nodes}, 2 * kMiB).ns) / 1e6;
   };
-  // Four pieces are under way at once, so they come at once: that is a hop.
+  // Four pieces are in flight at once and arrive together: that is one hop.
   constexpr double kHop = 4.0 * kPiece / 10'000;
   EXPECT_NEAR(milliseconds(2), 4 * kHop, 3);
   EXPECT_NEAR(milliseconds(3), 5 * kHop, 5);
   EXPECT_NEAR(milliseconds(5), 7 * kHop, 10);
 }
 
-// A and B have a chunk each and fetch the other's; C fetches each from the node that just got it.
+// A and B hold a chunk each and fetch the other's; C fetches each from the node that just got it.
 TEST(SimulatedCopies, OfRotatedStripesWaitForNobodyForEver) {
   Nodes nodes(3);
   nodes.copies.Order(kC, nodes.OrderOf(3, 2 * kMiB, {kB, kA}, {{kA, 1}, {kB, 2}}));
@@ -116,7 +116,7 @@ TEST(SimulatedCopies, OfRotatedStripesWaitForNobodyForEver) {
 }
 
 TEST(SimulatedCopies, GoOnWithWhatIsUnderWayWhenAnOrderIsReplaced) {
-  for (const int64_t when_ms : {2, 90}) {  // Before anything has come, and after.
+  for (const int64_t when_ms : {2, 90}) {  // Before anything has arrived, and after.
     Nodes nodes(2);
     ASSERT_TRUE(nodes.manager.Store(kA, kFile, 2 * kMiB));
     CopyOrder order = nodes.OrderOf(1, kMiB, {kA});
@@ -161,7 +161,7 @@ TEST(SimulatedCopies, ThatAreCancelledStoreNothingMore) {
 TEST(SimulatedCopies, ThatAreCancelledKeepWhatHasCome) {
   Nodes nodes(2);
   nodes.copies.Order(kB, nodes.OrderOf(1, kMiB, {kA}));
-  nodes.loop.At(Ms(70), [&nodes] {  // Half has come.
+  nodes.loop.At(Ms(70), [&nodes] {  // Half has arrived.
     nodes.copies.Cancel(kB, kFile);
     nodes.copies.Order(kB, nodes.OrderOf(2, kMiB, {kA}));
   });
@@ -170,7 +170,7 @@ TEST(SimulatedCopies, ThatAreCancelledKeepWhatHasCome) {
   EXPECT_EQ(nodes.Sent(kA), kMiB + 4 * kPiece) << "what was under way came for nobody";
 }
 
-// As the manager does it: a node fetching from a relay whose order ends has a new order, too.
+// As the manager does: when a relay's order ends, the node that fetches from it gets a new order.
 TEST(SimulatedCopies, WhoWaitsForARelayThatIsCancelledGoesOnWithItsNextOrder) {
   Nodes nodes(3);
   nodes.OrderChain(3, 2 * kMiB);
@@ -183,7 +183,7 @@ TEST(SimulatedCopies, WhoWaitsForARelayThatIsCancelledGoesOnWithItsNextOrder) {
   EXPECT_EQ(nodes.Stored(kC), 2 * kMiB);
 }
 
-// A relay is one by an order: what a node has by an earlier one may be something else.
+// A node is a relay only for one order: bytes from an earlier one may be of another part.
 TEST(SimulatedCopies, WaitForTheOrderByWhichARelayIsOne) {
   Nodes nodes(3);
   nodes.copies.Order(kB, nodes.OrderOf(1, kMiB, {kA}));
@@ -198,7 +198,7 @@ TEST(SimulatedCopies, WaitForTheOrderByWhichARelayIsOne) {
   EXPECT_EQ(nodes.Stored(kC), 2 * kMiB);
 }
 
-// Nor is one that had a copy once, and is written to now.
+// A node that once had a copy, and is now written to, is no relay.
 TEST(SimulatedCopies, WaitForNobodyWhoIsNoRelay) {
   Nodes nodes(3);
   nodes.copies.Order(kB, nodes.OrderOf(1, kMiB, {kA}));
@@ -211,7 +211,7 @@ TEST(SimulatedCopies, WaitForNobodyWhoIsNoRelay) {
   EXPECT_EQ(nodes.Stored(kC), 2 * kMiB);
 }
 
-// The third of four pieces finds no room, and the last, a short one, does.
+// The third of four pieces finds no room; the last, a short one, does.
 TEST(SimulatedCopies, ThatFoundNoRoomFetchWhatIsMissingAlone) {
   constexpr uint64_t kBytes = 400'000, kTail = kBytes - 3 * kPiece;
   Nodes nodes(2, 380'000);

@@ -8,13 +8,13 @@
 namespace mosa::predict {
 namespace {
 
-// As of sai::Grants.
+// As in sai::Grants.
 constexpr Duration kIdleAfter = Seconds(5);
 constexpr Duration kKnownFor = Seconds(1);
 
 }  // namespace
 
-// Asks for more. Precondition: nobody is asking.
+// Asks the manager for more room. Precondition: !room.asking.
 des::Activity<void> SimulatedGrants::Ask(NodeId node, uint64_t bytes) {
   Room& room = rooms_[node];
   room.asking = true;
@@ -67,7 +67,8 @@ void SimulatedGrants::PutBack(NodeId node, uint64_t bytes) {
   room.held += back;
 }
 
-// By what the manager said a moment ago: whether the kernel may write `bytes` by itself.
+// Decides from the manager's last, recent answer whether the kernel may write `bytes` directly.
+// `*refused`: certainly not.
 bool SimulatedGrants::KnowsEnough(const Room& room, uint64_t bytes, bool* refused) const {
   *refused = false;
   if (!room.heard || loop_.now() - room.heard_at > kKnownFor) return false;

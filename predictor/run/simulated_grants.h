@@ -1,5 +1,5 @@
-// SimulatedGrants: the room on storage nodes that one mount holds ahead of need, by the same rules
-// (client-sai/core/rules.h) as a real one.
+// SimulatedGrants: the room on storage nodes that one mount holds ahead of need, by the rules of a
+// real mount (client-sai/core/rules.h).
 #ifndef MOSA_PREDICTOR_RUN_SIMULATED_GRANTS_H_
 #define MOSA_PREDICTOR_RUN_SIMULATED_GRANTS_H_
 
@@ -15,26 +15,27 @@ namespace mosa::predict {
 
 class SimulatedGrants {
  public:
-  // All outlive this.
+  // All arguments must outlive this.
   SimulatedGrants(des::EventLoop& loop, SimulatedManager& manager, ClientId client)
       : loop_(loop), manager_(manager), client_(client) {}
 
-  // Uses up `bytes` of the room on `node`. False: the node has no more.
+  // Uses up `bytes` of the room on `node`, and asks the manager if too little is held. Returns
+  // false if the node has no more.
   des::Activity<bool> Take(NodeId node, uint64_t bytes);
-  // The same of what is held already. False: that is less.
+  // Like Take(), but only from what is held already. Returns false if that is too little.
   bool TakeHeld(NodeId node, uint64_t bytes);
-  // What was taken is not used after all.
+  // Undoes a Take().
   void PutBack(NodeId node, uint64_t bytes);
-  // Sets `bytes` aside for what the kernel writes by itself. False: it may not.
+  // Sets `bytes` aside for the kernel to write directly. Returns false if it may not.
   des::Activity<bool> Reserve(NodeId node, uint64_t bytes);
-  // The kernel has used `used_bytes` of `reserved_bytes`, and is done.
+  // Ends a reservation: the kernel has used `used_bytes` of `reserved_bytes`.
   void Settle(NodeId node, uint64_t used_bytes, uint64_t reserved_bytes);
-  // What was used and not reported since the last call; the caller reports it.
+  // Returns the bytes used and not reported since the last call; the caller must report them.
   uint64_t TakeUnreported(NodeId node);
 
-  // The manager wants unused room back.
+  // Returns unused room on `node`, as the manager has asked.
   void GiveBack(NodeId node);
-  // Gives back what nobody has used for five seconds.
+  // Gives back room that was not used for five seconds.
   void GiveBackIdle();
 
  private:

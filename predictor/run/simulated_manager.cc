@@ -11,17 +11,17 @@
 namespace mosa::predict {
 namespace {
 
-// What envelopes of requests and of replies take on the wire besides inline bytes, with headers: in
-// the mean of those of a pipeline's tasks; layouts make replies the larger ones.
+// Bytes of request and reply envelopes on the wire with headers, without inline data: the means
+// over a pipeline's tasks. Replies are larger because of layouts.
 constexpr uint64_t kRequestBytes = 150;
 constexpr uint64_t kReplyBytes = 240;
-// A heartbeat or a keep-alive that says nothing new decides nothing, but that grants that wait are
-// looked at again, which they are after a second anyway: often enough to be alive, where that is
-// looked at every kHeartbeatEvery.
+// A heartbeat or keep-alive without news only makes the core look at waiting grants again, which it
+// does after a second anyway. So these are sent just often enough to stay alive; that is checked
+// every kHeartbeatEvery.
 constexpr Duration kSignOfLifeEvery = Seconds(4);
 static_assert(kSignOfLifeEvery + kHeartbeatEvery < std::min(kNodeDeadAfter, kSessionLease));
-// What mounts say that they have used up is counted besides until the second heartbeat from then
-// on (NodeReport).
+// The core adds what mounts have reported as used to a node's usage until the second heartbeat
+// after that (NodeReport).
 constexpr uint32_t kNews = 2;
 
 struct CostOfRequest {
@@ -44,7 +44,7 @@ uint64_t InlineBytesOf(const Request& request) {
   return commit && commit->inline_data ? commit->inline_data->size() : 0;
 }
 
-// The manager's shell adds what the core only knows to be there.
+// The core knows only that inline bytes exist; the manager's shell adds them.
 uint64_t InlineBytesOf(const Reply& reply) {
   const auto* open = std::get_if<OpenReply>(&reply);
   return open != nullptr && open->access.is_inline ? open->attributes.size_bytes : 0;
@@ -219,7 +219,7 @@ void SimulatedManager::Step(const manager::Command& command) {
 void SimulatedManager::Deliver(manager::Effects&& effects) {
   for (const KvBatch::Write& write : effects.writes.writes) {
     decisions_ = HashCombine(decisions_, Crc32c(write.key.data(), write.key.size()));
-    constexpr uint64_t kDeleted = uint64_t{1} << 32;  // No checksum is.
+    constexpr uint64_t kDeleted = uint64_t{1} << 32;  // Not a checksum: those have 32 bits.
     decisions_ = HashCombine(
         decisions_, write.value ? Crc32c(write.value->data(), write.value->size()) : kDeleted);
   }
@@ -243,7 +243,7 @@ void SimulatedManager::Deliver(manager::Effects&& effects) {
 void SimulatedManager::NoteAnswered(ClientId client, RequestId id) {
   const auto& waiting = clients_.at(client).waiting;
   const auto answer = waiting.find(id.value);
-  if (answer == waiting.end()) return;  // A keep-alive's.
+  if (answer == waiting.end()) return;  // The reply to a keep-alive.
   machines_.residence().Add(Daemon::kManager, machines_.manager(), answer->second->name,
                             loop_.now() - answer->second->taken);
 }
@@ -274,7 +274,7 @@ void SimulatedManager::Receive(ClientId client) {
   }
   ReplyEnvelope& envelope = std::get<ReplyEnvelope>(message);
   const auto waiting = to.waiting.find(envelope.id.value);
-  if (waiting == to.waiting.end()) return;  // A keep-alive's answer.
+  if (waiting == to.waiting.end()) return;  // The reply to a keep-alive.
   Answer& answer = *waiting->second;
   to.waiting.erase(waiting);
   answer.replies = std::move(envelope.replies);
@@ -320,7 +320,7 @@ std::optional<MachineIndex> SimulatedManager::MachineNamed(const std::string& no
   return named->second;
 }
 
-// Orders reach their node at once: they are few and small, and nobody waits for one.
+// Orders reach their node at once: they are few and small, and nothing waits for them.
 void SimulatedManager::Obey(NodeId node, const NodeOrder& order) {
   if (const auto* copy = std::get_if<CopyOrder>(&order)) return copies_.Order(node, *copy);
   if (const auto* cancel = std::get_if<CancelCopyOrder>(&order))
@@ -340,7 +340,7 @@ void SimulatedManager::ScheduleTick(std::optional<Time> at) {
   if (!at || (tick_at_ && *tick_at_ <= *at)) return;
   tick_at_ = std::max(*at, loop_.now());
   loop_.At(*tick_at_, [this, when = *tick_at_] {
-    if (!tick_at_ || *tick_at_ != when) return;  // Overtaken by an earlier one.
+    if (!tick_at_ || *tick_at_ != when) return;  // Superseded by an earlier tick.
     tick_at_.reset();
     Step(manager::Tick{});
   });

@@ -63,7 +63,7 @@ des::Activity<SimulatedOperations::Done> SimulatedOperations::Read(Used& used,
 
 des::Activity<SimulatedOperations::Done> SimulatedOperations::Write(
     Used& used, const TaskOperation& operation) {
-  co_await CloseRead(used);  // It may not know of what is written now.
+  co_await CloseRead(used);  // It may not know of bytes that are written now.
   const Done opened = co_await OpenToWrite(used, operation.file);
   if (!opened.ok()) co_return opened;
   const Done written = co_await client_.WritePart(*used.writing, operation.size_bytes);

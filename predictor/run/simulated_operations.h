@@ -1,8 +1,8 @@
-// A task whose operations are known: what it reads and writes of which file, and computes in
-// between.
+// Plays a task whose operations are known: which file it reads, writes or removes, and how long it
+// computes in between.
 //
-// A file is opened by the task's first operation on it and closed by its last, once: what the task
-// writes it reads back through the same open.
+// Each file is opened once, by the task's first operation on it, and closed by its last. What the
+// task has written it reads back through the same open.
 #ifndef MOSA_PREDICTOR_RUN_SIMULATED_OPERATIONS_H_
 #define MOSA_PREDICTOR_RUN_SIMULATED_OPERATIONS_H_
 
@@ -18,7 +18,7 @@
 
 namespace mosa::predict {
 
-// For one task. Everything that it is made with outlives it.
+// For one task. All constructor arguments must outlive it.
 class SimulatedOperations {
  public:
   SimulatedOperations(des::EventLoop& loop, const Workflow& workflow, TaskIndex task,
@@ -30,14 +30,13 @@ class SimulatedOperations {
         client_(client),
         predicted_(predicted) {}
 
-  // Adds times and bytes to the predicted task. A failure ends it where it stands, and closes what
-  // it has open.
+  // Adds times and bytes to the predicted task. On failure it stops and closes the open files.
   des::Activity<sai::Outcome<sai::Done>> Play();
 
  private:
   using Done = sai::Outcome<sai::Done>;
   struct Used {
-    size_t left = 0;  // Operations to come.
+    size_t left = 0;  // Operations still to come.
     bool was_written = false;
     std::shared_ptr<SimulatedClient::Reading> reading;
     std::shared_ptr<SimulatedClient::Writing> writing;
@@ -49,9 +48,9 @@ class SimulatedOperations {
   des::Activity<Done> OpenToWrite(Used& used, PathIndex path);
   des::Activity<void> CloseRead(Used& used);
   des::Activity<Done> Close(Used& used);
-  // Ends a task that fails: what is open refers to bytes that are on their way.
+  // Ends a failed task. Open files must be closed, since transfers in flight refer to them.
   des::Activity<void> Abandon();
-  // Outputs of which no write is known are there afterwards all the same.
+  // Writes outputs for which no write is known: they exist after the task all the same.
   des::Activity<Done> WriteTheRest();
   Duration Lap() { return loop_.now() - std::exchange(last_, loop_.now()); }
 

@@ -1,4 +1,4 @@
-// Tasks that have their hosts: as `mosa bench patterns` runs those that read or write regions.
+// Pinned tasks: as `mosa bench patterns` runs tasks that read or write regions.
 #include <algorithm>
 #include <deque>
 #include <utility>
@@ -10,7 +10,7 @@ namespace mosa::predict {
 using sai::Done;
 using sai::Outcome;
 
-// Each host's tasks in order, as many at a time as it has slots.
+// Runs each host's tasks in order, as many at a time as it has slots.
 des::Activity<void> SimulatedRunner::RunPinned() {
   co_await PrepareRegions();
   begun_ = loop_.now();
@@ -51,12 +51,12 @@ des::Activity<void> SimulatedRunner::RunPinned() {
       if (!prediction_.failure) execution_.Finish(each.task);
     }
   }
-  // What runs goes on to its end.
+  // Running tasks go on to their end.
   while (running_ > ended_.size()) co_await wake_.Wait();
 }
 
-// Files of regions are there, with their hints, before the first task; the first byte settles where
-// all regions go.
+// Creates files with regions, with their hints, before the first task. Writing the first byte
+// determines where all regions go.
 des::Activity<void> SimulatedRunner::PrepareRegions() {
   static const std::string kTask = "prepare";
   static constexpr ByteRange kFirstByte{0, 1};
@@ -76,7 +76,7 @@ des::Activity<void> SimulatedRunner::PrepareRegions() {
   }
 }
 
-// Lane k's task runs on host k; one that reads or writes a region whose place is known, there.
+// Lane k's task runs on host k, except that a task whose region has a known place runs there.
 des::Activity<HostIndex> SimulatedRunner::PinOf(TaskIndex task) {
   const SyntheticTask& own = part_->tasks[task.value];
   const HostIndex lane{own.lane % configuration_.hosts};

@@ -1,25 +1,26 @@
-// SimulatedResidence: how long requests stay with the daemons of a simulated cluster, in classes of
-// the names that its real daemons have (common/model/residence.h), so that what is predicted of a
-// class and what is measured of it are laid side by side (Provisioning, section 5).
+// SimulatedResidence: how long requests stay with the daemons of a simulated cluster. Its classes
+// have the real daemons' names (common/model/residence.h), so that predicted and measured times can
+// be compared class by class (Provisioning, section 5).
 //
-// What the model knows of each class:
+// The model covers these classes:
 //
-//  mount    manager.*              from its sending to its answer.
+//  mount    manager.*              from sending to the answer.
 //           node.read, node.write  the same, by the host asked.
-//           fuse.*                 what the store does for it, without the kernel's own part;
-//                                  create, flush, lookup, open, read and write alone.
+//           fuse.*                 what the store does for the call, without the kernel's part;
+//                                  only create, flush, lookup, open, read and write.
 //  manager  by request             from when the loop takes it until its answer leaves; NAME.core:
 //                                  the decision; log: a write to the database.
-//  storage  read, write            by the host that asks: with the bytes' way; write.object:
-//                                  without it.
+//  storage  read, write            by the host that asks, with the transfer; write.object: without
+//                                  the transfer.
 //           copy.read              by the host asked.
 //
-// Two are not the daemons' own times, and not judged beside them: the manager persists and answers
-// each envelope alone, not rounds of them; a node's `read` ends when its bytes have arrived, not
-// when the network has taken them over.
+// Two classes differ from the daemons' own times, and are not compared with them. The simulated
+// manager persists and answers each envelope alone, where the real one does rounds of them. A
+// node's `read` ends when its bytes have arrived, where the real one ends when the network has
+// taken them over.
 //
-// A mount that asks a storage node also waits for the way of the question, and for its own part.
-// Others are not simulated. It only looks on: nothing depends on whether it is on.
+// A mount's request to a storage node includes the network and the mount's own part. Other classes
+// are not simulated. Recording only observes: the simulation does not depend on it.
 #ifndef MOSA_PREDICTOR_RUN_SIMULATED_RESIDENCE_H_
 #define MOSA_PREDICTOR_RUN_SIMULATED_RESIDENCE_H_
 
@@ -44,8 +45,8 @@ using MachineIndex = StrongId<struct SimulatedMachineTag, uint32_t>;
 enum class Daemon : uint8_t { kManager, kStorage, kMount };
 const char* ToText(Daemon daemon);
 
-// "manager.open", "open" or "open.core" of an envelope of requests, as its daemon names it. They
-// stay for ever. Precondition: there is a request.
+// The names that the daemons give an envelope of requests: "manager.open", "open" or "open.core".
+// They have static lifetime. Precondition: `requests` is not empty.
 struct EnvelopeNames {
   std::string_view at_mount, at_manager, decision;
 };
@@ -54,18 +55,18 @@ const EnvelopeNames& NamesOf(const std::vector<Request>& requests);
 struct PredictedDaemon {
   Daemon daemon = Daemon::kManager;
   MachineIndex machine;
-  std::vector<ResidenceRow> rows;  // By class and peer, which is "h1" and so on.
+  std::vector<ResidenceRow> rows;  // By class and peer; a peer is "h1" and so on.
 };
 
 class SimulatedResidence {
  public:
   static constexpr MachineIndex kNoPeer{UINT32_MAX};
 
-  // `loop` outlives this. It is off.
+  // `loop` must outlive this. Recording starts switched off.
   explicit SimulatedResidence(const des::EventLoop& loop) : loop_(loop) {}
 
   bool is_on() const { return is_on_; }
-  // From now on, with what ends from now on.
+  // Starts recording: requests that end from now on count.
   void Begin() { is_on_ = true; }
 
   // Precondition: `name` outlives this.
@@ -75,7 +76,7 @@ class SimulatedResidence {
   }
   std::vector<PredictedDaemon> Take() const;
 
-  // Adds the time from its making to its end.
+  // Records the time from its construction to its destruction.
   class Timed {
    public:
     Timed(SimulatedResidence& residence, Daemon daemon, MachineIndex on, std::string_view name,

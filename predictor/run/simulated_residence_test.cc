@@ -16,7 +16,7 @@ Prediction Predicted(const Workflow& workflow, const Platform& platform,
   return MustPredict(workflow, platform, configuration, {.with_residence = true});
 }
 
-// Sums over all daemons of the kind; an empty peer: all peers.
+// Sums over all daemons of the kind. An empty peer means all peers.
 DurationCounts Of(const Prediction& prediction, Daemon daemon, const std::string& name,
                   const std::string& peer = "") {
   DurationCounts times;
@@ -28,7 +28,7 @@ DurationCounts Of(const Prediction& prediction, Daemon daemon, const std::string
   return times;
 }
 
-// One task makes a file, another, which waits for its end, reads it elsewhere.
+// One task makes a file; another, which waits for it, reads it on another host.
 Workflow MakeAndRead() {
   return WorkflowMaker()
       .File("a", 8 * kMiB)
@@ -52,7 +52,7 @@ TEST(SimulatedResidenceTest, CountsEveryRequestThatBytesTakeAtBothEnds) {
   const DurationCounts reads = Of(prediction, Daemon::kMount, "node.read");
   EXPECT_EQ(reads.Count(), remote / kMiB);
   EXPECT_EQ(Of(prediction, Daemon::kStorage, "read").Count(), reads.Count());
-  // None is faster than its bytes cross the link; the asker waits for the question's way too.
+  // None is faster than its bytes cross the link. The asker also waits for the question's way.
   EXPECT_GE(served.sum_ns, 4 * static_cast<uint64_t>(kMiBOnLinkNs));
   EXPECT_GT(writes.sum_ns, served.sum_ns);
   EXPECT_GE(Of(prediction, Daemon::kStorage, "read").sum_ns,

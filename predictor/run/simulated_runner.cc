@@ -88,7 +88,7 @@ des::Activity<void> SimulatedRunner::Run() {
 
 des::Activity<void> SimulatedRunner::RunScheduled() {
   co_await HintDirectories();
-  begun_ = loop_.now();  // What comes before the first task is no part of the run.
+  begun_ = loop_.now();  // The run begins with the first task.
   if (prediction_.failure) co_return;
   for (;;) {
     co_await AddReady();
@@ -100,7 +100,8 @@ des::Activity<void> SimulatedRunner::RunScheduled() {
     const bool gives_up = prediction_.failure.has_value();
     if (running_ == 0 && ended_.empty() && (gives_up || scheduler_.waiting() == 0)) break;
     if (ended_.empty()) {
-      // If it starts nothing more it waits for no change: one that passed would be now, for ever.
+      // Do not schedule a wake-up when nothing more starts: a change that has passed would be due
+      // now, forever.
       if (const auto change = scheduler_.NextChange(); change && !gives_up)
         loop_.At(std::max(*change, loop_.now()), [this] { wake_.Give(); });
       co_await wake_.Wait();
@@ -110,8 +111,8 @@ des::Activity<void> SimulatedRunner::RunScheduled() {
   }
 }
 
-// Directories are there before the first task; where all that is written into one wants the same
-// hints, it carries them.
+// Makes all directories before the first task. If all outputs in a directory want the same hints,
+// the directory carries them.
 des::Activity<void> SimulatedRunner::HintDirectories() {
   struct Wanted {
     std::vector<PathIndex> files;
@@ -147,7 +148,7 @@ des::Activity<void> SimulatedRunner::AddReady() {
   }
 }
 
-// Where the inputs are.
+// Finds where the task's inputs are.
 des::Activity<std::optional<ReadyTask>> SimulatedRunner::Look(TaskIndex task) {
   ReadyTask ready;
   ready.task = task;
@@ -235,7 +236,7 @@ des::Activity<void> SimulatedRunner::PlayOperations(TaskIndex task, HostIndex ho
     Fail(Describe(workflow_.at(task)), host, played.failure(), workflow_.at(task).id);
 }
 
-// False: it fails, and computes nothing.
+// Returns false if a read fails; the task then computes nothing.
 des::Activity<bool> SimulatedRunner::ReadInputs(TaskIndex task, HostIndex host) {
   if (part_ != nullptr) {
     for (const Transfer& transfer : part_->tasks[task.value].reads) {
@@ -310,14 +311,15 @@ des::Activity<bool> SimulatedRunner::LocateOutputs(TaskIndex task, HostIndex hos
   co_return true;
 }
 
-// When a task should end on each host that has some of the ready one's input: the scheduler does
-// not ask about others.
+// Tells the scheduler when slots should become free on the hosts that hold some of the task's
+// input. It does not use those of other hosts.
 void SimulatedRunner::ExpectEnds(const ReadyTask& ready, Time asked_at) {
   for (const HostBytes& held : ready.held)
     scheduler_.ExpectFree(held.host, NextEndOn(held.host, asked_at));
 }
 
-// By what is said of tasks and what their stage took so far; nothing if that is not known of one.
+// The estimate uses the tasks' expected runtimes, or what their stage took so far. Returns nothing
+// if neither is known for some task on the host, or if one has run for longer.
 std::optional<Time> SimulatedRunner::NextEndOn(HostIndex host, Time asked_at) const {
   std::optional<Time> next;
   for (const TaskIndex index : running_on_[host.value]) {
@@ -334,7 +336,7 @@ std::optional<Time> SimulatedRunner::NextEndOn(HostIndex host, Time asked_at) co
   return next;
 }
 
-// The first failure is the prediction.
+// Only the first failure is reported.
 void SimulatedRunner::Fail(const std::string& what, HostIndex host, const Failure& why,
                            const std::string& writer) {
   if (prediction_.failure) return;

@@ -1,9 +1,9 @@
-// SimulatedRunner: `mosa run` in virtual time. The same Execution, Scheduler and PlanHints as in
-// tools/runner/engine.cc, with the same answers: that one tells the scheduler of every host's
-// ends once for all that has become ready, this one for each task of the hosts that hold some of
-// its input, as it asks of no others. What the runner does itself, one thing after the other, costs
-// what the platform says. Tasks of regions, which a graph cannot say, have their hosts, as in
-// tools/measure/bench_pinned.cc.
+// SimulatedRunner: `mosa run` in virtual time. It uses the Execution, Scheduler and PlanHints of
+// tools/runner/engine.cc and gets the same answers. One difference: the engine tells the scheduler
+// every host's expected ends once for all newly ready tasks; this class tells it, for each task,
+// only those of hosts that hold some of its input, since the scheduler reads no others. The
+// runner's own work is sequential and costs what the platform says. Tasks with regions, which a
+// graph cannot express, are pinned to hosts as in tools/measure/bench_pinned.cc.
 #ifndef MOSA_PREDICTOR_RUN_SIMULATED_RUNNER_H_
 #define MOSA_PREDICTOR_RUN_SIMULATED_RUNNER_H_
 
@@ -26,13 +26,14 @@ namespace mosa::predict {
 
 class SimulatedRunner {
  public:
-  // Client i is the mount of host i. All outlive this. `part` is the workflow's, if it is a
-  // synthetic one.
+  // Client i is the mount of host i. All arguments must outlive this. `part` is the synthetic part
+  // that `workflow` belongs to, or null.
   SimulatedRunner(des::EventLoop& loop, const Workflow& workflow, const SyntheticPart* part,
                   const Platform& platform, const Configuration& configuration, Machines& machines,
                   std::vector<std::unique_ptr<SimulatedClient>>& clients, Prediction& prediction);
 
-  // Puts what no task writes onto the store, from the first host, with the user's hints.
+  // Writes the files that no task writes into the store, from the first host, with the user's
+  // hints.
   des::Activity<void> StageIn();
   // Hints directories, then runs all tasks.
   des::Activity<void> Run();
@@ -48,7 +49,7 @@ class SimulatedRunner {
   };
 
   des::Activity<void> RunScheduled();
-  // ---- tasks that have their hosts (simulated_pinned.cc)
+  // ---- pinned tasks (simulated_pinned.cc)
   des::Activity<void> RunPinned();
   des::Activity<void> PrepareRegions();
   des::Activity<HostIndex> PinOf(TaskIndex task);
@@ -67,7 +68,7 @@ class SimulatedRunner {
   des::Activity<bool> LocateOutputs(TaskIndex task, HostIndex host);
   void ExpectEnds(const ReadyTask& ready, Time asked_at);
   std::optional<Time> NextEndOn(HostIndex host, Time asked_at) const;
-  // `writer`: the task, if it may be for want of room for what it writes.
+  // `writer`: the task, if its writes may have found no room.
   void Fail(const std::string& what, HostIndex host, const Failure& why,
             const std::string& writer = "");
   const HintMap& HintsOf(PathIndex file) const;
@@ -88,7 +89,7 @@ class SimulatedRunner {
   Scheduler scheduler_;
   Time begun_;
   std::map<PathIndex, HintMap> hints_;
-  std::set<PathIndex> inheriting_;  // Their directory carries their hints.
+  std::set<PathIndex> inheriting_;  // Files whose directory carries their hints.
   std::map<PathIndex, FileLook> files_;
   std::map<std::string, StageTime> stage_times_;
   size_t running_ = 0;

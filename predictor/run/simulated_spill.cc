@@ -1,4 +1,4 @@
-// Where a simulated mount's writes go on when a node is full: as client-sai/sai/spill.cc does it.
+// How a simulated mount's writes continue when a node is full, as in client-sai/sai/spill.cc.
 #include <algorithm>
 #include <iterator>
 #include <string>
@@ -9,19 +9,19 @@
 
 namespace mosa::predict {
 
-// `full` has no room for `range`, of which nothing is stored. When it returns OK the range may have
-// it by now, elsewhere or there: the caller asks again.
+// `full` has no room for `range`, of which nothing is stored. On OK, the same node or another one
+// may have room now, and the caller must ask again.
 des::Activity<sai::Outcome<sai::Done>> SimulatedClient::Spill(Writer& writer, ByteRange range,
                                                               NodeId full) {
   writer.refusing.insert(full);
   const auto refused = [&writer] {
     return std::vector<NodeId>(writer.refusing.begin(), writer.refusing.end());
   };
-  // What has room takes it, and nobody stores by a layout that changes.
+  // Store what has room first: no write may be in flight while the layout changes.
   SendOpenExtent(writer);
   while (writer.sending.under_way() > 0) co_await writer.sending.changed().Wait();
   std::string why;
-  // Bytes that are there already do not move, and where the file's holes are is not known here.
+  // Existing bytes do not move, and the file's holes are not known here.
   if (writer.before != Content::kKept) {
     const Outcome<Done> spilled = co_await GoOnElsewhere(writer, range);
     if (spilled.ok() || spilled.failure().reason != ErrorReason::kNoSpace) co_return spilled;
@@ -33,8 +33,8 @@ des::Activity<sai::Outcome<sai::Done>> SimulatedClient::Spill(Writer& writer, By
   co_return Done{};
 }
 
-// What comes from the first page of `range` on that has no room yet goes to nodes that have not
-// refused it.
+// Moves the bytes from the first page of `range` on that has no room to nodes that have not refused
+// them.
 des::Activity<sai::Outcome<sai::Done>> SimulatedClient::GoOnElsewhere(Writer& writer,
                                                                       ByteRange range) {
   Request freeze = FreezeRequest{writer.file};

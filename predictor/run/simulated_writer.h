@@ -1,4 +1,4 @@
-// Inside predictor/run: what a simulated mount knows of a file that a program writes.
+// Internal to predictor/run: a file that a program is writing, as the simulated mount sees it.
 #ifndef MOSA_PREDICTOR_RUN_SIMULATED_WRITER_H_
 #define MOSA_PREDICTOR_RUN_SIMULATED_WRITER_H_
 
@@ -11,11 +11,11 @@
 
 namespace mosa::predict {
 
-// As of the SAI's writer: a store without room is asked again.
+// Delays before a store without room is asked again, as in the SAI's writer.
 inline constexpr Duration kNoSpaceDelays[] = {Milliseconds(50), Milliseconds(150),
                                               Milliseconds(400)};
 
-// One file that is being written, from its open to its close.
+// One file that is being written, from open to close.
 struct SimulatedClient::Writer {
   Writer(des::EventLoop& loop, FileId id, File& f, const std::string& p, ByteRange r, Content b)
       : file(id), state(f), path(p), range(r), before(b), sending(loop), lacking{{}, p} {}
@@ -25,18 +25,18 @@ struct SimulatedClient::Writer {
   ByteRange range;
   const Content before;
   bool by_kernel = false;
-  uint64_t pages_end = 0;       // Pages below have room taken for them.
-  ByteRange open_extent;        // Buffered, and not sent yet.
-  uint64_t sent_end = 0;        // What is sent below takes no room again,
-  uint64_t local_end = 0;       // nor what is written here.
-  uint64_t buffered_bytes = 0;  // With what is being sent.
+  uint64_t pages_end = 0;       // Pages below this have room.
+  ByteRange open_extent;        // Buffered and not sent yet.
+  uint64_t sent_end = 0;        // Bytes below were sent; sending them again takes no room.
+  uint64_t local_end = 0;       // The same for bytes written to the own node.
+  uint64_t buffered_bytes = 0;  // Includes data being sent.
   des::Group sending;
-  std::optional<NodeId> full;  // It had no room for what was sent.
+  std::optional<NodeId> full;  // A node that had no room for sent data.
   std::map<NodeId, uint64_t> allocated;
-  // Since bytes were last taken: who had no room for the next ones, and how often nobody had.
+  // Since bytes were last accepted: the nodes without room, and how often none had any.
   std::set<NodeId> refusing;
   size_t refusals = 0;
-  FullStore lacking;  // If it fails for want of room.
+  FullStore lacking;  // Set if the write fails for lack of room.
 };
 
 }  // namespace mosa::predict

@@ -1,5 +1,5 @@
-// Whatever the bytes, a trace is read or refused, and what is read of it becomes a workload that
-// our own readers take. An input that begins otherwise than a trace is a trace's blocks.
+// Whatever the bytes, a trace is read or refused. A trace that was read becomes a workload that
+// Mosa's readers accept. An input that does not begin like a trace is taken for a trace's blocks.
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -17,7 +17,7 @@ namespace {
 
 constexpr size_t kBlocks = mosa::kTraceHeadBytes + mosa::kTraceFootBytes;
 
-// With checksums that fit, so that records are read, too.
+// Makes checksums valid, so that records are read, too.
 std::string WithChecksums(std::string bytes) {
   size_t at = kBlocks;
   while (at + mosa::kTraceBlockHeadBytes <= bytes.size()) {

@@ -14,17 +14,19 @@ namespace {
 
 constexpr int kDepthMax = 256;
 constexpr FileId kRoot{1};
-constexpr std::string_view kNoTask = "sid:";  // How a process without MOSA_TASK is named.
+// The task's name of a process without MOSA_TASK begins with this.
+constexpr std::string_view kNoTask = "sid:";
 
-// No file is larger, and no operation longer: so sums of what a damaged trace says stay numbers.
+// Upper bounds for a file's size and an operation's duration, so that sums over a damaged trace do
+// not overflow.
 constexpr uint64_t kBytesMax = uint64_t{1} << 60;
-// The kernel asks for so much at once, and not in order.
+// The kernel reads ahead this far at once, and not in order.
 constexpr uint64_t kReadAheadBytesMax = uint64_t{4} << 20;
 constexpr Duration kWaitMax = Seconds(1'000'000);
 
 Time Sane(Time time) { return {std::clamp<int64_t>(time.ns, 0, int64_t{1} << 62)}; }
 
-// A name of a directory's, whatever a damaged trace says.
+// Makes a valid name of a directory entry, even from a damaged trace.
 std::string Component(const std::string& name) {
   std::string component;
   for (const char c : name) component += c == '/' ? "%2F" : c == '\0' ? "%00" : std::string(1, c);
@@ -32,13 +34,13 @@ std::string Component(const std::string& name) {
   return component;
 }
 
-// The task in what an open says: "task NUL command". Empty if the process has no MOSA_TASK.
+// Returns the task of an open's text, "task NUL command"; empty if the process has no MOSA_TASK.
 std::string NamedTask(std::string_view text) {
   const std::string_view task = text.substr(0, text.find('\0'));
   return task.starts_with(kNoTask) ? std::string() : std::string(task);
 }
 
-// Names over time: which file was called what.
+// Names over time: which file had which name.
 class Names {
  public:
   explicit Names(const std::vector<TraceFile>& traces) {
@@ -74,7 +76,7 @@ class Names {
     return path;
   }
 
-  // Which file's name it took away, if that is known.
+  // The file whose name the record removed, if that is known.
   std::optional<FileId> UnlinkedBy(const TraceRecord& unlink) const {
     const auto file = unlinked_.find(&unlink);
     if (file == unlinked_.end()) return std::nullopt;
@@ -131,7 +133,7 @@ class Merger {
       handles_.clear();
       processes_.clear();
       FindProcesses(trace);
-      // A read may stand before its open, which was put into another thread's queue.
+      // A read may precede its open in the trace, since each thread has its own queue.
       for (const TraceRecord& record : trace.records)
         if (record.kind == TraceKind::kOpen || record.kind == TraceKind::kCreate) Open(record);
       for (const TraceRecord& record : trace.records) FindUser(record);
@@ -150,7 +152,7 @@ class Merger {
  private:
   struct Opened {
     uint32_t task = 0;
-    bool has_user = false;  // The task is that of a process which uses what another has opened.
+    bool has_user = false;  // `task` is that of a process that uses a handle opened by another.
     uint32_t file = 0;
     uint8_t flags = 0;
     bool made = false;
@@ -162,10 +164,10 @@ class Merger {
     Time closed;
     bool is_closed = false;
   };
-  // A process that had a number, as its opens and closes say.
+  // One process with a given pid, known from its opens and closes.
   struct Process {
     uint64_t start = 0;
-    Time last;  // When its last open or close was.
+    Time last;  // Time of its last open or close.
     uint32_t task = 0;
   };
 
@@ -193,7 +195,7 @@ class Merger {
       if (HasProcess(record)) records.push_back(&record);
     std::stable_sort(records.begin(), records.end(),
                      [](const auto* a, const auto* b) { return a->start < b->start; });
-    // A process that ends has lost its environment: what it was called before is believed.
+    // A process that is ending has lost its environment: keep the name it had before.
     std::map<std::pair<uint32_t, uint64_t>, std::string> named;
     for (const TraceRecord* record : records) {
       const std::string task = NamedTask(record->text);
@@ -202,13 +204,14 @@ class Merger {
     for (const TraceRecord* record : records) {
       const auto name = named.find({record->pid, record->process_start});
       const bool is_process = name == named.end();
-      // NUL cannot be in a task's name.
+      // A task's name cannot contain NUL.
       const std::string key = is_process ? '\0' + fmt::format("{} {} {}", trace.head.host,
                                                               record->pid, record->process_start)
                                          : name->second;
       const uint32_t task = TaskOf(key, is_process);
       if (is_process) pids_[task] = record->pid;
-      // What began as a shell's fork ends as the program that was meant.
+      // A process may begin as a shell's fork and then execute the real program: the last command
+      // wins.
       const size_t end = record->text.find('\0');
       if (end != std::string::npos && end + 1 < record->text.size())
         run_.tasks[task].command = record->text.substr(end + 1);
@@ -219,8 +222,8 @@ class Merger {
     }
   }
 
-  // The task of the process that had this number then; nothing if it has neither opened nor closed
-  // anything.
+  // Returns the task of the process that had this pid at that time; nothing if it has neither
+  // opened nor closed a file.
   std::optional<uint32_t> TaskOfProcess(uint32_t pid, Time then) const {
     const auto same = processes_.find(pid);
     if (pid == 0 || same == processes_.end()) return std::nullopt;
@@ -229,7 +232,8 @@ class Merger {
     return same->second.back().task;
   }
 
-  // A process that removes a name may have opened nothing: the record has its task, unless unnamed.
+  // A process that removes a name may have opened nothing, so the record itself carries its task,
+  // if named.
   std::optional<uint32_t> TaskOfUnlink(const TraceRecord& record) {
     const size_t end = record.text.find('\0');
     if (end != std::string::npos) {
@@ -239,7 +243,7 @@ class Merger {
     return TaskOfProcess(record.pid, record.start);
   }
 
-  // Whose an operation is: the opener's, unless another process does it on what it has inherited.
+  // The opener's task, unless another process operates on an inherited handle.
   uint32_t TaskOfOperation(const TraceRecord& record, const Opened& opened) const {
     const auto task = TaskOfProcess(record.pid, record.start);
     if (!task || (run_.tasks[*task].is_process && !run_.tasks[opened.task].is_process))
@@ -259,7 +263,7 @@ class Merger {
     handles_[record.handle] = opened;
   }
 
-  // A shell opens what its programs then read and write: it is theirs.
+  // A handle that a shell opens for its programs belongs to the program that reads or writes it.
   void FindUser(const TraceRecord& record) {
     const bool moves = record.kind == TraceKind::kRead || record.kind == TraceKind::kWrite;
     if (!moves && record.kind != TraceKind::kFlush) return;
@@ -307,7 +311,7 @@ class Merger {
         break;
       }
       case TraceKind::kTruncate: {
-        // By name, the file may be nobody's.
+        // A truncation by name may have no opener.
         const auto opened = handles_.find(record.handle);
         if (opened != handles_.end()) {
           run_.operations.push_back(OperationOf(record, opened->second, TracedKind::kCut));
@@ -349,7 +353,7 @@ class Merger {
     }
   }
 
-  // For what was opened before the trace, nobody knows the task.
+  // The task of a handle that was opened before the trace is unknown.
   Opened& HandleOf(const TraceRecord& record) {
     const auto known = handles_.find(record.handle);
     if (known != handles_.end()) return known->second;
@@ -360,7 +364,7 @@ class Merger {
     return handles_[record.handle] = opened;
   }
 
-  // Adds what the mount did not see of an open, as well as can be told.
+  // Adds estimates for what the mount did not see of an open.
   void Finish(const Opened& opened) {
     const bool light = traces_[trace_].head.light;
     const bool unseen = light || (opened.flags & kTracePassthrough) != 0;
@@ -389,7 +393,7 @@ class Merger {
     }
   }
 
-  // "sort.4711", and the host too if two hosts have one of that name.
+  // "sort.4711", with the host if two hosts have one of that name.
   void NameProcesses() {
     std::set<std::string> taken;
     for (const TracedTask& task : run_.tasks)
@@ -412,7 +416,8 @@ class Merger {
   }
 
   void AddCuts() {
-    // A cut by name belongs to whoever next has the file open, and at least to somebody.
+    // A truncation by name is attributed to the task that next uses the file. Without one it is
+    // dropped.
     for (TracedOperation cut : cuts_) {
       const auto next = std::find_if(
           run_.operations.begin(), run_.operations.end(), [&](const TracedOperation& operation) {
@@ -427,12 +432,12 @@ class Merger {
   const std::vector<TraceFile>& traces_;
   const Names names_;
   TracedRun run_;
-  uint32_t trace_ = 0;  // The one that is being merged.
+  uint32_t trace_ = 0;  // Index of the trace being merged.
   std::map<uint64_t, Opened> handles_;
   std::map<FileId, uint32_t> files_;
   std::map<std::string, uint32_t> tasks_;
   std::map<uint32_t, uint32_t> pids_;                   // By task.
-  std::map<uint32_t, std::vector<Process>> processes_;  // By number.
+  std::map<uint32_t, std::vector<Process>> processes_;  // By pid.
   std::vector<TracedOperation> cuts_;
 };
 
@@ -445,7 +450,7 @@ std::vector<TraceSummaryRow> Summarize(const TracedRun& run) {
     TraceSummaryRow row;
     uint64_t read_end = 0;
     uint64_t write_end = 0;
-    std::map<uint64_t, uint64_t> ahead;  // Begin -> end of reads that came before their turn.
+    std::map<uint64_t, uint64_t> ahead;  // Begin -> end of reads that came ahead of their turn.
     void EndReads() {
       row.sequential = row.sequential && ahead.empty();
       ahead.clear();
@@ -476,7 +481,7 @@ std::vector<TraceSummaryRow> Summarize(const TracedRun& run) {
     const bool read = operation.kind == TracedKind::kRead;
     if (operation.kind == TracedKind::kOpen) {
       ++row.opens;
-      // Every open begins anew.
+      // Each open starts a new sequence.
       sum.EndReads();
       sum.write_end = operation.cut || operation.made ? 0 : operation.size_bytes;
     } else if (read || operation.kind == TracedKind::kWrite) {
@@ -484,7 +489,7 @@ std::vector<TraceSummaryRow> Summarize(const TracedRun& run) {
       if (read) {
         sum.Read(operation.offset, end);
       } else {
-        // Most of what rewrites begins at the beginning.
+        // A rewrite usually begins at the file's beginning.
         row.sequential = row.sequential && (operation.offset == sum.write_end ||
                                             (sum.write_end > 0 && operation.offset == 0));
         sum.write_end = end;
@@ -494,7 +499,7 @@ std::vector<TraceSummaryRow> Summarize(const TracedRun& run) {
     }
   }
   std::vector<TraceSummaryRow> rows;
-  // A process that has only closed a file has inherited it, and left it to others.
+  // A process that has only closed a file inherited it and left it to others.
   for (auto& [key, sum] : sums) {
     sum.EndReads();
     if (sum.row.opens + sum.row.reads + sum.row.writes > 0) rows.push_back(sum.row);

@@ -1,7 +1,8 @@
-// What a run was, out of the traces of all mounts: tasks, the files that they used, and how.
+// Reconstructs a run from the traces of all mounts: tasks, the files they used, and how.
 //
-// A task is what has one MOSA_TASK, on whatever host; a process without is a task of its own,
-// named after its command. A file is known by its id, so renaming makes no other file of it.
+// A task is everything with the same MOSA_TASK, on any host. A process without one is a task of its
+// own, named after its command. A file is identified by its id, so a rename does not make another
+// file.
 #ifndef MOSA_PREDICTOR_TRACE_TRACED_RUN_H_
 #define MOSA_PREDICTOR_TRACE_TRACED_RUN_H_
 
@@ -17,30 +18,30 @@ namespace mosa::predict {
 
 struct TracedFile {
   FileId id;
-  std::string path;  // Below the mount, its last one; "#ID/..." where names are not known.
+  std::string path;  // Its last path below the mount; "#ID/..." where names are not known.
 };
 
 struct TracedTask {
   std::string id;
-  std::string command;      // As the kernel calls it.
+  std::string command;      // As the kernel names the program.
   std::string host;         // Where it first opened a file.
-  bool is_process = false;  // Without MOSA_TASK.
+  bool is_process = false;  // Has no MOSA_TASK.
 };
 
 enum class TracedKind : uint8_t { kOpen = 1, kRead, kWrite, kClose, kCut, kUnlink };
 
-// In the order of their starts. Indices are of TracedRun's vectors.
+// One operation; indices refer to TracedRun's vectors.
 struct TracedOperation {
   TracedKind kind = TracedKind::kOpen;
-  bool made = false;       // An open that made the file.
-  bool cut = false;        // An open that cut it.
-  bool reads = false;      // An open for reading; of kClose: one that has read nothing.
-  bool writes = false;     // An open for writing.
-  bool estimated = false;  // Bytes that passed the mount by: the kernel read or wrote them.
+  bool made = false;       // The open created the file.
+  bool cut = false;        // The open truncated it.
+  bool reads = false;      // The open was for reading.
+  bool writes = false;     // The open was for writing.
+  bool estimated = false;  // Inferred: the kernel moved these bytes without the mount.
   uint32_t task = 0;
   uint32_t file = 0;
   uint64_t offset = 0;
-  uint64_t size_bytes = 0;  // The file's at an open or close; what it is cut to at a cut.
+  uint64_t size_bytes = 0;  // At an open or close the file's size; at a cut the size after it.
   Time start;
   Time end;
 };
@@ -55,10 +56,10 @@ struct TracedRun {
   uint64_t unlinks = 0;
 };
 
-// Deterministic in the order of `traces`.
+// The result depends only on the traces and their order.
 TracedRun MergeTraces(const std::vector<TraceFile>& traces);
 
-// What a task did with a file.
+// Summarises what a task did with a file.
 struct TraceSummaryRow {
   uint32_t task = 0;
   uint32_t file = 0;
@@ -67,12 +68,13 @@ struct TraceSummaryRow {
   uint64_t writes = 0;
   uint64_t bytes_read = 0;
   uint64_t bytes_written = 0;
-  // Each begins where the one before it of its kind ended; reads within 4 MiB come in any order.
+  // Each read or write began where the previous one of its kind ended. Reads within 4 MiB may come
+  // in any order.
   bool sequential = true;
   bool estimated = false;
-  Duration waited;  // In all its operations together.
+  Duration waited;  // Total duration of its operations.
 };
-// By task and file.
+// Ordered by task and file.
 std::vector<TraceSummaryRow> Summarize(const TracedRun& run);
 
 }  // namespace mosa::predict

@@ -13,12 +13,12 @@
 namespace mosa::predict {
 namespace {
 
-// Operations on neighbouring bytes with less between them are one.
+// Operations on adjacent bytes are merged if the gap between them is at most this.
 constexpr Duration kMergedGapMax = Milliseconds(1);
 constexpr size_t kNone = SIZE_MAX;
 
-// Text that JSON can hold and readers take for a name: bytes that are no UTF-8, control characters
-// and what is empty are written otherwise.
+// Makes text that JSON can hold and readers accept as a name: escapes bytes that are not UTF-8 and
+// control characters, and replaces empty text.
 std::string Printable(const std::string& bytes) {
   const bool is_text = IsUtf8(bytes);
   std::string text;
@@ -51,24 +51,24 @@ class Builder {
   }
 
  private:
-  // What one task wrote of a file since it was last cut, or what there was before the trace.
+  // What one task wrote to a file since it was last truncated, or what was there before the trace.
   struct Part {
     uint32_t file = 0;  // Index into the run's files.
     size_t producer = kNone;
-    std::map<uint64_t, uint64_t> bytes;  // Begin -> end; what it has of the file, in order.
+    std::map<uint64_t, uint64_t> bytes;  // Begin -> end of its ranges in the file, in order.
     bool is_used = false;
     std::string path;
     uint32_t index = 0;  // Index into the workload's files.
-    // There, its bytes are one behind the other.
+    // Place of each range in the workload's file, where the ranges are contiguous.
     std::map<uint64_t, uint64_t> places;  // By the begins of `bytes`.
     uint64_t size_bytes = 0;
   };
   struct State {
     std::map<uint64_t, std::pair<uint64_t, size_t>> cover;  // Begin -> end, part.
-    std::vector<size_t> parts;                              // Since it was last cut.
+    std::vector<size_t> parts;                              // Since it was last truncated.
     bool is_seen = false;
-    bool is_new = false;       // Made or cut to nothing: all that is in it was seen to be written.
-    size_t remade_by = kNone;  // The task that had removed what was called so before.
+    bool is_new = false;  // Made or truncated to nothing: every byte in it was seen being written.
+    size_t remade_by = kNone;  // The task that had removed the previous file of this name.
   };
   struct Step {
     TracedKind kind = TracedKind::kOpen;
@@ -78,7 +78,7 @@ class Builder {
     Time start;
     Time end;
   };
-  // A task, or what of it came after something that it had to wait for.
+  // A task, or the part of it after something that it had to wait for.
   struct Segment {
     uint32_t task = 0;
     size_t number = 1;  // Counts the task's segments.
@@ -106,7 +106,7 @@ class Builder {
     return parts_.size() - 1;
   }
 
-  // Bytes that were there before anybody was seen to write them.
+  // Bytes that were there before any traced write.
   size_t OutsidePart(uint32_t file) {
     for (const size_t part : states_[file].parts)
       if (parts_[part].producer == kNone) return part;
@@ -117,7 +117,7 @@ class Builder {
     for (const size_t part : states_[file].parts) {
       Part& known = parts_[part];
       if (known.producer == segment) return part;
-      // An empty file that somebody made beforehand, and nobody has read, is whose bytes are in it.
+      // An empty file that some task made beforehand and none has read belongs to its first writer.
       const bool is_free = known.producer != kNone && known.bytes.empty() && !known.is_used;
       if (!is_free) continue;
       segments_[known.producer].outputs.erase(part);
@@ -217,7 +217,7 @@ class Builder {
     if (operation.writes && (operation.made || operation.cut) && state.parts.empty())
       NewPart(operation.file, segment);
     if (operation.reads && !operation.writes) {
-      // A task that opens it waits for the task that wrote it, even if it reads nothing.
+      // A task that opens it depends on the tasks that wrote it, even if it reads nothing.
       if (state.parts.empty() && !state.is_new) OutsidePart(operation.file);
       for (const size_t part : state.parts) segment = Depend(operation.task, part);
     }
@@ -253,7 +253,8 @@ class Builder {
     }
   }
 
-  // What was made empty beforehand, and is now cut or removed by its writer, was never a file.
+  // A file that was made empty beforehand, and is now truncated or removed, never existed for the
+  // workload.
   void DropEmptyParts(const State& state) {
     for (const size_t part : state.parts)
       if (parts_[part].bytes.empty() && !parts_[part].is_used && parts_[part].producer != kNone)
@@ -272,7 +273,7 @@ class Builder {
     }
   }
 
-  // The task has to do with a part: the segment that has.
+  // Records that the task uses a part. Returns the segment that does.
   size_t Depend(uint32_t task, size_t part) {
     size_t segment = current_[task];
     parts_[part].is_used = true;
@@ -296,7 +297,7 @@ class Builder {
     return segment;
   }
 
-  // Whether `later` comes after `earlier`.
+  // Whether `later` depends on `earlier`.
   bool Waits(size_t later, size_t earlier) const {
     std::vector<size_t> waiting = {later};
     std::set<size_t> seen;
@@ -316,10 +317,10 @@ class Builder {
         {operation.kind, part, offset, size_bytes, operation.start, operation.end});
   }
 
-  // ---- what it comes to
+  // ---- the result
 
   void FinishFiles() {
-    std::set<std::string> taken;  // Also what is a directory, and cannot be a file as well.
+    std::set<std::string> taken;  // Includes directories, which cannot be files as well.
     for (const TracedFile& file : run_.files) {
       const std::string path = Printable(file.path);
       for (size_t slash = path.find('/'); slash != path.npos; slash = path.find('/', slash + 1))
@@ -371,7 +372,7 @@ class Builder {
       if (!said.command.empty()) task.command.clear();
       for (const std::string& word : said.command) task.command.push_back(Printable(word));
     }
-    // What the record knows lies around the operations.
+    // The rest of the recorded runtime was spent around the operations.
     const bool is_whole = current_[segment.task] == index && segment.number == 1;
     if (recorded != recorded_.end() && is_whole) {
       const Duration around = recorded->second.runtime - task.runtime;
@@ -385,7 +386,7 @@ class Builder {
     workload_.tasks.push_back(std::move(task));
   }
 
-  // How many of its bytes lie before `offset`.
+  // The number of the part's bytes below `offset`.
   static uint64_t PlaceIn(const Part& part, uint64_t offset) {
     const auto next = part.bytes.upper_bound(offset);
     if (next == part.bytes.begin()) return 0;
@@ -393,7 +394,7 @@ class Builder {
     return part.places.at(begin) + std::min(offset, end) - begin;
   }
 
-  // Before its first write of a file of that name.
+  // Whether this is the task's first write to a file that replaces one it removed.
   bool RemovesFirst(const Segment& segment, const Step& step) {
     size_t& remade_by = states_[parts_[step.part].file].remade_by;
     if (step.kind != TracedKind::kWrite || remade_by != segment.task) return false;
@@ -404,8 +405,8 @@ class Builder {
   void AddOperations(const Segment& segment, WorkloadTask& task) {
     if (segment.steps.empty()) return;
     Time end = segment.steps.front().start;
-    Duration computed;  // Since the last operation,
-    Duration gap;       // of which since what was last made one with it.
+    Duration computed;  // Computing since the last operation.
+    Duration gap;       // The part of it since the last merged operation.
     for (const Step& step : segment.steps) {
       const Duration idle = std::max(Duration(), step.start - end);
       computed = computed + idle;
@@ -415,7 +416,7 @@ class Builder {
       const Part& part = parts_[step.part];
       const uint64_t place = PlaceIn(part, step.offset);
       const uint64_t size_bytes = PlaceIn(part, step.offset + step.size_bytes) - place;
-      if (size_bytes == 0) continue;  // Cut off afterwards.
+      if (size_bytes == 0) continue;  // Truncated later.
       WorkloadOperation operation;
       operation.kind = step.kind == TracedKind::kRead ? WorkloadOperation::Kind::kRead
                                                       : WorkloadOperation::Kind::kWrite;
@@ -431,7 +432,7 @@ class Builder {
             last.offset + last.size_bytes == operation.offset && gap <= kMergedGapMax) {
           last.size_bytes += operation.size_bytes;
           gap = Duration();
-          continue;  // What was computed in between comes before the next one.
+          continue;  // The computing in between counts before the next operation.
         }
       }
       operation.before = std::exchange(computed, Duration());
@@ -444,7 +445,7 @@ class Builder {
     task.runtime = end - task.start;
   }
 
-  // Leaves out tasks without files, and says which tasks follow which without one.
+  // Drops tasks without files, and adds dependencies that no file expresses.
   void Connect() {
     std::vector<uint32_t> places(segments_.size(), 0);
     std::vector<WorkloadTask> kept;
@@ -491,11 +492,11 @@ class Builder {
   const TracedRun& run_;
   std::map<std::string, RecordedTask> recorded_;
   std::vector<State> states_;
-  std::vector<size_t> current_;  // By task, its last segment.
+  std::vector<size_t> current_;  // By task: its last segment.
   std::vector<Segment> segments_;
   std::vector<Part> parts_;
   std::set<std::string> ids_;
-  std::set<std::pair<size_t, std::string>> removed_;  // Tasks, and the paths of what they removed.
+  std::set<std::pair<size_t, std::string>> removed_;  // Tasks, and the paths that they removed.
   Workload workload_;
 };
 

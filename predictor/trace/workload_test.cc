@@ -22,7 +22,7 @@ using Kind = WorkloadOperation::Kind;
 constexpr uint8_t kReads = kTraceForReading;
 constexpr uint8_t kWrites = kTraceForWriting;
 
-// A trace as a mount would have written it; each call is a record, one millisecond after the other.
+// A trace as a mount writes it. Each call adds a record, one millisecond after the previous one.
 class Script {
  public:
   explicit Script(std::string host, bool light = false) {
@@ -39,7 +39,7 @@ class Script {
     record.text = std::move(name);
     return *this;
   }
-  // A process without MOSA_TASK has no task but its number.
+  // If `task` is a number, it is the pid of a process without MOSA_TASK.
   Script& Open(uint64_t handle, uint64_t file, const std::string& task, uint8_t flags,
                uint64_t size = 0, bool made = false) {
     TraceRecord& record = Add(made ? TraceKind::kCreate : TraceKind::kOpen, file);
@@ -105,7 +105,7 @@ class Script {
     record.pid = pid;
     return *this;
   }
-  // Reads and writes from here on are of this process.
+  // Later reads and writes are by this process.
   Script& By(uint32_t pid) {
     pid_ = pid;
     return *this;
@@ -196,7 +196,7 @@ void ExpectSame(const Workflow& read, const Workload& workload, size_t at) {
   }
 }
 
-// Our own readers must make the same of what is written.
+// Mosa's readers must read back the same workload.
 void ExpectReadAsWritten(const Workload& workload, WfFormat version) {
   BuildResult read = ReadWorkflow(ToWfFormat(workload, version), "test");
   ASSERT_THAT(read.faults, IsEmpty());
@@ -255,7 +255,7 @@ TEST(Workload, WhoReadsWhatAnotherHostWroteComesAfterIt) {
   one.At(1000).Name(9, "in").Open(1, 9, "first", kReads, 5000).Read(1, 9, 0, 5000);
   one.Close(1, 9, 5000).Name(10, "dir").Name(11, "out", 10).Make(2, 11, "first");
   one.Write(2, 11, 0, 3000).Close(2, 11, 3000);
-  // Named by the other mount alone.
+  // The name is known only from the other mount.
   two.At(2000).Open(1, 11, "second", kReads, 3000).Read(1, 11, 0, 3000).Close(1, 11, 3000);
   const Workload workload = Export({one.file(), two.file()});
   EXPECT_THAT(IdsOf(workload), ElementsAre("first", "second"));
@@ -274,7 +274,7 @@ TEST(Workload, GapsAreWhatNoOperationCovers) {
   const Workload workload = Export({trace.file()});
   const WorkloadTask& task = TaskOf(workload, "t");
   ASSERT_EQ(task.operations.size(), 3U);
-  // From the end of the one before, which took 0.1 ms.
+  // From the end of the previous one, which took 0.1 ms.
   EXPECT_EQ(task.operations[0].before, Microseconds(9900));
   EXPECT_EQ(task.operations[1].before, Microseconds(9900));
   EXPECT_EQ(task.operations[1].offset, 2000U);
@@ -291,7 +291,7 @@ TEST(Workload, NeighbouringReadsAreOneUnlessTheTaskComputes) {
   const WorkloadTask task = TaskOf(Export({trace.file()}), "t");
   ASSERT_EQ(task.operations.size(), 2U);
   EXPECT_EQ(task.operations[0].size_bytes, 3000U);
-  // What was computed between those that are one is not lost.
+  // Computing between merged operations is kept.
   EXPECT_EQ(task.operations[0].before + task.operations[1].before + Microseconds(400),
             Milliseconds(100) - Milliseconds(1));
 }
@@ -313,7 +313,8 @@ TEST(Workload, AStageThatIsRecordedIsTheTasks) {
   EXPECT_EQ(TaskOf(workload, "view-small").stage, "mJPEG");
 }
 
-// A trace has the program's name alone; by its words a run is known again as one of the workload.
+// A trace has only the program's name; the recorded command identifies the run as one of the
+// workload.
 TEST(Workload, ACommandThatIsRecordedIsTheTasks) {
   Script trace("h1");
   trace.At(0).Name(9, "in").Open(1, 9, "t", kReads, 10).Read(1, 9, 0, 10).Close(1, 9, 10);
@@ -333,7 +334,7 @@ TEST(Workload, ProcessesWithoutATaskAreTasksNamedAfterTheirCommand) {
   EXPECT_EQ(workload.tasks[0].stage, "sort");
 }
 
-// "wc < a > b" of a shell that opens both and gives them to its child.
+// "wc < a > b": the shell opens both files and passes them to its child.
 TEST(Workload, WhatAShellOpensForAProgramIsTheProgramsOwn) {
   Script trace("h1");
   trace.At(0).Name(9, "a").Name(10, "b").Name(11, "empty");
@@ -356,7 +357,7 @@ TEST(Workload, WhatSeveralWroteOfAFileAreFilesOfTheirOwn) {
   }
   trace.Open(9, 9, "sum", kReads, 3000).Read(9, 9, 500, 2500).Close(9, 9, 3000);
   const Workload workload = Export({trace.file()});
-  // The empty file that was made beforehand is nobody's output but the first writer's.
+  // The empty file that was made beforehand belongs to its first writer.
   EXPECT_THAT(IdsOf(workload), ElementsAre("part-0", "part-1", "part-2", "sum"));
   const WorkloadTask& sum = TaskOf(workload, "sum");
   EXPECT_THAT(PathsOf(workload, sum.inputs), ElementsAre("all", "all#2", "all#3"));
@@ -407,7 +408,7 @@ TEST(Workload, AFileThatIsCutBeginsAnew) {
   EXPECT_EQ(SizeOf(workload, "log#2"), 70U);
 }
 
-// A shell that writes, has a program work on that, and reads its answer.
+// A shell writes a file, lets a program work on it, and reads the program's answer.
 TEST(Workload, HolesOfAFileThatWasSeenToBeMadeWereNeverThere) {
   Script trace("h1");
   trace.At(0).Name(9, "sparse").Make(1, 9, "a").Write(1, 9, 9000, 1000).Close(1, 9, 10000);
@@ -444,7 +445,7 @@ TEST(Workload, ATaskThatWaitsForItsReaderIsTakenApart) {
   EXPECT_THAT(last.after, ElementsAre(0U));
 }
 
-// The runner of the workflow makes the output beforehand, to hint it.
+// The runner makes the output beforehand, to hint it.
 TEST(Workload, ATaskThatMakesItsOutputAnewRemovesItFirst) {
   Script trace("h1");
   trace.At(0).Name(8, "tiles").Name(9, "mosaic").Name(10, "list");
@@ -482,7 +483,7 @@ TEST(Workload, AFileIsCalledAsItWasLastCalled) {
   trace.At(0).Name(20, "d").Name(9, "x.tmp", 20).Make(1, 9, "a").Write(1, 9, 0, 9);
   trace.Close(1, 9, 9).Rename(20, "x.tmp", 1, "x");
   trace.Open(2, 9, "b", kReads, 9).Read(2, 9, 0, 9);
-  // Nobody knows what 77 is called, and no JSON can hold this name.
+  // The name of 77 is unknown, and JSON cannot hold this name.
   trace.Name(30, "\xff", 77).Open(3, 30, "b", kReads, 1).Read(3, 30, 0, 1);
   const Workload workload = Export({trace.file()});
   EXPECT_THAT(PathsOf(workload, TaskOf(workload, "b").inputs),
@@ -527,7 +528,7 @@ TEST(Summary, TellsSequentialFromOther) {
   EXPECT_FALSE(rows[1].sequential);
 }
 
-// The kernel reads ahead with several requests at once.
+// The kernel reads ahead with several concurrent requests.
 TEST(Summary, ReadsThatOvertakeEachOtherAreSequentialIfNoneIsLeftOut) {
   Script trace("h1");
   trace.At(0).Name(9, "in").Open(1, 9, "a", kReads, 50).Read(1, 9, 10, 10).Read(1, 9, 20, 10);

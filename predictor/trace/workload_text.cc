@@ -1,4 +1,4 @@
-// How a workload is written: WfFormat 1.5 or 1.6, and the side file of its operations.
+// Writes a workload as WfFormat 1.5 or 1.6, and the side file of its operations.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -21,7 +21,7 @@ std::string Line(const ordered_json& value) {
 
 double SecondsOf(Duration duration) { return static_cast<double>(duration.ns) / 1e9; }
 
-// Which task has to wait for which, by files and otherwise, as ids.
+// Which task waits for which, through files or explicit order; ids are indices.
 struct Relations {
   std::vector<std::set<uint32_t>> parents;
   std::vector<std::set<uint32_t>> children;
@@ -66,7 +66,7 @@ void AppendList(std::string& text, std::string_view key, const std::vector<std::
   text += ']';
 }
 
-// How many tasks have as many tasks before them on their longest path, for 0, 1, and so on.
+// Counts tasks by the length of the longest path that leads to them: 0, 1, and so on.
 std::vector<size_t> WidthsOf(const Relations& relations) {
   std::vector<size_t> left;
   std::vector<uint32_t> level;
@@ -98,7 +98,7 @@ std::string DateText(Time at) {
                      hour.subseconds().count());
 }
 
-// Covers the tasks whose start is known.
+// Covers the tasks whose start time is known.
 struct Span {
   Time start;
   double seconds = 0;
@@ -123,8 +123,8 @@ uint64_t BytesOf(const WorkloadTask& task, WorkloadOperation::Kind kind) {
   return bytes;
 }
 
-// An argument that is empty has no place in the format, and one that begins with '-' and holds a
-// blank is an option and its value there: such commands are given to a shell.
+// WfFormat cannot hold an empty argument, and takes one that begins with '-' and contains a blank
+// for an option and its value. Such commands are passed to a shell.
 ordered_json CommandOf(const WorkloadTask& task) {
   const bool is_plain =
       std::none_of(task.command.begin() + 1, task.command.end(), [](const std::string& word) {
@@ -154,7 +154,7 @@ ordered_json ExecutionOf(const WorkloadTask& task) {
   return run;
 }
 
-// What 1.6 may say besides, and anybody could count.
+// Redundant counts that only 1.6 has.
 ordered_json SpecificationMetrics(const Workload& workload, const Relations& relations) {
   uint64_t bytes = 0;
   for (const WorkloadFile& file : workload.files) bytes += file.size_bytes;
@@ -260,7 +260,7 @@ std::string ToOperationsText(const Workload& workload) {
   bool is_first = true;
   for (const WorkloadTask& task : workload.tasks) {
     if (task.operations.empty()) continue;
-    // Files by their number in the task's own list.
+    // Files are numbered within the task's own list.
     std::map<uint32_t, size_t> numbers;
     ordered_json paths = ordered_json::array();
     std::string operations;

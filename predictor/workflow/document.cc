@@ -14,14 +14,14 @@
 namespace mosa::predict {
 namespace {
 
-// How a parser's callbacks leave the parser; never leaves this file.
+// Leaves the parser from its callbacks; does not escape this file.
 class Refusal : public std::runtime_error {
  public:
   Refusal(int line, const std::string& what)
       : std::runtime_error(fmt::format("line {}: {}", line, what)) {}
 };
 
-// Puts the tree together from either parser's events.
+// Builds the tree from either parser's events.
 class DocumentBuilder {
  public:
   void Scalar(std::string text, int line) {
@@ -54,7 +54,7 @@ class DocumentBuilder {
     CheckKeys(value);
     Add(std::move(value));
   }
-  // True if the next scalar is a map's key.
+  // Whether the next scalar is a map's key.
   bool WantsKey() const {
     return !open_.empty() && open_.back().value.kind == Value::Kind::kMap && !open_.back().has_key;
   }
@@ -121,7 +121,7 @@ class LineIterator {
   int* line_;
 };
 
-// The JSON parser's callbacks, by the names that it wants.
+// The JSON parser's callbacks; it prescribes their names.
 class JsonEvents {
  public:
   using Json = nlohmann::json;

@@ -1,5 +1,5 @@
-// A JSON or YAML text as a tree of plain values that know their lines, so that whoever reads a
-// workflow can say where a fault stands. Pure; never throws.
+// Parses JSON or YAML into a tree of plain values that carry line numbers, so that readers can say
+// where a fault is. Pure; never throws.
 #ifndef MOSA_PREDICTOR_WORKFLOW_DOCUMENT_H_
 #define MOSA_PREDICTOR_WORKFLOW_DOCUMENT_H_
 
@@ -17,13 +17,13 @@ struct Field;
 struct Value {
   enum class Kind : uint8_t { kNull, kScalar, kList, kMap };
   Kind kind = Kind::kNull;
-  int line = 0;      // Line of its first character, from 1.
-  std::string text;  // For a scalar; numbers and truth values as they are written.
+  int line = 0;      // Line of its first character, counted from 1.
+  std::string text;  // For a scalar; numbers and booleans as written.
   std::vector<Value> items;
-  std::vector<Field> fields;  // In the text's order; no key twice.
+  std::vector<Field> fields;  // In the text's order; keys are unique.
 
   bool is_scalar() const { return kind == Kind::kScalar; }
-  // The field's value, or null if there is none or this is no map.
+  // Returns the field's value, or null if there is none or this is not a map.
   const Value* Find(std::string_view key) const;
 };
 
@@ -34,11 +34,11 @@ struct Field {
 
 inline constexpr size_t kDocumentBytesMax = size_t{256} << 20;
 inline constexpr int kDocumentDepthMax = 64;
-// No more faults than this are reported for one text.
+// At most this many faults are reported for one text.
 inline constexpr size_t kFaultsMax = 100;
 
-// JSON if the text begins with '{' or '[', else YAML: one document without anchors and aliases.
-// InvalidArgument names the line.
+// Parses JSON if the text begins with '{' or '[', else YAML: one document without anchors or
+// aliases. InvalidArgument names the line.
 Result<Value> ParseDocument(std::string_view text);
 
 }  // namespace mosa::predict

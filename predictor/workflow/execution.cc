@@ -53,7 +53,7 @@ void Execution::Retry(TaskIndex task) {
 
 void Execution::Fail(TaskIndex task) { Leave(task, TaskState::kFailed); }
 
-// It runs no longer; what waited only for that is ready.
+// Ends a running task. Undone predecessors that waited only for that become ready.
 void Execution::Leave(TaskIndex task, TaskState state) {
   MOSA_CHECK(states_[task.value] == TaskState::kRunning);
   Set(task, state);
@@ -86,7 +86,7 @@ void Execution::Set(TaskIndex task, TaskState state) {
 
 void Execution::MakeReadyIfNothingIsMissing(TaskIndex task) {
   if (state(task) != TaskState::kWaiting || missing_[task.value] > 0) return;
-  // Only those of a task that was undone can be running before it is done.
+  // Only successors of an undone task can run before it is done.
   const auto& after = workflow_.at(task).successors;
   if (std::any_of(after.begin(), after.end(),
                   [this](TaskIndex next) { return states_[next.value] == TaskState::kRunning; }))

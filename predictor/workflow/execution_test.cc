@@ -77,7 +77,7 @@ TEST(Execution, RunsAgainWhatIsLost) {
   EXPECT_THAT(execution.Undo(kB), ElementsAre(kD));
   EXPECT_THAT(execution.TakeReady(), ElementsAre(kB));
   execution.Start(kB);
-  // Its input is lost as well: it waits for that.
+  // Its input is lost as well, so it waits.
   EXPECT_THAT(execution.Undo(kA), IsEmpty());
   execution.Retry(kB);
   EXPECT_THAT(execution.TakeReady(), ElementsAre(kA));
@@ -87,7 +87,7 @@ TEST(Execution, RunsAgainWhatIsLost) {
   EXPECT_THAT(execution.TakeReady(), ElementsAre(kD));
 }
 
-// b and c read what a wrote: both have to run again, and a not before they have ended.
+// b and c read a's output: both must run again, and a is not ready before they have ended.
 TEST(Execution, WaitsForTheReadersOfWhatIsWrittenAgain) {
   const Workflow workflow = Diamond();
   Execution execution(workflow, {true, false, false, false});
@@ -108,8 +108,8 @@ TEST(Execution, WaitsForTheReadersOfWhatIsWrittenAgain) {
   EXPECT_THAT(execution.TakeReady(), ElementsAre(kB));
 }
 
-// Tasks finish, fail, and lose their outputs at random; a task may run only while everything before
-// it is done, and in the end everything is.
+// Tasks finish, fail and lose their outputs at random. A task may run only when all its
+// predecessors are done; in the end all tasks are done.
 TEST(Execution, NeverRunsATaskBeforeItsInputs) {
   for (uint64_t seed = 1; seed <= 200; ++seed) {
     SCOPED_TRACE(fmt::format("seed {}", seed));
@@ -152,7 +152,7 @@ TEST(PlanResume, KeepsWhatIsIntact) {
       never;
   EXPECT_THAT(PlanResume(workflow, {kept, kept, kept, never}),
               ElementsAre(true, true, true, false));
-  // What is lost is written again as it was.
+  // Lost outputs are written again unchanged.
   EXPECT_THAT(PlanResume(workflow, {kept, lost, kept, kept}), ElementsAre(true, false, true, true));
   EXPECT_THAT(PlanResume(workflow, {kept, changed, kept, kept}),
               ElementsAre(true, false, true, false));

@@ -15,7 +15,7 @@ namespace {
 
 constexpr double kSecondsMax = 1e9;
 
-// What {b64: TEXT} stands for. Nothing if it is none.
+// Decodes {b64: TEXT}. Returns nothing if `map` is not of that form.
 std::optional<std::string> BytesOf(const Value& map) {
   const Value* text = map.fields.size() == 1 ? map.Find("b64") : nullptr;
   std::string bytes;
@@ -24,7 +24,7 @@ std::optional<std::string> BytesOf(const Value& map) {
   return bytes;
 }
 
-// How many letters must be added, left out or replaced (Levenshtein).
+// Levenshtein distance: letters to add, remove or replace.
 size_t DistanceOf(std::string_view left, std::string_view right) {
   std::vector<size_t> row(right.size() + 1);
   for (size_t j = 0; j < row.size(); ++j) row[j] = j;
@@ -39,7 +39,7 @@ size_t DistanceOf(std::string_view left, std::string_view right) {
   return row.back();
 }
 
-// The key that was probably meant; nothing if none is near.
+// The key that was probably meant; empty if none is similar.
 std::string_view NearestOf(std::string_view key, std::initializer_list<std::string_view> keys) {
   constexpr size_t kDistanceMax = 2;
   std::string_view nearest;
@@ -53,7 +53,7 @@ std::string_view NearestOf(std::string_view key, std::initializer_list<std::stri
   return nearest;
 }
 
-constexpr double kExactMax = 9007199254740992;  // Up to 2^53 a double is every whole number.
+constexpr double kExactMax = 9007199254740992;  // Doubles represent every whole number up to 2^53.
 
 }  // namespace
 
@@ -97,7 +97,7 @@ std::optional<uint64_t> Fields::Bytes(const Value& map, std::string_view key, st
   if (value == nullptr || value->kind == Value::Kind::kNull) return std::nullopt;
   const auto bytes = ParseBytes(value->text);
   if (value->is_scalar() && bytes.ok()) return static_cast<uint64_t>(*bytes);
-  // Programs that write JSON may know but one kind of number: 1234.0, 1e6.
+  // Some JSON writers know only one kind of number: 1234.0, 1e6.
   double number = -1;
   const char* end = value->text.data() + value->text.size();
   const auto [read, error] = std::from_chars(value->text.data(), end, number);

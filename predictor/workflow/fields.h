@@ -1,4 +1,4 @@
-// Taking typed fields out of a parsed text; what is wrong becomes a sentence with its line.
+// Extracts typed fields from a parsed text. Each fault becomes a sentence with its line.
 #ifndef MOSA_PREDICTOR_WORKFLOW_FIELDS_H_
 #define MOSA_PREDICTOR_WORKFLOW_FIELDS_H_
 
@@ -13,23 +13,24 @@
 
 namespace mosa::predict {
 
-// One per text; `faults` receives the sentences.
+// One object per text; `faults` receives the sentences.
 class Fields {
  public:
   explicit Fields(std::vector<std::string>& faults) : faults_(faults) {}
 
   void Fault(int line, const std::string& what);
 
-  // `of` names the owner for the sentence: "the task". Absent fields are empty answers.
+  // `of` names the owner in the sentence, such as "the task". An absent field gives an empty
+  // result.
   std::string Text(const Value& map, std::string_view key, std::string_view of);
   std::vector<std::string> Texts(const Value& map, std::string_view key, std::string_view of);
-  // Sizes as "10M" or bytes.
+  // A size: "10M", or a number of bytes.
   std::optional<uint64_t> Bytes(const Value& map, std::string_view key, std::string_view of);
   std::optional<Duration> Seconds(const Value& map, std::string_view key, std::string_view of);
-  // The items of a list of maps; whatever is none is a fault and left out.
+  // The items of a list of maps; any other item is a fault and left out.
   std::vector<const Value*> Maps(const Value& map, std::string_view key, std::string_view of);
 
-  // A fault for each key that is not among those allowed.
+  // Reports a fault for each key that is not in `keys`.
   void AllowOnly(const Value& map, std::initializer_list<std::string_view> keys,
                  std::string_view of);
 

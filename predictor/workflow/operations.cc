@@ -17,7 +17,7 @@ namespace {
 
 constexpr uint64_t kNumberMax = uint64_t{1} << 60;
 
-// Takes a number and the blank behind it off.
+// Removes a number and the blank after it from `text`, and returns the number.
 std::optional<uint64_t> TakeNumber(std::string_view& text) {
   uint64_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -168,7 +168,7 @@ class OperationsReader {
   Fields fields_;
   std::map<std::string, TaskIndex, std::less<>> tasks_;
   std::map<std::string, PathIndex, std::less<>> files_;
-  std::set<PathIndex> used_;  // By the operations so far of the task that is being read.
+  std::set<PathIndex> used_;  // Files used by the operations so far of the current task.
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The small form of our own; read.h shows it.
+// Mosa's own form; read.h shows it.
 #include <fmt/format.h>
 
 #include "predictor/workflow/fields.h"
@@ -7,9 +7,9 @@
 namespace mosa::predict {
 namespace {
 
-// A text is a script for the workflow's shell, else for bash as Snakemake starts it: a program that
-// fails anywhere in a pipe fails the task. The options stand in the script, so that what $BASH_ENV
-// names, such as the functions of environment modules, is read without them.
+// Text is a script for the workflow's shell, else for bash as Snakemake starts it: a failure
+// anywhere in a pipe fails the task. The options are set inside the script, so that the file named
+// by $BASH_ENV, such as the functions of environment modules, is read without them.
 std::vector<std::string> ShellCommand(std::vector<std::string> shell, const std::string& text) {
   if (text.find_first_not_of(" \t\n") == std::string::npos) return {};
   if (shell.empty()) return {"bash", "-c", "set -euo pipefail; " + text};

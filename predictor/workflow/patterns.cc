@@ -14,8 +14,8 @@ namespace {
 
 constexpr size_t kGroupBytesMax = 64;
 
-// A hint's group may hold no blanks and is short; the hash keeps two ids apart that look alike
-// then.
+// A hint's group may hold no blanks and is short. The hash distinguishes ids that would otherwise
+// become equal.
 std::string GroupOf(const Task& reader) {
   std::string group;
   for (const char c : reader.id.substr(0, kGroupBytesMax)) {
@@ -59,13 +59,13 @@ class Planner {
   }
 
  private:
-  // What the tasks of one level write and several tasks read.
+  // Files that tasks of one level write and several tasks read.
   struct FanOuts {
     uint32_t files = 0;
     uint64_t bytes = 0;
     bool sizes_are_known = true;
 
-    // This file's share of so many hosts, rounded up.
+    // This file's share of `hosts`, rounded up.
     uint32_t ShareOf(const WorkflowFile& file, uint32_t hosts) const {
       if (!sizes_are_known || bytes == 0) return (hosts + files - 1) / files;
       const double part = static_cast<double>(*file.size_bytes) * hosts;
@@ -73,7 +73,7 @@ class Planner {
     }
   };
 
-  // Tasks whose files nobody but `reader` reads.
+  // The number of tasks with a file that only `reader` reads.
   size_t WritersFor(const Task& reader) const {
     std::set<TaskIndex> writers;
     for (const PathIndex input : reader.inputs) {

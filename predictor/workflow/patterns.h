@@ -1,16 +1,16 @@
-// Which pattern of use each output file of a workflow has, told from the graph, and so which hints
-// pay (Opportunity Study, section II.A and Table 1). Pure.
+// Derives from the graph which pattern of use each output file has, and so which hints pay
+// (Opportunity Study, section II.A and Table 1). Pure.
 //
-//   1:1 pipeline      one reader, and it has no other file of this kind to fetch: written locally
-//   fan-in reduce     one reader, which gathers the files of several tasks: on one node
-//   fan-out broadcast several readers: as many copies as keep one node from serving them all
+//  1:1     pipeline  one reader, which reads no other 1:1 output of another task: written locally
+//  fan-in  reduce    one reader, which gathers the files of several tasks: on one node
+//  fan-out broadcast several readers: enough copies that no single node serves them all
 //
-// Files of one level that several tasks read share the hosts by their bytes (by their number, as
-// far as sizes are not known), and a file gets as many copies as its share has
-// hosts: many files spread the readers by themselves, and a copy costs what a remote read costs.
-// Scatter and gather cannot be seen in a graph: whoever writes the workflow says so, and the user's
-// own hints always win. What nobody reads is a result and gets no hint. Where hints are whole
-// (workflow.h) nothing is told from the graph.
+// Files that several tasks read share the hosts of their level in proportion to their bytes (or
+// equally, if sizes are not known). Each gets as many copies as its share has hosts: many files
+// spread the readers by themselves, and a copy costs as much as a remote read. A graph cannot show
+// scatter and gather, so the workflow must state them. The user's own hints always win. A file that
+// no task reads is a result and gets no hint. If Workflow::hints_are_whole, nothing is derived from
+// the graph.
 #ifndef MOSA_PREDICTOR_WORKFLOW_PATTERNS_H_
 #define MOSA_PREDICTOR_WORKFLOW_PATTERNS_H_
 
@@ -34,7 +34,7 @@ struct FileHints {
   std::string reason;  // For people.
 };
 
-// For every file that a task writes, in the order of the files.
+// Returns a plan for every file that a task writes, in the order of the files.
 std::vector<FileHints> PlanHints(const Workflow& workflow, const PatternOptions& options);
 
 }  // namespace mosa::predict

@@ -28,7 +28,7 @@ Workflow Graph(const std::vector<Line>& lines, std::vector<FileDraft> files = {}
   return std::move(built.workflow);
 }
 
-// "path name=value name=value; ..." of all files that have hints.
+// "path name=value name=value; ..." for all files with hints.
 std::string Hints(const Workflow& workflow, uint32_t hosts) {
   std::string text;
   for (const FileHints& plan : PlanHints(workflow, {.hosts = hosts})) {
@@ -70,7 +70,7 @@ TEST(PlanHints, LimitsCopies) {
   EXPECT_EQ(Hints(Graph(lines), 100), "db pattern=broadcast:8");
 }
 
-// Montage's projected images: each is read by its neighbours' tasks, and there are many.
+// Montage's projected images: there are many, and the tasks of its neighbours read each.
 TEST(PlanHints, ManyFanOutsSpreadTheReadersThemselves) {
   std::vector<Line> lines;
   for (int i = 0; i < 8; ++i) lines.push_back({fmt::format("p{}", i), {}, {fmt::format("f{}", i)}});
@@ -101,7 +101,7 @@ TEST(PlanHints, FanOutsOfALevelShareTheHostsByTheirBytes) {
   EXPECT_EQ(hints(std::nullopt), "protein placement=local; " + ligands);
 }
 
-// BLAST: what all read does not make a reduce of a private file.
+// BLAST: a shared input does not turn a private file into a reduce.
 TEST(PlanHints, ABroadcastBesideAPrivateFileLeavesItAPipeline) {
   EXPECT_EQ(Hints(Graph({{"db", {}, {"db"}},
                          {"p1", {}, {"q1"}},

@@ -15,7 +15,8 @@
 
 namespace mosa::predict {
 
-// Up to `tasks_max` tasks, each with up to two outputs and up to four inputs of those before it.
+// Makes up to `tasks_max` tasks, each with up to two outputs and up to four inputs from earlier
+// tasks.
 inline Workflow RandomWorkflow(Rng& rng, uint64_t tasks_max) {
   WorkflowDraft draft;
   std::vector<std::string> files;
@@ -34,7 +35,7 @@ inline Workflow RandomWorkflow(Rng& rng, uint64_t tasks_max) {
     files.insert(files.end(), task.outputs.begin(), task.outputs.end());
     draft.tasks.push_back(std::move(task));
   }
-  // The order of a text says nothing.
+  // The order of tasks in a text must not matter.
   for (size_t i = draft.tasks.size(); i > 1; --i)
     std::swap(draft.tasks[i - 1], draft.tasks[rng.Below(i)]);
   BuildResult built = BuildWorkflow(draft);

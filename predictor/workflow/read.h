@@ -1,7 +1,7 @@
-// Readers of workflow descriptions: WfFormat 1.3 to 1.6 of WfCommons (JSON), and a small form of
-// our own (YAML or JSON). Pure: text in, a workflow or faults out.
+// Readers of workflow descriptions: WfFormat 1.3 to 1.6 of WfCommons (JSON), and Mosa's own form
+// (YAML or JSON). Pure: text in, a workflow or faults out.
 //
-// Our own form:
+// Mosa's own form:
 //
 //   name: words
 //   shell: [/bin/sh, -e, -c]                      # optional: instead of bash with pipefail
@@ -21,11 +21,11 @@
 //     part.00: {size: 10M, pattern: pipeline}     # hints as in `user.mosa.*`; they win over
 //                                                 # what the graph suggests
 //
-// A word or path that is no UTF-8 is written as its Base64 (RFC 4648, section 4): {b64: cGFydC7/}.
+// A word or path that is not UTF-8 is written as its Base64 (RFC 4648, section 4): {b64: cGFydC7/}.
 //
-// WfFormat: files are named by their path (1.3, 1.4: `path` + `name`) or id (1.5, 1.6); order comes
+// WfFormat: files are named by path (1.3, 1.4: `path` + `name`) or id (1.5, 1.6). The order comes
 // from files, `parents` and `children`. `command.arguments` are words; one that begins with '-' and
-// holds a blank ("--name x") is an option and its value, as WfBench writes them.
+// contains a blank ("--name x") is an option and its value, as WfBench writes them.
 #ifndef MOSA_PREDICTOR_WORKFLOW_READ_H_
 #define MOSA_PREDICTOR_WORKFLOW_READ_H_
 
@@ -36,12 +36,12 @@
 
 namespace mosa::predict {
 
-// Reads any of the forms. The name is the text's, else `default_name`. `directories` are absolute
-// names of the run's directory, as in WorkflowDraft.
+// Reads any of the forms. The workflow's name is the text's, else `default_name`. `directories` are
+// absolute names of the run's directory, as in WorkflowDraft.
 BuildResult ReadWorkflow(std::string_view text, std::string_view default_name,
                          std::vector<std::string> directories = {});
 
-// One form each, for a parsed text: a draft, and faults in the form alone.
+// Readers of one form, for a parsed text. They return a draft and only faults of form.
 struct DraftResult {
   WorkflowDraft draft;
   std::vector<std::string> faults;

@@ -169,7 +169,7 @@ TEST(ReadWorkflow, JoinsPathAndName) {
   EXPECT_EQ(workflow.at(workflow.tasks[0].outputs[1]).size_bytes, 1234U);
 }
 
-// Names of the same files, once as from the run's directory and once as a host sees them.
+// Paths of the same files, relative to the run's directory and as a host sees them.
 TEST(ReadWorkflow, KnowsFilesOfTheRunByTheirAbsolutePaths) {
   const BuildResult read = ReadWorkflow(R"(tasks:
   - {id: a, command: x, inputs: [/m/h1/run/in, /m/h1/other], outputs: [/m/h2/run/./x]}

@@ -10,10 +10,10 @@
 namespace mosa::predict {
 namespace {
 
-// A task holds out for a few hosts only: with more holders than this each has little of it, or all
-// are as good.
+// A task waits only for a few hosts. With more holders than this, each has little, or all are
+// equally good.
 constexpr size_t kHoldersMax = 8;
-// A host that has less than this share of a task's bytes is not worth holding out for.
+// A host with less than this share of a task's bytes is not worth waiting for: one eighth.
 constexpr uint64_t kWorthShare = 8;
 
 int64_t TransferNs(uint64_t bytes, uint64_t bytes_per_second) {
@@ -71,14 +71,14 @@ int64_t Scheduler::MoveNs(const ReadyTask& task, HostIndex host) const {
 bool Scheduler::MayUse(const ReadyTask& task, HostIndex host) const {
   if (hosts_[host.value].slots == 0) return false;
   if (!task.avoid.contains(host)) return true;
-  // To avoid all that are left would be to run nowhere.
+  // If all living hosts are to be avoided, none is.
   const auto avoided = std::count_if(task.avoid.begin(), task.avoid.end(), [this](HostIndex other) {
     return hosts_[other.value].slots > 0;
   });
   return static_cast<uint32_t>(avoided) == living_;
 }
 
-// Hosts worth holding out for, nearest first.
+// Hosts worth waiting for, nearest first.
 std::vector<HostIndex> Scheduler::Holders(const ReadyTask& task) const {
   std::vector<std::pair<int64_t, HostIndex>> near;
   for (const HostBytes& held : task.held) {
@@ -128,7 +128,7 @@ void Scheduler::ListHolders(Waiting& waiting, const std::vector<HostIndex>& hold
   later(std::nullopt, TransferNs(waiting.ready.input_bytes, rate_max_));
 }
 
-// Whether one of the nearest hosts may have a free slot before `limit`, for all that is known.
+// Whether one of the nearest hosts may, as far as is known, have a free slot before `limit`.
 bool Scheduler::IsFreeBy(const Waiting& waiting, const std::vector<HostIndex>& holders,
                          Time limit) const {
   return std::any_of(holders.begin(), holders.end(), [&](HostIndex index) {
@@ -144,7 +144,7 @@ void Scheduler::List(Waiting& waiting, std::optional<HostIndex> host) {
     hosts_[host->value].tasks.insert({task.levels_to_end, MoveNs(task, *host), task.task});
     waiting.listed.push_back(*host);
   } else {
-    // Moving is the same for most hosts; the lowest task goes first.
+    // Moving costs the same on most hosts; the lowest task goes first.
     waiting.anywhere = Key{task.levels_to_end, 0, task.task};
     anywhere_.insert(*waiting.anywhere);
   }
@@ -187,8 +187,8 @@ std::optional<Scheduler::Choice> Scheduler::BestHeld() const {
   return best;
 }
 
-// Prefers, of two hosts with a free slot, the one that moves less; then the emptier; then the one
-// whose turn comes first.
+// Prefers the host that moves less, then the emptier one, then the one whose turn comes first.
+// Precondition: both have a free slot.
 bool Scheduler::IsBetterHost(const ReadyTask& task, HostIndex host, HostIndex than) const {
   if (system_ == System::kWass) {
     const int64_t move = MoveNs(task, host);
@@ -215,7 +215,7 @@ std::optional<Scheduler::Choice> Scheduler::BestAnywhere() const {
       const int64_t move = system_ == System::kWass ? MoveNs(task, *best) : 0;
       return Choice{{key.levels_to_end, move, key.task}, *best};
     }
-    // Only a task that avoids the free hosts gets here while there is a free slot.
+    // While there is a free slot, only a task that avoids the free hosts gets here.
     if (task.avoid.empty()) return std::nullopt;
   }
   return std::nullopt;

@@ -1,14 +1,15 @@
-// Which ready task runs on which host next. Pure: the runner and the predictor ask
-// the same object; time is an argument; every choice ends in an index, so that the same questions
-// get the same answers.
+// Scheduler: which ready task runs on which host next. Pure: the runner and the predictor use the
+// same class. Time is an argument, and every choice ends in an index, so that the same calls give
+// the same answers. Not thread-safe: one owner, one thread.
 //
-// WASS: a task goes where most of its input bytes are. It does not hold out for a busy host longer
-// than moving the bytes to another one would take (so it ends at most about twice as late as the
-// better choice, without anybody knowing how long tasks run), and not at all if that host is known
-// to stay busy longer than that. DSS: no locations, the host with most free slots, in turn.
+// WASS: a task goes to the host that holds most of its input bytes. It waits for a busy host at
+// most as long as moving the bytes to another one would take. So it ends at most about twice as
+// late as with the better choice, without knowing how long tasks run. It does not wait at all if
+// that host is known to stay busy longer. DSS: locations are ignored; tasks go to the host with the
+// most free slots, in turn.
 //
-// Tasks with a longer path ahead of them go first; among equals the one that needs least moving.
-// One decision costs O(hosts + log tasks). One owner, one thread.
+// Tasks with a longer path ahead of them go first; among equals, the one that needs the least
+// moving. One decision costs O(hosts + log tasks).
 #ifndef MOSA_PREDICTOR_WORKFLOW_SCHEDULER_H_
 #define MOSA_PREDICTOR_WORKFLOW_SCHEDULER_H_
 
@@ -31,8 +32,8 @@ using HostIndex = StrongId<struct WorkflowHostTag, uint32_t>;
 enum class System : uint8_t { kDss, kWass };
 
 struct SchedulerHost {
-  uint32_t slots = 1;  // Tasks at a time.
-  // What its link carries. 0 counts as 1.
+  uint32_t slots = 1;  // Concurrent tasks.
+  // Rate of its link; 0 counts as 1.
   uint64_t link_bytes_per_second = 125'000'000;
 };
 
@@ -45,16 +46,16 @@ struct ReadyTask {
   TaskIndex task;
   uint32_t levels_to_end = 0;
   uint64_t input_bytes = 0;
-  // Input bytes that each host could read from itself; sorted by host, no host twice.
+  // Input bytes that each host holds locally; sorted by host, no host twice.
   std::vector<HostBytes> held;
-  // Where it has failed: goes elsewhere if there is any other host.
+  // Hosts on which it has failed. It runs on another one if there is any.
   std::set<HostIndex> avoid;
 };
 
 enum class Reason : uint8_t {
-  kHoldsMost,      // No host holds more of its bytes.
-  kNothingToMove,  // No host holds any of its bytes, or moving them takes no time.
-  kWaited,         // It has waited for a better host as long as moving takes.
+  kHoldsMost,      // No host holds more of its input.
+  kNothingToMove,  // No host holds any of its input, or moving it takes no time.
+  kWaited,         // It waited for a better host as long as moving takes.
   kInTurn,         // DSS.
 };
 const char* ToText(Reason reason);
@@ -71,30 +72,30 @@ class Scheduler {
  public:
   Scheduler(System system, std::vector<SchedulerHost> hosts);
 
-  // Precondition: the task is not waiting here already.
+  // Precondition: the task is not already waiting here.
   void AddReady(ReadyTask task, Time now);
-  // Takes a task back that has not been assigned; nothing if there is none.
+  // Removes a waiting task; no effect if it is not waiting.
   void Withdraw(TaskIndex task);
 
-  // The next pair, whose slot is taken thereby. Nothing if no task may start anywhere now.
+  // Returns the next pair and takes the slot. Returns nothing if no task may start anywhere now.
   std::optional<Assignment> Next(Time now);
-  // When a task that is held back may go elsewhere, if one is and nothing else happens before.
+  // Returns when a waiting task may next go elsewhere if nothing else happens before; nothing if
+  // none will.
   std::optional<Time> NextChange() const;
 
-  // A slot of `host` is free again.
+  // Frees a slot of `host`.
   void Release(HostIndex host);
-  // The host is gone: it gets no more tasks, and its slots do not come back. Tasks that hold bytes
-  // on it are looked at anew: none waits for it any longer.
+  // Removes a lost host: it gets no more tasks, and its slots do not come back. Tasks that hold
+  // bytes on it are placed again, and none waits for it any longer.
   void Remove(HostIndex host, Time now);
-  // When a slot of `host` is expected to become free; nothing if nobody knows.
-  // AddReady() asks it for hosts that hold some of the task's input, and nothing else asks: it
-  // need not be said for other hosts.
+  // Sets when a slot of `host` is expected to become free; nothing: unknown. Only AddReady() uses
+  // it, and only for hosts that hold some of the task's input.
   void ExpectFree(HostIndex host, std::optional<Time> at);
 
   size_t waiting() const { return waiting_.size(); }
 
  private:
-  // The order of tasks on one host, or of tasks that may go anywhere.
+  // Order of the tasks on one host, or of tasks that may go anywhere.
   struct Key {
     uint32_t levels_to_end = 0;
     int64_t move_ns = 0;
@@ -105,23 +106,23 @@ class Scheduler {
   struct Change {
     Time at;
     TaskIndex task;
-    std::optional<HostIndex> host;  // None: anywhere.
+    std::optional<HostIndex> host;  // Nothing: anywhere.
     auto operator<=>(const Change&) const = default;
   };
   struct Waiting {
     ReadyTask ready;
     int64_t best_move_ns = 0;
-    bool preferred_host = false;    // It has something to hold out for.
-    std::vector<HostIndex> listed;  // Hosts whose lists it is in.
-    std::optional<Key> anywhere;    // Its key there.
-    std::vector<Change> changes;    // That are still to come.
+    bool preferred_host = false;    // It has a host to wait for.
+    std::vector<HostIndex> listed;  // Hosts with it in their list.
+    std::optional<Key> anywhere;    // Its key in anywhere_.
+    std::vector<Change> changes;    // Changes still to come.
   };
   struct Host {
     uint32_t slots = 0;
     uint32_t free = 0;
     uint64_t rate = 1;
     std::optional<Time> expected_free;
-    std::set<Key> tasks;  // That may start on it and hold bytes on it.
+    std::set<Key> tasks;  // Tasks that may start on it and hold bytes on it.
   };
   struct Choice {
     Key key;
@@ -145,7 +146,7 @@ class Scheduler {
   std::vector<Host> hosts_;
   uint32_t living_ = 0;
   uint64_t rate_max_ = 1;
-  HostIndex turn_;  // The first choice among equals; moves on with each assignment.
+  HostIndex turn_;  // First choice among equals; advances with each assignment.
   std::map<TaskIndex, Waiting> waiting_;
   std::set<Key> anywhere_;
   std::set<Change> changes_;

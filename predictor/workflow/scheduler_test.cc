@@ -27,7 +27,7 @@ ReadyTask Ready(uint32_t task, std::vector<HostBytes> held = {}, uint64_t bytes 
 
 HostBytes On(uint32_t host, uint64_t bytes = kMegabyte) { return {HostIndex{host}, bytes}; }
 
-// "task>host" of all that may start now.
+// "task>host" for everything that may start now.
 std::string Start(Scheduler& scheduler, Time now) {
   std::string text;
   while (const auto next = scheduler.Next(now)) {
@@ -162,7 +162,7 @@ TEST(Scheduler, AvoidsAllWhereItFailed) {
   EXPECT_EQ(Start(scheduler, {}), "1>3");
 }
 
-// No time passes: a task that held out for a host that is gone starts elsewhere at once.
+// No time passes: a task that waited for a lost host starts elsewhere at once.
 TEST(Scheduler, WaitsForNoHostThatIsGone) {
   Scheduler scheduler(System::kWass, Hosts(3));
   scheduler.AddReady(Ready(0, {On(0)}), {});
@@ -184,7 +184,7 @@ TEST(Scheduler, ForgetsWhatIsWithdrawn) {
   EXPECT_EQ(scheduler.NextChange(), std::nullopt);
 }
 
-// ---- whole runs of random graphs on virtual time, against the rules said in words
+// ---- whole runs of random graphs in virtual time, checked against the stated rules
 
 class Simulation {
  public:
@@ -199,7 +199,7 @@ class Simulation {
         runs_(workflow_.tasks.size(), 0),
         places_(workflow_.files.size()) {}
 
-  // The decisions in order, so that two runs can be compared.
+  // Returns the decisions in order, so that two runs can be compared.
   std::string Run() {
     while (execution_.count(TaskState::kDone) < workflow_.tasks.size()) {
       for (const TaskIndex task : execution_.TakeReady()) Add(task);
@@ -245,7 +245,7 @@ class Simulation {
     running_.emplace(now_ + Microseconds(static_cast<int64_t>(1 + rng_.Below(20'000))), next);
   }
 
-  // With a free slot nothing waits longer than moving its input over the fastest link takes.
+  // While a slot is free, no task waits longer than the fastest link needs to move its input.
   void CheckNothingIdles() {
     bool free = false;
     uint64_t rate = 1;

@@ -18,7 +18,7 @@ namespace {
 constexpr uint64_t kKB = 1000;
 constexpr uint64_t kMB = 1000 * kKB;
 constexpr uint64_t kGB = 1000 * kMB;
-// Regions are chunks, and those are whole pages.
+// Regions are chunks, which are whole pages.
 constexpr uint64_t kRegionStep = 4096;
 constexpr const char* kShared = "data/shared";
 
@@ -28,8 +28,8 @@ struct Bytes {
   uint64_t out = 0;
 };
 
-// Opportunity Study, Table 2. It has no row for scatter and gather: a region is as large as the
-// file that is broadcast, which is what one task then reads in either pattern.
+// Opportunity Study, Table 2. It has no row for scatter and gather. A region is as large as the
+// broadcast file, so that one task reads the same amount in either pattern.
 Bytes TableTwo(Pattern pattern, WorkloadSize size) {
   const auto row = static_cast<size_t>(size);
   static constexpr Bytes kPipeline[] = {{100 * kKB, 200 * kKB, 10 * kKB},
@@ -179,7 +179,7 @@ class Maker {
     EndPart(Phase::kStageOut);
   }
 
-  // All pipelines start from one file.
+  // All pipelines start from copies of one file.
   Transfer In(uint32_t k) const {
     Transfer in = Of("in", k, in_);
     in.content = "in";
@@ -227,7 +227,7 @@ class Maker {
     }
     BuildResult built = BuildWorkflow(draft_);
     MOSA_CHECK(tasks_.empty() || built.faults.empty());
-    // Drafts take no hints for what no task writes.
+    // Drafts accept no hints for files that no task writes.
     for (WorkflowFile& file : built.workflow.files) {
       if (const auto own = hints_.find(file.path); own != hints_.end()) file.hints = own->second;
     }
@@ -244,7 +244,7 @@ class Maker {
 
   const SyntheticOptions options_;
   uint64_t in_ = 0, middle_ = 0, out_ = 0, region_ = 0;
-  // The part that is being made:
+  // The part under construction:
   WorkflowDraft draft_;
   std::map<std::string, uint64_t> sizes_;
   std::map<std::string, HintMap> hints_;
@@ -268,7 +268,7 @@ std::optional<Value> Parse(const char* const (&names)[count], std::string_view t
 constexpr double kScaleMax = 100;
 constexpr double kComputeMax = 1'000'000;
 
-// Negative if it is no number.
+// Returns a negative value if the text is not a number.
 double ParseNumber(std::string_view text) {
   double number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -291,7 +291,7 @@ Status SetOption(std::string_view word, SyntheticOptions& options) {
   } else if (name == "compute" && number >= 0 && number <= kComputeMax) {
     options.compute = Nanoseconds(std::llround(number * 1e9));
   } else if (name == "make" && number >= 0 && number <= kMakeNsPerByteMax) {
-    options.make_ns_per_byte = number;  // A second per GB.
+    options.make_ns_per_byte = number;  // Seconds per GB are nanoseconds per byte.
   } else {
     return InvalidArgumentError(
         fmt::format("'{}' is not an option of a synthetic workflow: after pattern and size, write "

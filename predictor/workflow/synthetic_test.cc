@@ -22,7 +22,7 @@ std::string Say(const std::vector<Transfer>& transfers) {
   return text;
 }
 
-// A line per task: "id: what it reads > what it writes"; a line of dashes between parts.
+// A line per task: "id: reads > writes", with a line of dashes between parts.
 std::string Say(const std::vector<SyntheticPart>& parts) {
   std::string text;
   for (const SyntheticPart& part : parts) {
@@ -38,7 +38,7 @@ std::string Say(const std::vector<SyntheticPart>& parts) {
   return text;
 }
 
-// "path name=value; ..." of all files that the planner or the workflow itself gives hints.
+// "path name=value; ..." for all files with hints of the planner or of the workflow itself.
 std::string HintsOfParts(const std::vector<SyntheticPart>& parts) {
   std::string text;
   const auto add = [&](const std::string& path, const HintMap& hints) {

@@ -6,7 +6,7 @@
 namespace mosa::predict {
 namespace {
 
-// Numbers begin at 2. What the workflow has hints for is a file of its own: traces have none.
+// Numbers start at 2. A file with hints is not a later version, since traces have no hints.
 bool IsLaterVersion(const WorkflowFile& file, const std::set<std::string_view>& paths) {
   const std::string_view path = file.path;
   const size_t mark = path.rfind('#');

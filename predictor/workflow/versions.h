@@ -1,4 +1,4 @@
-// Files that a traced run wrote more than once. Pure.
+// Files that a traced run wrote several times. Pure.
 #ifndef MOSA_PREDICTOR_WORKFLOW_VERSIONS_H_
 #define MOSA_PREDICTOR_WORKFLOW_VERSIONS_H_
 
@@ -8,8 +8,8 @@
 
 namespace mosa::predict {
 
-// Outputs that are taken for what another task of a traced run wrote of a file: "path#2" beside
-// "path", the same name on the store. Ascending.
+// Returns the outputs that stand for a later version of a traced file: "path#2" beside "path",
+// which is the same name in the store. Ascending.
 std::vector<PathIndex> LaterVersionsIn(const Workflow& workflow);
 
 }  // namespace mosa::predict

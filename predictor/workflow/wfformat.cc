@@ -1,6 +1,6 @@
-// WfFormat, the JSON schema of WfCommons. Until 1.4 a task carries everything, and others name it
-// by its name; from 1.5 on the graph (`specification`) and what a run of it was (`execution`) are
-// apart, and ids name tasks and files.
+// WfFormat, the JSON schema of WfCommons. Up to 1.4, tasks carry everything and refer to each other
+// by name. From 1.5 on, the graph (`specification`) is separate from a run of it (`execution`), and
+// ids identify tasks and files.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -37,20 +37,20 @@ class WfFormatReader {
   }
 
  private:
-  // Ids of the tasks that a word may mean.
+  // Ids of the tasks that a name may refer to.
   using Names = std::map<std::string, std::set<std::string>>;
 
   // ---- 1.3 and 1.4
 
   void ReadTasksWithFiles(const Value& workflow) {
     const auto maps = fields_.Maps(workflow, "tasks", "the workflow");
-    Names ids;  // By whatever others may call the task.
+    Names ids;  // By every name that others may use for the task.
     for (const Value* map : maps) {
       TaskDraft task;
       task.line = map->line;
       const std::string name = fields_.Text(*map, "name", "the task");
       const std::string id = fields_.Text(*map, "id", "the task");
-      // As WfCommons migrates them: an id may be only a number, a name may be shared.
+      // As WfCommons migrates them, since an id may be only a number and a name may be shared.
       task.id = id.empty() || name.find(id) != std::string::npos ? name : name + "_" + id;
       const std::string of = Of(task.id);
       task.stage = fields_.Text(*map, "category", of);
@@ -157,7 +157,7 @@ class WfFormatReader {
     }
   }
 
-  // A dependency may stand at either end.
+  // Either end of a dependency may state it.
   void ReadOrder(const std::vector<const Value*>& maps, const Names& ids) {
     std::map<std::string, size_t> places;
     auto& tasks = result_.draft.tasks;

@@ -15,7 +15,8 @@ std::string Describe(const std::string& id, int line) {
   return line > 0 ? fmt::format("task '{}' (line {})", id, line) : fmt::format("task '{}'", id);
 }
 
-// "a/./b//c/../d" -> "a/b/d". Nothing if it leaves the directory or names nothing in it.
+// "a/./b//c/../d" becomes "a/b/d". Returns nothing if the path leaves the directory or names
+// nothing in it.
 std::optional<std::string> Normal(std::string_view path) {
   std::vector<std::string_view> parts;
   for (size_t at = 0; at <= path.size();) {
@@ -117,7 +118,7 @@ class WorkflowBuilder {
     }
   }
 
-  // What is written cannot be a directory of what else is written.
+  // A written file cannot be a directory of another written file.
   void CheckNesting() {
     for (const WorkflowFile& file : workflow_.files) {
       if (!file.producer) continue;
@@ -134,7 +135,7 @@ class WorkflowBuilder {
     }
   }
 
-  // The path as from the run's directory, if it lies there under one of its absolute names.
+  // Makes the path relative to the run's directory if it lies below one of its absolute names.
   std::string Inside(const std::string& path) const {
     const auto normal = path.starts_with('/') ? Normal(path) : std::nullopt;
     if (!normal) return path;
@@ -210,7 +211,7 @@ class WorkflowBuilder {
     workflow_.tasks[index.value].predecessors.assign(before.begin(), before.end());
   }
 
-  // Lowest index first among those whose predecessors are all placed.
+  // Topological order: the lowest index first among tasks whose predecessors are all placed.
   void Order() {
     std::vector<size_t> missing;
     std::priority_queue<TaskIndex, std::vector<TaskIndex>, std::greater<>> ready;
@@ -240,8 +241,8 @@ class WorkflowBuilder {
     }
   }
 
-  // Every task that is still missing a predecessor has one that is missing one too: going back from
-  // any of them runs into the cycle.
+  // Every task with a missing predecessor has one that misses one, too, so that going back from any
+  // of them reaches the cycle.
   std::string DescribeCycle(const std::vector<size_t>& missing) const {
     TaskIndex at{0};
     while (missing[at.value] == 0) ++at.value;

@@ -1,7 +1,7 @@
-// A workflow as a graph: tasks that run commands and hand each other files.
+// A workflow as a graph: tasks that run commands and pass each other files.
 //
-// Readers (read.h) draft tasks and files by name; BuildWorkflow() resolves the names, checks the
-// graph and orders it. Plain values, no I/O: `mosa run` and the predictor use the same.
+// Readers (read.h) draft tasks and files by name. BuildWorkflow() resolves the names, checks the
+// graph and orders it. Plain values, no I/O; `mosa run` and the predictor use the same ones.
 #ifndef MOSA_PREDICTOR_WORKFLOW_WORKFLOW_H_
 #define MOSA_PREDICTOR_WORKFLOW_WORKFLOW_H_
 
@@ -22,37 +22,37 @@ using PathIndex = StrongId<struct WorkflowPathTag, uint32_t>;
 
 inline constexpr size_t kTasksMax = 1'000'000;
 
-// Hints by name without prefix, as "placement" -> "local".
+// Hints by name without their prefix, such as "placement" -> "local".
 using HintMap = std::map<std::string, std::string>;
 
-// What a task does with a file, and computes before that.
+// One operation of a task on a file, and the computing before it.
 struct TaskOperation {
   enum class Kind : uint8_t {
     kRead = 1,
     kWrite,
     kCompute,
-    kRemove,  // An output that is there before it is written: what is written is another file.
+    kRemove,  // An existing output is removed before it is written, which makes a new file.
   };
   Duration before;
   Kind kind = Kind::kCompute;
-  PathIndex file;  // Not of kCompute, as what follows.
+  PathIndex file;  // Unused by kCompute, like the fields below.
   uint64_t offset = 0;
   uint64_t size_bytes = 0;
 };
 
 struct Task {
   std::string id;
-  std::string stage;                 // What tasks of one kind share.
+  std::string stage;                 // The name that tasks of one kind share.
   std::vector<std::string> command;  // A program and its arguments.
   std::vector<PathIndex> inputs;
   std::vector<PathIndex> outputs;
-  std::optional<Duration> expected;  // How long it is said to run.
-  // In their order; none: it reads its inputs, computes, writes its outputs.
+  std::optional<Duration> expected;  // Expected runtime.
+  // In order. Empty: it reads its inputs, computes and writes its outputs.
   std::vector<TaskOperation> operations;
-  int line = 0;  // In the text it was read from; 0 if unknown.
+  int line = 0;  // Line in the text it was read from; 0 if unknown.
 
   // Set by BuildWorkflow():
-  std::vector<TaskIndex> predecessors;  // Sorted, by files and by explicit order.
+  std::vector<TaskIndex> predecessors;  // From files and from explicit order; sorted.
   std::vector<TaskIndex> successors;
   uint32_t level = 0;          // Tasks on the longest path that leads here.
   uint32_t levels_to_end = 0;  // Tasks on the longest path from here on.
@@ -63,12 +63,12 @@ struct WorkflowFile {
   // lies outside.
   std::string path;
   std::optional<uint64_t> size_bytes;
-  HintMap hints;  // The user's own.
+  HintMap hints;  // The user's own hints.
   std::optional<TaskIndex> producer;
   std::vector<TaskIndex> consumers;  // Sorted.
 };
 
-// Paths outside the mount are somebody else's.
+// Paths outside the mount do not belong to the store.
 inline bool IsOnTheStore(const WorkflowFile& file) { return !file.path.starts_with('/'); }
 
 struct Workflow {
@@ -76,7 +76,7 @@ struct Workflow {
   std::vector<Task> tasks;
   std::vector<WorkflowFile> files;
   std::vector<TaskIndex> order;  // Every task after its predecessors.
-  // Outputs have the hints that are said of them and no others: none that the graph suggests.
+  // Outputs have exactly the hints given here, and none from the graph.
   bool hints_are_whole = false;
 
   const Task& at(TaskIndex task) const { return tasks[task.value]; }
@@ -98,32 +98,33 @@ struct FileDraft {
   std::string path;
   std::optional<uint64_t> size_bytes;
   HintMap hints;
-  bool must_be_used = false;  // It is a fault if no task names it.
+  bool must_be_used = false;  // It is a fault if no task uses it.
   int line = 0;
 };
 
 struct WorkflowDraft {
   std::string name;
-  // Absolute paths by which the run's directory is known: what is below one is named as from there.
+  // Absolute names of the run's directory. A path below one of them becomes relative to it.
   std::vector<std::string> directories;
   std::vector<TaskDraft> tasks;
-  std::vector<FileDraft> files;  // Only what is to be said of them; tasks name them anyway.
+  std::vector<FileDraft> files;  // Only files with properties to set; tasks name the others.
 };
 
-// A workflow, or one sentence for each fault: then the workflow must not be used.
+// A workflow, or one sentence per fault. If there are faults, the workflow must not be used.
 struct BuildResult {
   Workflow workflow;
   std::vector<std::string> faults;
 };
 BuildResult BuildWorkflow(const WorkflowDraft& draft);
 
-// Files that some task reads and none writes: they must be there before the run.
+// Files that some task reads and none writes: they must exist before the run.
 std::vector<PathIndex> OutsideInputs(const Workflow& workflow);
 
 // "task 'count' (line 7)".
 std::string Describe(const Task& task);
 
-// What tasks of one kind have in common: "mProject_ID0000012" and "mProject-3" are of "mProject".
+// The part of a name that tasks of one kind share: "mProject_ID0000012" and "mProject-3" give
+// "mProject".
 std::string StageOf(std::string_view name);
 
 }  // namespace mosa::predict

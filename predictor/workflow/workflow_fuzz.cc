@@ -1,5 +1,5 @@
-// Whatever the bytes, the readers answer with a workflow or with faults, and a workflow that they
-// answer with can be run: its order holds every task after its predecessors.
+// Whatever the bytes, the readers return a workflow or faults. A returned workflow can be run: its
+// order holds every task after its predecessors.
 #include <cstddef>
 #include <cstdint>
 #include <string_view>

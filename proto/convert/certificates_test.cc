@@ -1,7 +1,5 @@
 #include "proto/convert/certificates.h"
 
-#include <openssl/pem.h>
-#include <openssl/x509.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -13,6 +11,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "proto/convert/expired_secret.h"
 
 namespace mosa {
 namespace {
@@ -202,29 +201,11 @@ U1v7Ck7AOLePRlZ5IE2ZNTW5UHBdd4It+ZiwGUnbxbSJbPASeQ+wcPIw
 }
 
 TEST_F(SecretFile, IsRefusedWhenItsTimeIsOver) {
-  const std::string text = IssueSecret(authority_, kMount, 1).value();
-  const auto bio = [](const std::string& pem) {
-    return BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size()));
-  };
-  BIO* const certificate_in = bio(text);
-  BIO* const key_in = bio(authority_.private_key_pem);
-  X509* const certificate = PEM_read_bio_X509(certificate_in, nullptr, nullptr, nullptr);
-  EVP_PKEY* const key = PEM_read_bio_PrivateKey(key_in, nullptr, nullptr, nullptr);
-  X509_gmtime_adj(X509_getm_notAfter(certificate), -60);
-  ASSERT_NE(X509_sign(certificate, key, EVP_sha256()), 0);
-  BIO* const out = BIO_new(BIO_s_mem());
-  ASSERT_EQ(PEM_write_bio_X509(out, certificate), 1);
-  char* data = nullptr;
-  const long size = BIO_get_mem_data(out, &data);
-  Refuses(std::string(data, static_cast<size_t>(size)) +
-              text.substr(text.find("-----BEGIN PRIVATE KEY")),
+  Refuses(ExpireSecret(IssueSecret(authority_, kMount, 1).value(), authority_),
           StatusCode::kFailedPrecondition, "is not valid now");
   EXPECT_TRUE(HasExpired(path_));
   EXPECT_FALSE(HasExpired(Write(IssueSecret(authority_, kMount, 1).value())));
   EXPECT_FALSE(HasExpired(Write("no secret")));
-  X509_free(certificate);
-  EVP_PKEY_free(key);
-  for (BIO* const each : {certificate_in, key_in, out}) BIO_free_all(each);
 }
 
 TEST_F(SecretFile, TrustsTwoAuthoritiesWhileTheyChange) {

@@ -18,6 +18,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "proto/convert/expired_secret.h"
 #include "proto/convert/grpc_process.h"
 
 namespace mosa {
@@ -44,12 +45,15 @@ class Connections : public ::testing::Test {
   }
 
   // As a daemon's file is replaced: as a whole.
-  ClusterSecret Write(const std::string& name, const std::string& text) {
+  std::string WriteFile(const std::string& name, const std::string& text) {
     const std::string path = directory_ + "/" + name;
     std::ofstream(path + ".new") << text;
     EXPECT_EQ(::chmod((path + ".new").c_str(), 0600), 0);
     std::filesystem::rename(path + ".new", path);
-    return LoadSecret(path).value();
+    return path;
+  }
+  ClusterSecret Write(const std::string& name, const std::string& text) {
+    return LoadSecret(WriteFile(name, text)).value();
   }
   ClusterSecret Issue(const std::string& name, const Authority& authority, Role role) {
     const Identity identity{.role = role,
@@ -93,6 +97,16 @@ TEST_F(Connections, AreMadeByWhoeverHasASecretOfTheSameAuthority) {
   for (const Role role : {Role::kNode, Role::kMount, Role::kAdmin, Role::kUser})
     EXPECT_TRUE(Connects(Issue("client", authority_, role))) << NameOf(role);
   EXPECT_FALSE(Connects(Issue("stranger", CreateAuthority().value(), Role::kMount)));
+}
+
+// By a program that does not look at its own certificate.
+TEST_F(Connections, AreNotMadeByWhoeverHasASecretWhoseTimeIsOver) {
+  Serve(Issue("manager", authority_, Role::kManager));
+  ClusterSecret mount = Issue("mount", authority_, Role::kMount);
+  EXPECT_TRUE(Connects(mount));
+  const std::string text = IssueSecret(authority_, mount.identity, 1).value();
+  mount.path = WriteFile("expired", ExpireSecret(text, authority_));
+  EXPECT_FALSE(Connects(mount));
 }
 
 TEST_F(Connections, AreNotMadeToWhoeverPosesAsTheManager) {

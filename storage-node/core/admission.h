@@ -1,8 +1,8 @@
-// Admission: how much of a node's limit is taken, and whether more fits. Pure; one owner.
+// Admission: tracks how much of a node's limit is used, and whether more fits. Pure; one owner.
 //
-// `used` is what objects occupy; `reserved` is what writes under way may still come to occupy. A
-// write reserves before it starts and gives back when it is done, while `used` follows what it
-// really allocated; so used + reserved never exceeds the limit through admitted writes.
+// `used` is what objects occupy; `reserved` is what writes in progress may still occupy. A write
+// reserves before it starts and gives back when it is done, while `used` follows what was actually
+// allocated. So admitted writes never push used + reserved above the limit.
 #ifndef MOSA_STORAGE_NODE_CORE_ADMISSION_H_
 #define MOSA_STORAGE_NODE_CORE_ADMISSION_H_
 
@@ -17,11 +17,11 @@ class Admission {
  public:
   explicit Admission(uint64_t limit_bytes) : limit_bytes_(limit_bytes) {}
 
-  // ResourceExhausted, with the numbers, if `incoming_bytes` more do not fit; then nothing changes.
+  // ResourceExhausted, with the numbers, if `incoming_bytes` do not fit; then nothing changes.
   Status Reserve(FileId file, uint64_t incoming_bytes);
-  // Precondition: at most what is reserved.
+  // Precondition: at most this much is reserved.
   void GiveBack(uint64_t reserved_bytes);
-  // An object that occupied `before_bytes` occupies `after_bytes` now.
+  // Replaces an object's `before_bytes` by `after_bytes`.
   void Account(uint64_t before_bytes, uint64_t after_bytes);
 
   uint64_t limit_bytes() const { return limit_bytes_; }

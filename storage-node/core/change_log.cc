@@ -18,7 +18,8 @@ void ChangeLog::Note(ByteRange range, uint64_t change) {
   MOSA_CHECK(change > last_);
   last_ = change;
   if (range.empty()) return;
-  // Larger or merely touching ranges stay: an asker that has seen them would hear of them again.
+  // Entries that only touch or exceed the new range stay: a reader that has seen them would
+  // otherwise get their bytes again.
   while (!entries_.empty() && Hull(entries_.back().range, range) == range) entries_.pop_back();
   entries_.push_back({change, range});
   if (entries_.size() <= kChangedRangesMax) return;

@@ -1,7 +1,7 @@
-// ChangeLog: which parts of an object have changed lately, for nodes that copy it. Pure; one owner.
+// ChangeLog: the recent changes of an object, for nodes that copy it. Pure; one owner.
 //
-// A change has a number, higher than those before it. The log is bounded: what is old is known
-// roughly, so that an asker is told of too much rather than too little.
+// Changes are numbered in ascending order. The log is bounded: older changes are merged, so an
+// answer may name too much, but never too little.
 #ifndef MOSA_STORAGE_NODE_CORE_CHANGE_LOG_H_
 #define MOSA_STORAGE_NODE_CORE_CHANGE_LOG_H_
 
@@ -16,16 +16,16 @@ namespace mosa::node {
 
 class ChangeLog {
  public:
-  // Whatever came up to `change` is not known.
+  // Changes up to `change` are unknown.
   explicit ChangeLog(uint64_t change) : forgotten_(change), last_(change) {}
 
-  // Precondition of both: `change` is higher than all before it.
+  // Precondition of both: `change` is higher than all earlier ones.
   void Note(ByteRange range, uint64_t change);
   void NoteAll(uint64_t change);
 
   uint64_t last() const { return last_; }
-  // What changed after `change`, which was last() once; absent: anything may have. At most
-  // kChangedRangesMax ranges.
+  // Returns what changed after `change`, an earlier value of last(), in at most kChangedRangesMax
+  // ranges. Absent: anything may have changed.
   std::optional<std::vector<ByteRange>> Since(uint64_t change) const;
 
  private:

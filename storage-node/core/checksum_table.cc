@@ -140,7 +140,7 @@ void ChecksumTable::Written(uint64_t offset, uint64_t length, std::span<const ui
                             uint64_t size_before, uint64_t size_after) {
   if (length == 0) return;
   MOSA_CHECK(crcs.size() == BlocksTouched(offset, length));
-  // What the former last block's checksum covered has grown.
+  // The former last block has grown beyond what its checksum covers.
   if (size_after > size_before && size_before % kChecksumBlockBytes != 0)
     MarkStale(BlockOf(size_before));
   uint64_t at = offset;
@@ -170,7 +170,7 @@ void ChecksumTable::Cut(uint64_t size_before, uint64_t size_after) {
 void ChecksumTable::Punched(uint64_t offset, uint64_t length, uint64_t size_bytes) {
   const uint64_t end = std::min(offset + length, size_bytes);
   if (offset >= end) return;
-  // Blocks that are zeroes now as far as the object reaches, then those that are partly so.
+  // First the blocks that are now zeroes up to the object's end, then the partial ones.
   const BlockIndex begin_whole{(offset + kChecksumBlockBytes - 1) / kChecksumBlockBytes};
   const BlockIndex end_whole =
       end == size_bytes ? BlockIndex{(end + kChecksumBlockBytes - 1) / kChecksumBlockBytes}

@@ -1,12 +1,12 @@
-// ChecksumTable: what a node knows of the checksums of one object, in blocks of
-// kChecksumBlockBytes. Pure; one owner.
+// ChecksumTable: the known checksums of one object, in blocks of kChecksumBlockBytes. Pure; one
+// owner.
 //
-// For each block the table knows its CRC, or that it must be computed, or nothing. In a complete
-// table a block about which it knows nothing is all zeroes: a hole, or as good as one. So a sealed
-// object (complete, nothing to compute) has a checksum for every block, and a sparse one needs
-// memory only for its data. A block's checksum covers it up to the object's end.
+// For each block the table holds its CRC, or a mark that it must be computed, or nothing. In a
+// complete table a block with no entry is all zeroes, such as a hole. So a sealed object (complete,
+// nothing to compute) has a checksum for every block, and a sparse object needs memory only for its
+// data. A block's checksum covers it up to the object's end.
 //
-// A block found corrupt stays so until all of its pages are written anew, punched or cut off, in
+// A corrupt block stays corrupt until all of its pages have been rewritten, punched or cut off, in
 // one piece or in several.
 #ifndef MOSA_STORAGE_NODE_CORE_CHECKSUM_TABLE_H_
 #define MOSA_STORAGE_NODE_CORE_CHECKSUM_TABLE_H_
@@ -30,9 +30,9 @@ using BlockIndex = StrongId<struct BlockIndexTag, uint64_t>;
 
 inline BlockIndex BlockOf(uint64_t offset) { return BlockIndex{offset / kChecksumBlockBytes}; }
 inline uint64_t BeginOf(BlockIndex block) { return block.value * kChecksumBlockBytes; }
-// How much of `block` an object of `size_bytes` has.
+// Returns how many bytes of `block` an object of `size_bytes` has.
 uint64_t ExtentOf(BlockIndex block, uint64_t size_bytes);
-// The checksum of `size_bytes` zeroes, at most a block.
+// Returns the checksum of `size_bytes` zeroes, at most a block.
 uint32_t CrcOfZeroes(uint64_t size_bytes);
 
 // A block and its checksum.
@@ -44,71 +44,73 @@ struct KnownSum {
 
 class ChecksumTable {
  public:
-  // A new, empty object: complete.
+  // For a new, empty object: complete.
   static ChecksumTable ForNewObject();
-  // An object with bytes that nobody has summed.
+  // For an object whose bytes have no known checksums.
   static ChecksumTable ForUnknownBytes() { return ChecksumTable(); }
-  // A sealed object: all blocks but these are zeroes.
+  // For a sealed object: blocks not in `sums` are zeroes.
   static ChecksumTable ForSums(std::span<const KnownSum> sums);
 
-  // What ForSums needs to make a sealed table again, ascending. From block `begin` on, at most
-  // so many.
+  // Returns the entries that ForSums needs to rebuild a sealed table, ascending: at most
+  // `count_max`, from block `begin` on.
   std::vector<KnownSum> ListKnown(BlockIndex begin = {}, size_t count_max = SIZE_MAX) const;
 
-  // The checksum of `block` in an object of `size_bytes`, if it is known.
+  // Returns the checksum of `block` in an object of `size_bytes`, if known.
   std::optional<uint32_t> Get(BlockIndex block, uint64_t size_bytes) const;
-  // A computed checksum. That of a whole block of zeroes takes no memory (and in a table that is
-  // not complete it is not kept).
+  // Stores a computed checksum. A whole block of zeroes takes no memory (in an incomplete table its
+  // checksum is not kept).
   void Set(BlockIndex block, uint32_t crc);
 
-  // Bytes [offset, offset + length) were written, which took the object from `size_before` to
-  // `size_after` bytes. `crcs` has one entry per block touched, over the part written. Blocks
-  // written as far as the object reaches are known, others are to be computed.
+  // Call after bytes [offset, offset + length) were written and the object grew from `size_before`
+  // to `size_after`. `crcs` has one entry per block touched, over the written part. Blocks written
+  // up to the object's end become known; others must be computed.
   void Written(uint64_t offset, uint64_t length, std::span<const uint32_t> crcs,
                uint64_t size_before, uint64_t size_after);
-  // The object, of `size_before` bytes, was cut to `size_after`.
+  // Call after the object was cut from `size_before` to `size_after`.
   void Cut(uint64_t size_before, uint64_t size_after);
-  // A hole was punched into an object of `size_bytes`.
+  // Call after a hole was punched into an object of `size_bytes`.
   void Punched(uint64_t offset, uint64_t length, uint64_t size_bytes);
-  // Somebody may write without telling: all is forgotten, but what is corrupt.
+  // Forgets everything except corrupt blocks. Call when another program may write unseen.
   void Forget();
-  // Every block with data has been summed or is marked; from now on unknown ones are zeroes.
+  // Precondition: every block with data is known or marked. From now on blocks with no entry are
+  // zeroes.
   void SetComplete() { complete_ = true; }
 
-  // Whether an object whose blocks were `before` in `before_bytes` may have other bytes now.
+  // Returns true if an object whose checksums were `before` may now have other bytes.
   static bool MayDiffer(const ChecksumTable& before, uint64_t before_bytes,
                         const ChecksumTable& after, uint64_t after_bytes);
 
   bool complete() const { return complete_; }
   bool sealed() const { return complete_ && stale_count_ == 0; }
-  // The first block at or after `block` whose checksum must be computed, in a complete table.
+  // In a complete table, returns the first block at or after `block` whose checksum must be
+  // computed.
   std::optional<BlockIndex> NextStale(BlockIndex block) const;
 
   void MarkCorrupt(BlockIndex block) { corrupt_[block].Clear(); }
-  // The first corrupt block of [begin, end), if any.
+  // Returns the first corrupt block in [begin, end), if any.
   std::optional<BlockIndex> CorruptIn(BlockIndex begin, BlockIndex end) const;
   uint64_t corrupt_count() const { return corrupt_.size(); }
 
  private:
   static constexpr uint64_t kGroupBlocks = 16;
-  // 16 neighbours: 1 MiB of the file, the usual chunk.
+  // 16 adjacent blocks: 1 MiB of the file, the default chunk.
   struct Group {
     std::array<uint32_t, kGroupBlocks> crcs{};
-    uint16_t known = 0;  // Bit i: crcs[i] holds.
-    uint16_t stale = 0;  // Bit i: the block has bytes whose checksum must be computed.
+    uint16_t known = 0;  // Bit i: crcs[i] is valid.
+    uint16_t stale = 0;  // Bit i: the checksum of the block must be computed.
   };
 
   ChecksumTable() = default;
   void MarkStale(BlockIndex block);
   void Remove(BlockIndex block);
-  // Forgets blocks of [begin, end) without visiting the absent ones.
+  // Removes the entries of [begin, end), without visiting absent ones.
   void RemoveRange(BlockIndex begin, BlockIndex end);
-  // Bytes [offset, end) of a block, in an object of `size_bytes`, are as they should be; if they
-  // were the rest of a corrupt block, it is whole again.
+  // Notes that bytes [offset, end) of a block were rewritten, in an object of `size_bytes`. A
+  // corrupt block heals once all of it was.
   void NoteBytesAnew(BlockIndex block, uint64_t offset, uint64_t end, uint64_t size_bytes);
 
   std::map<uint64_t, Group> groups_;
-  std::map<BlockIndex, IntervalSet> corrupt_;  // With what was written of each since.
+  std::map<BlockIndex, IntervalSet> corrupt_;  // With the ranges rewritten since.
   uint64_t stale_count_ = 0;
   bool complete_ = false;
 };

@@ -13,7 +13,7 @@
 namespace mosa::node {
 namespace {
 
-// An object as a plain string beside its table.
+// An object as a plain string, with its table.
 struct Model {
   std::string bytes;
   ChecksumTable table = ChecksumTable::ForNewObject();
@@ -41,12 +41,12 @@ struct Model {
   uint32_t TrueCrc(BlockIndex block) const {
     return Crc32c(bytes.data() + BeginOf(block), ExtentOf(block, bytes.size()));
   }
-  // Computes what must be computed, as the sealer does.
+  // Computes stale checksums, as the sealer does.
   void Seal() {
     while (const auto block = table.NextStale(BlockIndex{0})) table.Set(*block, TrueCrc(*block));
     table.SetComplete();
   }
-  // Every checksum that the table claims to know is that of the bytes. Returns how many it knows.
+  // Checks every known checksum against the bytes. Returns how many are known.
   uint64_t CheckClaims() const {
     uint64_t known = 0;
     for (BlockIndex block{0}; BeginOf(block) < bytes.size(); ++block.value) {
@@ -124,17 +124,17 @@ TEST(ChecksumTable, CorruptBlocksHealInPieces) {
   Model model;
   model.Write(0, std::string(2 * kChecksumBlockBytes, 'x'));
   for (uint64_t i = 0; i < 2; ++i) model.table.MarkCorrupt(BlockIndex{i});
-  // A program's buffers begin anywhere, and so do the requests that they are cut into.
+  // Programs' buffers, and the requests they are split into, may begin anywhere.
   model.Write(0, std::string(kChecksumBlockBytes - 33, 'y'));
   model.Write(kChecksumBlockBytes - 32, std::string(32, 'y'));
   EXPECT_EQ(model.table.corrupt_count(), 2U) << "one byte is missing";
   model.Punch(kChecksumBlockBytes - 40, 20);
   EXPECT_EQ(model.table.corrupt_count(), 1U);
-  // For a block at the end of the object, only what it has counts.
+  // At the object's end, only the bytes it has count.
   model.Write(kChecksumBlockBytes, std::string(12'345, 'z'));
   model.Cut(kChecksumBlockBytes + 12'345);
   EXPECT_EQ(model.table.corrupt_count(), 0U);
-  // Damage that is found anew is not healed by what was written before.
+  // New damage is not healed by earlier writes.
   model.table.MarkCorrupt(BlockIndex{0});
   model.Write(0, std::string(40'000, 'y'));
   model.table.MarkCorrupt(BlockIndex{0});
@@ -142,7 +142,7 @@ TEST(ChecksumTable, CorruptBlocksHealInPieces) {
   EXPECT_EQ(model.table.corrupt_count(), 1U);
 }
 
-// 400 random changes per seed, beside a plain string. Run one seed with MOSA_SEED.
+// 400 random changes per seed, compared with a plain string. Set MOSA_SEED to run one seed.
 TEST(ChecksumTable, NeverClaimsAWrongChecksum) {
   const char* const given = std::getenv("MOSA_SEED");
   const uint64_t first = given != nullptr ? std::strtoull(given, nullptr, 10) : 1;

@@ -28,10 +28,10 @@ ConnectionId ConnectionBook::Accept(const std::string& host, Time now,
   expiries_.insert({until, id});
   ++unproven_count_;
   if (unproven_count_ <= limits_.unproven_max) return id;
-  // The newcomer counts for its host, and is its newest: the host's oldest goes.
+  // The newcomer counts for its host, and as the newest: the host's oldest is displaced.
   const auto most =
       std::max_element(unproven_of_.begin(), unproven_of_.end(), [](const auto& a, const auto& b) {
-        // Among several hosts, the one that has waited longest.
+        // Among equal hosts, the one with the oldest connection.
         if (a.second.size() != b.second.size()) return a.second.size() < b.second.size();
         return *a.second.begin() > *b.second.begin();
       });

@@ -1,21 +1,21 @@
-// ConnectionBook: which connections of the bulk plane may stay, and which is served next.
+// ConnectionBook: decides which connections of the bulk plane may stay, and which is served next.
 //
-// A thread for each connection is the obvious design; then whoever connects and says nothing takes
-// a thread, and enough of them end the node for everybody. Here a connection costs a descriptor and
-// a small record until it has proved whose it is, has 2 s for that, and holds a thread only while
-// it has a request.
+// The obvious design is a thread per connection. Then every silent connection takes a thread, and
+// enough of them stop the node for everybody. Here a connection costs a descriptor and a small
+// record until it has proved its client's identity, for which it has 2 s. It holds a thread only
+// while it has a request.
 //
 // Each connection is in one phase:
-//   unproven   Has not shown whose it is. At most `unproven_max`: one more displaces the oldest of
-//              the host that has the most, so a flood from one host displaces its own.
-//   idle       Proven, without a request. When slots are short the longest idle one goes.
-//   queued     Has a request and waits for a thread; first come, first served, but a client that
-//              has `threads_per_client_max` already lets others go first.
-//   served     A thread is at it.
-//   parting    Was told to go; closed when the peer has closed, or in 2 s.
+//   unproven   Has not proved its client's identity. At most `unproven_max`: one more displaces the
+//              oldest of the host that has the most, so a flood displaces its own connections.
+//   idle       Proven, without a request. If places run out, the longest idle one is closed.
+//   queued     Has a request and waits for a thread. First come, first served, but a client that
+//              has `threads_per_client_max` threads lets others go first.
+//   served     Has a thread.
+//   parting    Was told to close; closed when the peer has closed, or after 2 s.
 //
-// Pure; used under its owner's lock. Functions that return ids name connections whose phase has
-// just become parting.
+// Pure; the caller must hold the owner's lock. Ids returned by functions are of connections that
+// have just become parting.
 #ifndef MOSA_STORAGE_NODE_CORE_CONNECTION_BOOK_H_
 #define MOSA_STORAGE_NODE_CORE_CONNECTION_BOOK_H_
 
@@ -37,10 +37,11 @@ namespace mosa::node {
 
 struct ConnectionLimits {
   size_t unproven_max = 256;
-  // A mount keeps up to 8 by TCP, and its own host's mount 8 by the Unix socket; a copying node 32.
+  // A mount keeps up to 8 over TCP, and the mount on the same host 8 over the Unix socket; a
+  // copying node 32.
   size_t proven_max = 4096;
   size_t per_client_max = 64;
-  // Each with a buffer of 256 KiB.
+  // Each thread has a buffer of 256 KiB.
   size_t threads_max = 256;
   size_t threads_per_client_max = 32;
   Duration proof_wait = Seconds(2);
@@ -56,31 +57,32 @@ class ConnectionBook {
  public:
   explicit ConnectionBook(const ConnectionLimits& limits) : limits_(limits) {}
 
-  // A new connection from `host`. Names one to close at once if there are too many unproven ones.
+  // Adds a connection from `host`. If there are too many unproven ones, `displaced` must be closed
+  // at once.
   ConnectionId Accept(const std::string& host, Time now, std::optional<ConnectionId>& displaced);
-  // It has proved to be `client`'s, and is idle. With the numbers, ResourceExhausted if the client
-  // has all of its slots in use, Unavailable if all clients together have: it stays unproven.
-  // `parting` gets the connection that goes to make room.
+  // Records that the connection is `client`'s; it becomes idle. ResourceExhausted if all of the
+  // client's places are in use, Unavailable if all places of the node are; it then stays unproven.
+  // Adds the connection that makes room to `parting`.
   Status Prove(ConnectionId id, const std::string& client, std::vector<ConnectionId>& parting,
                Time now);
-  // An idle connection has a request.
+  // Call when an idle connection has a request.
   void Queue(ConnectionId id);
-  // The next one to serve, if there is one and a thread may take it.
+  // Returns the next connection to serve, if there is one and a thread may take it.
   std::optional<ConnectionId> Next();
-  // A served connection has no request any more.
+  // Call when a served connection has no further request.
   void Idle(ConnectionId id);
-  // It is closed, whatever its phase.
+  // Removes a closed connection, whatever its phase.
   void Remove(ConnectionId id);
-  // An unproven or idle one is told to go.
+  // Makes an unproven or idle connection parting.
   void Part(ConnectionId id, Time now);
-  // The process is short of descriptors: who goes, if anybody can.
+  // Returns the connection to close if the process lacks descriptors, if any can be closed.
   std::optional<ConnectionId> Spare();
 
-  // Counts one that Prove has refused for good.
+  // Counts a connection that Prove has refused for good.
   void CountTurnedAway() { ++turned_away_; }
 
-  // Unproven and parting ones whose time is over, and parting ones beyond `unproven_max`: to be
-  // closed.
+  // Returns the connections to close: unproven and parting ones whose time is over, and parting
+  // ones beyond `unproven_max`.
   std::vector<ConnectionId> Expired(Time now) const;
   std::optional<Time> next_expiry() const;
 
@@ -97,32 +99,33 @@ class ConnectionBook {
   struct Entry {
     Phase phase = Phase::kUnproven;
     std::string owner;  // The host while unproven, then the client.
-    Time until;         // For unproven and parting ones.
+    Time until;         // For unproven and parting connections.
     uint64_t idle_since = 0;
   };
   struct Client {
     size_t connections = 0;
     size_t served = 0;
     std::set<std::pair<uint64_t, ConnectionId>> idle;
-    std::deque<ConnectionId> waiting;  // Have a request while all its threads are in use.
+    // Have a request while the client has all its threads in use.
+    std::deque<ConnectionId> waiting;
   };
 
   Entry& At(ConnectionId id);
-  void Leave(ConnectionId id, Entry& entry);  // What its phase counts.
+  void Leave(ConnectionId id, Entry& entry);  // Updates the counters of its phase.
   void LeaveClient(const std::string& name, Client& client);
   std::optional<ConnectionId> LongestIdle() const;
   static void Forget(std::deque<ConnectionId>& queue, ConnectionId id);
 
   const ConnectionLimits limits_;
   uint64_t last_id_ = 0;
-  uint64_t idle_count_ = 0;  // Counts events, to order idle ones.
+  uint64_t idle_count_ = 0;  // Counts events, to order idle connections.
   std::map<ConnectionId, Entry> entries_;
   std::map<std::string, std::set<ConnectionId>> unproven_of_;  // By host; ids ascend with age.
   std::map<std::string, Client> clients_;
   std::set<std::pair<uint64_t, ConnectionId>> idle_;
   std::deque<ConnectionId> queue_;
   std::set<std::pair<Time, ConnectionId>> expiries_;
-  std::set<std::pair<Time, ConnectionId>> parting_;  // The ones in `expiries_` that are parting.
+  std::set<std::pair<Time, ConnectionId>> parting_;  // The parting entries of `expiries_`.
   size_t unproven_count_ = 0;
   size_t proven_count_ = 0;
   size_t served_count_ = 0;

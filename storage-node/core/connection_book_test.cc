@@ -73,7 +73,7 @@ TEST_F(ConnectionBookTest, AFloodFromOneHostDisplacesItsOwn) {
   EXPECT_FALSE(displaced_);
   for (size_t i = 0; i < 100; ++i) {
     flood.push_back(Accept("flood"));
-    EXPECT_EQ(displaced_, flood[i]);  // The oldest of them.
+    EXPECT_EQ(displaced_, flood[i]);  // The oldest of the flood.
   }
   EXPECT_EQ(book_.unproven(), 4U);
   EXPECT_EQ(book_.turned_away(), 100U);
@@ -122,7 +122,7 @@ TEST_F(ConnectionBookTest, TheLongestIdleOfAllGoesWhenTheNodeIsFull) {
   for (const char* client : {"a", "a", "b", "b", "c", "c"}) ids.push_back(Proven(client));
   book_.Queue(ids[0]);
   ASSERT_EQ(book_.Next(), ids[0]);
-  book_.Idle(ids[0]);  // Was in use just now.
+  book_.Idle(ids[0]);  // Used just now.
   Proven("d");
   EXPECT_THAT(parting_, ElementsAre(ids[1]));
 }
@@ -144,7 +144,7 @@ TEST_F(ConnectionBookTest, RequestsAreServedInOrderButNoClientTakesAllThreads) {
   book_.Remove(b1);
   EXPECT_EQ(book_.Next(), a3);
   book_.Queue(a1);
-  book_.Queue(a1);  // Again means nothing.
+  book_.Queue(a1);  // A repeated call has no effect.
   EXPECT_EQ(book_.queued(), 1U);
 }
 
@@ -166,7 +166,7 @@ TEST_F(ConnectionBookTest, SomebodyGoesWhenDescriptorsAreShort) {
   EXPECT_EQ(book_.Spare(), silent);
 }
 
-// Whatever happens in whatever order, counts hold and limits are kept.
+// For any order of events, counts are consistent and limits are kept.
 TEST_F(ConnectionBookTest, KeepsItsLimitsInRandomOrders) {
   const char* const given = std::getenv("MOSA_SEED");
   const uint64_t seed = given != nullptr ? std::strtoull(given, nullptr, 10) : 7;

@@ -29,7 +29,7 @@ TEST(CopyTask, FollowsAGrowingFileAndIsNeverDone) {
     EXPECT_FALSE(rig.task.finished());
     EXPECT_FALSE(rig.task.Settled({0, 1}));
   }
-  // Little more than was written has come: the blocks that grew.
+  // Little more than was written has arrived: only the blocks that grew.
   EXPECT_LT(rig.task.fetched_bytes(), 3 * source.bytes.size() + 6 * kBlock);
 }
 
@@ -48,7 +48,7 @@ TEST(CopyTask, WhatItsWriterHasJustWrittenIsFetchedWithoutAQuestion) {
   rig.Perform(*hold);
   rig.Run();
   EXPECT_EQ(rig.log, "fetch 1-2@1, fetch 4-262151B@1");
-  // It asks first about a long range that may have changed.
+  // It asks before it fetches a long range that may have changed.
   hold = rig.task.Next(rig.now);
   rig.log.clear();
   source.Write(4 * kBlock, std::string(8 * kBlock + 7, 'd'));
@@ -64,7 +64,7 @@ TEST(CopyTask, WhatItsWriterHasJustWrittenIsFetchedWithoutAQuestion) {
 
 TEST(CopyTask, NoFetchIsLongerThanItMayBeWhereverTheWritesBegin) {
   Peer source{.bytes = Of('a', 1)};
-  // All on one node: the bytes of neighbours lie together without an end.
+  // Everything on one node: adjacent bytes without a boundary.
   Rig rig(Following(OrderOf(0, kBlock, {{0, 1, {kA}}})), {{kA, &source}},
           {.fetch_bytes = 4 * kBlock});
   rig.Run();
@@ -79,7 +79,7 @@ TEST(CopyTask, NoFetchIsLongerThanItMayBeWhereverTheWritesBegin) {
   const std::string fetched = "fetch 0-4@1, fetch 4-8@1, fetch 8-12@1, fetch 12-1044576B@1";
   EXPECT_EQ(rig.log, fetched + ", ask 3-4@1, ask 7-8@1, ask 11-12@1") << "where two writes meet";
   EXPECT_TRUE(rig.own.bytes == source.bytes);
-  // One write, which touches a block more than it has bytes for.
+  // One write, which touches one block more than it fills.
   hold = rig.task.Next(rig.now);
   rig.log.clear();
   source.Write(kBlock + 1, Of('z', 4));

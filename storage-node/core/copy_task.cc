@@ -13,9 +13,9 @@ namespace mosa::node {
 namespace {
 
 constexpr ByteRange kEverything{0, kFileBytesMax};
-// Checksums are asked for ahead until so much is known to be fetched.
+// Checksums are requested ahead until this many bytes are waiting to be fetched.
 constexpr uint64_t kWantedAheadBytes = 16 << 20;
-// A question covers ranges of so many chunks, and everything behind them.
+// A question covers the ranges of this many chunks, and everything after them.
 constexpr uint64_t kAboutChunksMax = 256;
 
 uint64_t BlockFloor(uint64_t offset) { return offset / kChecksumBlockBytes * kChecksumBlockBytes; }
@@ -30,7 +30,8 @@ uint32_t CrcWithZeroes(uint32_t crc, uint64_t bytes) {
   return ExtendCrc32c(crc, zeroes.data(), bytes);
 }
 
-// Whether two checksums of one block, in objects of different sizes, are of the same bytes.
+// Returns true if two checksums of a block, in objects of different sizes, stand for the same
+// bytes.
 bool SameContent(BlockIndex block, uint32_t crc_a, uint64_t a_bytes, uint32_t crc_b,
                  uint64_t b_bytes) {
   const uint64_t extent_a = ExtentOf(block, a_bytes);
@@ -89,7 +90,8 @@ void CopyTask::GoOnAs(CopyOrder next) {
     source.wanted.clear();
     source.dirty.Add(kEverything);
     source.unsettled.Clear();
-    source.asking = source.confirmed = false;  // What is asked by the order before counts no more.
+    // Answers to questions of the earlier order no longer count.
+    source.asking = source.confirmed = false;
     source.without_order_since.reset();
   }
   copied_bytes_ = 0;
@@ -100,7 +102,7 @@ CopyTask::Source* CopyTask::Find(NodeId node) {
   return found == sources_.end() ? nullptr : &*found;
 }
 
-// ---- what next
+// ---- the next action
 
 std::optional<CopyAction> CopyTask::Next(Time now, CopyRoom room) {
   if (finished()) return std::nullopt;
@@ -132,7 +134,7 @@ std::optional<CopyAction> CopyTask::NextOf(Source& source, Time now, CopyRoom ro
   if (source.asking || source.wanted.size() * limits_.fetch_bytes >= kWantedAheadBytes)
     return std::nullopt;
   if (const auto window = NextWindow(source)) return Ask(source, *window, /*hold=*/false);
-  // What is dirty and not busy does not come from this source.
+  // What is dirty but not busy does not come from this source.
   KeepOnly(source.busy, source.dirty);
   if (!source.dirty.empty()) return std::nullopt;
   if (!order_.follow && (!source.busy.empty() || source.confirmed)) return std::nullopt;
@@ -154,13 +156,13 @@ CopyAction CopyTask::Ask(Source& source, ByteRange window, bool hold) {
           .settles = source.busy.empty()};
 }
 
-// Everything that a relay gets from anybody changes there: most of it is not this source's part.
+// At a relay, every byte that it receives is a change; most are not this source's part.
 std::vector<ByteRange> CopyTask::AwaitedOf(const Source& source) const {
   const std::vector<ByteRange> parts =
       order_.follow ? std::vector{kEverything} : source.unsettled.All();
   const uint64_t chunks_end =
       (parts.empty() ? 0 : parts.front().begin) + kAboutChunksMax * order_.sources.chunk_bytes;
-  // That a relay is done it says by a change behind the file's end.
+  // A relay announces that it is done by a change after the file's end.
   const uint64_t end = std::min(chunks_end, order_.follow ? kFileBytesMax : order_.size_bytes);
   std::vector<ByteRange> awaited;
   for (const ByteRange& part : parts) {
@@ -193,8 +195,7 @@ std::optional<ByteRange> CopyTask::NextRun(NodeId node, uint64_t from, uint64_t 
   return std::nullopt;
 }
 
-// Whole blocks of the source, as many as a window has; or one part of a block that is not all of
-// it.
+// Returns whole blocks of the source, as many as fit a window, or the source's part of one block.
 std::optional<ByteRange> CopyTask::NextWindow(const Source& source) const {
   for (uint64_t from = 0;;) {
     const auto dirty = source.dirty.NextFrom(from);
@@ -238,7 +239,7 @@ std::optional<Time> CopyTask::next_time(Time now) const {
   return next;
 }
 
-// ---- what came of it
+// ---- outcomes
 
 void CopyTask::Fail(StatusCode code, std::string message) {
   if (!finished()) failure_ = Failure{code, ErrorReason::kNone, std::move(message)};
@@ -247,7 +248,7 @@ void CopyTask::Fail(StatusCode code, std::string message) {
 bool CopyTask::CheckRelay(Source& source, const BlockSums& sums, Time now) {
   if (!source.relay || order_.follow) return true;
   if (sums.order >= source.relay_order) {
-    // What the order is not about was there all along, and never changes.
+    // Bytes that the relay's order does not cover were there all along and never change.
     if (source.without_order_since) {
       for (const ByteRange& range : source.unsettled.All()) source.dirty.Add(range);
       source.unsettled.Clear();
@@ -272,13 +273,13 @@ void CopyTask::NoteChanges(Source& source, const CopyAction& ask, const BlockSum
     if (range.empty() || range.begin >= kFileBytesMax) continue;
     const ByteRange blocks = WidenToBlocks(range);
     source.dirty.Add(blocks);
-    // Only some of a long range may have changed: the source knows old changes roughly. What was
-    // cut off since is compared.
+    // Only part of a long range may have changed, since the source merges old changes. What was cut
+    // off since must be compared.
     if (order_.follow && ask.range.empty() && range.size() <= limits_.change_bytes &&
         range.end <= sums.object_bytes)
       FetchChanged(source, blocks, sums.object_bytes);
   }
-  source.dirty.Remove(ask.range);  // Its checksums are younger than the changes.
+  source.dirty.Remove(ask.range);  // The checksums are more recent than these changes.
   source.change = sums.change;
 }
 
@@ -312,7 +313,7 @@ void CopyTask::OnSums(const CopyAction& ask, const BlockSums& theirs, const Bloc
   source.unsettled.Remove(ask.range);
   const bool cannot_tell = ask.range.empty() && theirs.change == 0;
   if (final && source.relay && !order_.follow && (theirs.tail_settled || cannot_tell)) {
-    // It has all for good by now, or has no object. It cannot tell what becomes so then.
+    // The relay is complete, or has no object. It will not announce this as a change again.
     for (const ByteRange& range : source.unsettled.All()) source.dirty.Add(range);
     source.unsettled.Clear();
   }
@@ -323,11 +324,11 @@ void CopyTask::OnSums(const CopyAction& ask, const BlockSums& theirs, const Bloc
   }
   DropTail(source, theirs, own, final);
   source.confirmed = ask.settles && source.settled();
-  // Where all is its own, what lies beyond the file's end is cut off first.
+  // If everything is this node's own, the bytes after the file's end are cut off first.
   if (!owns_all_ && !order_.follow && AllConfirmed()) Finish();
 }
 
-// Nodes that copy from here may be waiting just to hear that there are no more bytes.
+// Nodes that copy from here may be waiting only to learn that no more bytes follow.
 void CopyTask::Finish() {
   done_ = true;
   const uint64_t tail = BlockFloor(order_.size_bytes + kChecksumBlockBytes - 1);
@@ -336,12 +337,11 @@ void CopyTask::Finish() {
 
 bool CopyTask::AllConfirmed() const { return std::ranges::all_of(sources_, &Source::confirmed); }
 
-// Beyond both ends there is nothing to compare. If a relay may get more, the file's end
-// counts.
+// Nothing after both ends needs comparing. While a relay may still grow, its end is the file's.
 void CopyTask::DropTail(Source& source, const BlockSums& theirs, const BlockSums& own, bool final) {
   const bool may_grow = source.relay && !order_.follow && !(final && theirs.tail_settled);
   uint64_t reach = std::max(may_grow ? order_.size_bytes : theirs.object_bytes, own.object_bytes);
-  // What is being fetched may make the own object longer.
+  // Fetches in progress may make the own object longer.
   if (const auto busy = source.busy.All(); !busy.empty()) reach = std::max(reach, busy.back().end);
   const ByteRange tail{BlockFloor(reach + kChecksumBlockBytes - 1), kFileBytesMax};
   const bool was_dirty = !source.dirty.empty();
@@ -381,7 +381,7 @@ void CopyTask::CompareBlock(Source& source, ByteRange part, const BlockSums& the
   const uint64_t source_bytes = is_cut ? order_.size_bytes : theirs_all.object_bytes;
   const uint64_t source_end = std::clamp(source_bytes, part.begin, part.end);
   const uint64_t own_end = std::clamp(own_all.object_bytes, part.begin, part.end);
-  // What a relay has not got yet, or not any more, is no hole: the own bytes may be the only ones.
+  // What a relay lacks is not a hole: the own bytes may be the only ones.
   const bool may_clear = own.has_data && (!source.relay || settles);
   if (!theirs.has_data || source_end == part.begin) {
     if (may_clear) Want(source, CopyAction::Kind::kClear, {part.begin, own_end}, settles);
@@ -407,7 +407,7 @@ void CopyTask::CompareBlock(Source& source, ByteRange part, const BlockSums& the
 void CopyTask::Want(Source& source, CopyAction::Kind kind, ByteRange range, bool settles) {
   if (range.empty()) return;
   source.busy.Add(range);
-  // Cut where what is fetched at once may end, so that no merged one is longer either.
+  // Cut at multiples of the fetch size, so that merged ranges never exceed it.
   const uint64_t at_once = limits_.fetch_bytes;
   for (ByteRange piece{range.begin, 0}; piece.begin < range.end; piece.begin = piece.end) {
     piece.end = std::min(range.end, (piece.begin / at_once + 1) * at_once);
@@ -431,7 +431,8 @@ void CopyTask::OnDone(const CopyAction& action, Time) {
   --source.fetches;
   source.busy.Remove(action.range);
   if (action.order != order_.order) {
-    source.dirty.Add(WidenToBlocks(action.range));  // A part of one is not compared but fetched.
+    // Partial blocks are fetched without being compared.
+    source.dirty.Add(WidenToBlocks(action.range));
   } else if (action.settles) {
     news_.push_back(action.range);
   } else {
@@ -440,7 +441,7 @@ void CopyTask::OnDone(const CopyAction& action, Time) {
   if (action.kind != CopyAction::Kind::kFetch) return;
   source.failures = source.failed_fetches = 0;
   fetched_bytes_ += action.range.size();
-  // What was begun by the order before counts when it has been compared.
+  // What an earlier order began counts only once it has been compared.
   if (action.order == order_.order) copied_bytes_ += action.range.size();
 }
 
@@ -463,7 +464,7 @@ void CopyTask::OnFailed(const CopyAction& action, const Status& status, Time now
     const bool final = status.code() == StatusCode::kResourceExhausted ||
                        status.code() == StatusCode::kDataLoss ||
                        status.code() == StatusCode::kFailedPrecondition;
-    // That it answers questions does not help if nothing can be fetched.
+    // A source that answers questions is still failing if nothing can be fetched from it.
     const Time since = asked ? source->failing_since : source->fetches_fail_since;
     if (!final && now - since < limits_.give_up_after) return;
   }
@@ -471,7 +472,7 @@ void CopyTask::OnFailed(const CopyAction& action, const Status& status, Time now
   Fail(silent ? StatusCode::kUnavailable : status.code(), MessageOf(status));
 }
 
-// ---- what others may rely on
+// ---- settled ranges, for nodes that copy from here
 
 bool CopyTask::Settled(ByteRange range) const {
   if (order_.follow) return false;
@@ -483,7 +484,7 @@ bool CopyTask::Settled(ByteRange range) const {
         if (NextRun(source.node, part->begin, std::min(part->end, range.end))) return false;
       }
     }
-    // Until it is heard, the window that it was asked for is in no set.
+    // A window in question is in no set until its answer arrives.
     if (source.asking && source.asked.begin < range.end && range.begin < source.asked.end)
       return false;
   }

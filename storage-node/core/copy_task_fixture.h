@@ -1,4 +1,4 @@
-// What tests of CopyTask have in common: nodes in memory, and one of them that copies.
+// Fixture for tests of CopyTask: nodes in memory, one of which copies.
 #ifndef MOSA_STORAGE_NODE_CORE_COPY_TASK_FIXTURE_H_
 #define MOSA_STORAGE_NODE_CORE_COPY_TASK_FIXTURE_H_
 
@@ -22,15 +22,15 @@ inline constexpr uint64_t kBlock = kChecksumBlockBytes;
 inline constexpr FileId kFile{5};
 inline constexpr uint64_t kVersion = 9;
 
-// The object of a node, as a string; a block of zeroes is a hole.
+// A node's object as a string; a block of zeroes is a hole.
 struct Peer {
   std::string bytes{};
-  bool absent = false;  // There is no object.
+  bool absent = false;  // The node has no object.
   bool quiet = true;
   uint64_t incarnation = 1;
   uint64_t change = 100;
   ChangeLog log{100};
-  const CopyTask* task = nullptr;  // By which it is made, if it is a copy.
+  const CopyTask* task = nullptr;  // The task that makes it, if it is a copy.
 
   void Drop() {
     bytes.clear();
@@ -82,7 +82,7 @@ inline BlockSums SumsOf(const Peer& peer, ByteRange range, uint64_t after_change
   return sums;
 }
 
-// Whether a source that has this to say answers a held question before its time is over.
+// Returns true if a source in this state answers a held question before its time is over.
 inline bool EndsTheWait(const Peer& peer, const CopyAction& ask) {
   if (peer.absent) return ask.after_change != 0;
   const auto changed = peer.log.Since(ask.after_change);
@@ -133,7 +133,7 @@ inline CopyOrder OrderOf(uint64_t size_bytes, uint64_t chunk_bytes, std::vector<
 
 inline constexpr CopyLimits kTestLimits{.fetch_bytes = 2 << 20, .fetches_per_source_max = 2};
 
-// A node that copies, and those it copies from.
+// A node that copies, and its sources.
 struct Rig {
   std::map<NodeId, Peer*> peers;
   Peer own;
@@ -172,7 +172,7 @@ struct Rig {
     }
     for (const ByteRange& range : task.TakeSettled()) own.log.Note(range, ++own.change);
   }
-  // One thing at a time, until there is nothing to do, or it would have to wait.
+  // Performs actions one at a time, until there are none or the next would have to wait.
   void Run() {
     for (int step = 0; step < 1000; ++step) {
       const auto action = task.Next(now, {.fetches = true, .holds = false});
@@ -188,7 +188,7 @@ struct Rig {
 inline constexpr NodeId kA{1};
 inline constexpr NodeId kB{2};
 
-// What is ordered while the file is written, and at its close.
+// Following: the order while the file is written. After: the order at its close.
 inline CopyOrder Following(CopyOrder order) {
   order.follow = true;
   order.size_bytes = 0;

@@ -24,11 +24,11 @@ TEST(CopyTask, ASlowSourceKeepsNoOtherWaiting) {
   Peer slow;
   slow.Write(0, Of('s', 64));
   Peer fast = slow;
-  // Chunks of one block, from both in turn.
+  // Chunks of one block, alternating between both.
   const CopyLimits limits{.fetch_bytes = kBlock};
   Rig rig(OrderOf(64 * kBlock, kBlock, {{0, 2, {NodeId(1), NodeId(2)}}}),
           {{NodeId(1), &slow}, {NodeId(2), &fast}}, limits);
-  size_t of_slow = 0;  // Which never answers a fetch.
+  size_t of_slow = 0;  // Fetches from `slow`, which never answers one.
   while (const auto action = rig.task.Next(rig.now)) {
     const bool stuck = action->kind == CopyAction::Kind::kFetch && action->source == NodeId(1);
     of_slow += stuck ? 1 : 0;
@@ -95,7 +95,7 @@ TEST(CopyTask, FetchesInBoundedPartsAndAsksAhead) {
 }
 
 TEST(CopyTask, TouchesOnlyWhatItHasASourceFor) {
-  // Chunks of one block on two positions, of which the first is not copied; then one page short of
+  // Chunks of one block on two positions, the first of which is not copied; then one page less than
   // a block on another node.
   Peer a{.bytes = Of('a', 6)};
   Peer b{.bytes = Of('b', 8)};
@@ -166,7 +166,7 @@ TEST(CopyTask, WaitsWhileLocalProgramsMayWriteUnseen) {
   EXPECT_FALSE(rig.task.done());
   const auto hold = rig.task.Next(rig.now);
   ASSERT_EQ(Show(*hold), "hold @1");
-  source.bytes[7] = 'x';  // Seen by nobody.
+  source.bytes[7] = 'x';  // A change that nobody has seen.
   source.SetQuiet(true);
   rig.Perform(*hold);
   rig.Run();
@@ -179,7 +179,7 @@ TEST(CopyTask, AHeldQuestionIsAboutWhatComesFromThatSource) {
   Peer source{.bytes = Of('a', 6)};
   CopyOrder order = OrderOf(6 * kBlock, kBlock, {{0, 3, {kA, kB, kNoNode}}});
   Peer other{.bytes = Of('b', 6)};
-  source.quiet = other.quiet = false;  // So that nothing is settled by what is there.
+  source.quiet = other.quiet = false;  // So that nothing is settled yet.
   Rig rig(order, {{kA, &source}, {kB, &other}});
   rig.Run();
   std::map<NodeId, std::vector<ByteRange>> about;
@@ -339,9 +339,9 @@ TEST(CopyTask, ARelayCountsOnceItHasTheVersionForGood) {
   CopyOrder order = OrderOf(2 * kBlock, kBlock, {{0, 1, {kB}}});
   order.relays = {{kB, relay.task.order().order}};
   Rig last(order, {{kB, &relay.own}});
-  relay.own.bytes = last.own.bytes = Of('o', 2);  // What both had before the file was written anew.
+  relay.own.bytes = last.own.bytes = Of('o', 2);  // Their content before the file was rewritten.
   last.Run();
-  EXPECT_FALSE(last.task.done());  // The relay has not heard of its order.
+  EXPECT_FALSE(last.task.done());  // The relay has not received its order.
   relay.own.task = &relay.task;
   for (int i = 0; i < 10 && !last.task.finished(); ++i) {
     relay.Run();
@@ -355,7 +355,7 @@ TEST(CopyTask, ARelayCountsOnceItHasTheVersionForGood) {
   EXPECT_TRUE(last.own.bytes == primary.bytes);
 }
 
-// Else it would learn of that when its question ends, after a second.
+// Otherwise it would learn of the end only when its question ends, after a second.
 TEST(CopyTask, WhoWaitsForARelaysEndIsToldOfIt) {
   for (const uint64_t size : {2 * kBlock, kBlock + 5}) {
     SCOPED_TRACE(size);
@@ -370,14 +370,14 @@ TEST(CopyTask, WhoWaitsForARelaysEndIsToldOfIt) {
     }
     ASSERT_TRUE(relay.task.done());
     EXPECT_GT(relay.own.change, change_before);
-    // Not of bytes that it has already: these would be compared again.
+    // Not for bytes that it has already: these would be compared again.
     const auto changed = relay.own.log.Since(change_before);
     ASSERT_TRUE(changed.has_value());
     for (const ByteRange& range : *changed) EXPECT_GE(range.begin, size);
   }
 }
 
-// It cannot tell what becomes settled, having no object to say it of.
+// It cannot announce what becomes settled, since it has no object.
 TEST(CopyTask, ARelayThatNeverHasTheObjectComesToAnEnd) {
   Peer primary;
   primary.Drop();
@@ -401,7 +401,7 @@ TEST(CopyTask, ARelayThatNeverHasTheObjectComesToAnEnd) {
   EXPECT_EQ(last.own.bytes.find_first_not_of('\0'), std::string::npos);
 }
 
-// By that the relay fetched other parts of the file: it knows nothing of what is asked for now.
+// Under the earlier order the relay fetched other parts of the file.
 TEST(CopyTask, WhatARelayHasDoneByAnEarlierOrderDoesNotCount) {
   Peer primary{.bytes = Of('a', 2)};
   Rig relay(OrderOf(2 * kBlock, kBlock, {{0, 2, {kA, kNoNode}}}), {{kA, &primary}});
@@ -429,9 +429,9 @@ TEST(CopyTask, ARelayThatNeverHearsOfItsOrderIsGivenUp) {
   EXPECT_THAT(rig.task.failure()->message, HasSubstr("has had no copy order for it for 10 s"));
 }
 
-// Three copies of a striped file, each on the next node of the stripe: every node is a relay of
-// another, in a circle, and hears of its order some time. Things happen in random order, several at
-// once.
+// Three copies of a striped file, each on the next node of the stripe: every node is a relay for
+// another, in a circle, and receives its order at some time. Events happen in random order, several
+// at once.
 void RunCircles(bool has_bytes) {
   const uint64_t seed = 20251121;
   SCOPED_TRACE("seed " + std::to_string(seed));
@@ -497,7 +497,7 @@ void RunCircles(bool has_bytes) {
 
 TEST(CopyTask, CirclesOfRelaysComeToAnEnd) { RunCircles(true); }
 
-// If a file is all hole nobody has an object, and so nobody can tell what has become settled.
+// If a file is one hole, no node has an object, so none can announce what has become settled.
 TEST(CopyTask, CirclesOfRelaysWithoutObjectsComeToAnEnd) { RunCircles(false); }
 
 TEST(CopyTask, EndsEqualWhateverHappensMeanwhile) {
@@ -515,7 +515,7 @@ TEST(CopyTask, EndsEqualWhateverHappensMeanwhile) {
             {.fetch_bytes = 2 * kBlock, .window_bytes = 5 * kBlock});
     rig.own.bytes = Of('o', rng.Below(25));
     std::vector<CopyAction> under_way;
-    std::string when_asked;  // The source, when it was asked last.
+    std::string when_asked;  // The source at the last question.
     bool lent = false;
     for (uint64_t step = 0; step < 4000 && !rig.task.done(); ++step) {
       const bool changes = step < 300;
@@ -541,9 +541,9 @@ TEST(CopyTask, EndsEqualWhateverHappensMeanwhile) {
       }
     }
     ASSERT_TRUE(rig.task.done() || rig.task.failure());
-    if (rig.task.failure()) continue;  // A fault of the last step, the cut.
-    source.bytes = when_asked;         // What came later is another version's.
-    // Where one of them ends earlier, the other one has zeroes.
+    if (rig.task.failure()) continue;  // A failure of the last step, the cut.
+    source.bytes = when_asked;         // Later changes belong to another version.
+    // Past the shorter one's end, the other has zeroes.
     const size_t both = std::min(source.bytes.size(), rig.own.bytes.size());
     ASSERT_TRUE(rig.own.bytes.substr(0, both) == source.bytes.substr(0, both));
     ASSERT_TRUE(source.bytes.find_first_not_of('\0', both) == std::string::npos);

@@ -1,4 +1,4 @@
-// Where a sparse object has data, in few words: a stripe's chunks are one run. Pure.
+// Describes where a sparse object has data in few runs: the chunks of a stripe are one run. Pure.
 #ifndef MOSA_STORAGE_NODE_CORE_DATA_RUNS_H_
 #define MOSA_STORAGE_NODE_CORE_DATA_RUNS_H_
 
@@ -11,8 +11,9 @@
 
 namespace mosa::node {
 
-// `ranges` are not empty, ascend and do not touch. At most `runs_max` runs (at least 1) come back:
-// if there would be more, the last one is a range that also covers the holes behind it.
+// Precondition: `ranges` are not empty, ascend and do not touch; runs_max >= 1. Returns at most
+// `runs_max` runs. If more would be needed, the last run is one range that includes the holes after
+// it.
 std::vector<DataRuns> RunsOf(std::span<const ByteRange> ranges, size_t runs_max);
 
 }  // namespace mosa::node

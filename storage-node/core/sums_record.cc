@@ -13,7 +13,7 @@ namespace mosa::node {
 namespace {
 
 constexpr size_t kHeadBytes = 8;
-// In the place of a size.
+// Special values in the place of a size.
 constexpr uint64_t kForgotten = UINT64_MAX;
 constexpr uint64_t kDamaged = UINT64_MAX - 1;
 constexpr uint64_t kGeneration = UINT64_MAX - 2;
@@ -25,7 +25,7 @@ void Put(std::string& out, Integer value) {
   out.append(reinterpret_cast<const char*>(&little), sizeof(Integer));
 }
 
-// Takes numbers off the front; `ok` is false once there were too few bytes.
+// Reads numbers from the front; `ok` becomes false if there are too few bytes.
 class Cursor {
  public:
   explicit Cursor(std::string_view bytes) : rest_(bytes) {}
@@ -55,7 +55,7 @@ std::string Framed(const std::string& body) {
   return record + body;
 }
 
-// The body of a record with sums; nothing if it makes no sense.
+// Reads the body of a record with sums; nothing if it is invalid.
 std::optional<SumsRecord> ReadBody(uint64_t size_bytes, Cursor& body) {
   if (size_bytes > kFileBytesMax) return std::nullopt;
   SumsRecord record{.damaged = false, .size_bytes = size_bytes, .sums = {}};

@@ -66,7 +66,7 @@ TEST(SumsRecord, DamageIsNoticedWhereverItIs) {
   EXPECT_EQ(ReadSums(std::string(100, '\0'), known), SumsLogEnd::kDamaged);
 }
 
-// Sums beyond the end, and blocks out of order, with a checksum that holds.
+// Sums beyond the end, and blocks out of order, with a valid checksum.
 TEST(SumsRecord, ThatMakesNoSenseIsDamage) {
   SumsRecord beyond = Some();
   beyond.size_bytes = kChecksumBlockBytes;

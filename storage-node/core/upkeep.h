@@ -1,9 +1,9 @@
-// What a node does with its spare time: which object to seal next, and which to scrub next and how
-// fast. Pure; one owner.
+// The background work of a node: which object to seal next, and which to scrub next and how fast.
+// Pure; one owner.
 //
-// Sealing (computing missing checksums) is first come, first served among objects that have been
-// left alone for a while. Scrubbing (reading what is sealed and comparing) goes round all objects
-// in the order of their ids, at a bounded rate.
+// Sealing computes missing checksums, first come, first served, of objects that have been idle for
+// a while. Scrubbing reads sealed objects and verifies their checksums; it visits all objects in
+// the order of their ids, at a bounded rate.
 #ifndef MOSA_STORAGE_NODE_CORE_UPKEEP_H_
 #define MOSA_STORAGE_NODE_CORE_UPKEEP_H_
 
@@ -20,12 +20,13 @@ namespace mosa::node {
 
 class SealQueue {
  public:
-  // `file` is worth sealing from `ready` on. Asked again, the later time holds.
+  // Queues `file` to be sealed from `ready` on. If it is queued already, the later time holds.
   void Push(FileId file, Time ready);
   void Remove(FileId file);
-  // Takes out the object that has been ready for longest; none if no object is ready by `now`.
+  // Removes and returns the object that has been ready for longest; nothing if none is ready by
+  // `now`.
   std::optional<FileId> Pop(Time now);
-  // When Pop will have something, if no more comes.
+  // Returns when Pop will return something, if nothing is pushed.
   std::optional<Time> next_ready() const;
   size_t size() const { return ready_of_.size(); }
 
@@ -39,8 +40,8 @@ class SealQueue {
   std::map<FileId, Time> ready_of_;
 };
 
-// How long to pause after scrubbing `bytes` in `took`, so that the rate is at most
-// `bytes_per_second` (not 0).
+// Returns how long to pause after scrubbing `bytes` in `took` to keep the rate at or below
+// `bytes_per_second`. Precondition: the rate is not 0.
 Duration ScrubPause(uint64_t bytes, Duration took, uint64_t bytes_per_second);
 
 }  // namespace mosa::node

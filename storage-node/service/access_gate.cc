@@ -47,7 +47,7 @@ Result<Capability> AccessGate::Check(std::string_view sealed, FileId file, bool 
   return shown.capability;
 }
 
-// What a client stores by a session that it has replaced may come long after. Holds mutex_.
+// Stores under a replaced session may arrive much later. The caller must hold mutex_.
 Status AccessGate::CheckEra(const Capability& shown) const {
   if (eras_.size() >= kErasMax && !eras_.contains(shown.client.value)) eras_.clear();
   uint64_t& latest = eras_[shown.client.value];

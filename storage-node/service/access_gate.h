@@ -1,6 +1,6 @@
-// AccessGate: opens capabilities with the cluster's key, in the manager's time, and refuses those
-// that were issued for an earlier incarnation of this node, or, to write, for a session that its
-// client has replaced. Shut until the node has registered. Safe from any thread.
+// AccessGate: verifies capabilities with the cluster's key, in the manager's time. Refuses those
+// issued for an earlier incarnation of this node and, for writing, those of a session that its
+// client has replaced. Refuses all until the node has registered. Thread-safe.
 #ifndef MOSA_STORAGE_NODE_SERVICE_ACCESS_GATE_H_
 #define MOSA_STORAGE_NODE_SERVICE_ACCESS_GATE_H_
 
@@ -23,8 +23,8 @@ class AccessGate {
   // `clock` must outlive the gate.
   explicit AccessGate(const Clock& clock) : clock_(clock) {}
 
-  // `manager_now` is the manager's time at this moment; capabilities expire in that time. It goes
-  // on evenly, so that a wall clock that is set here changes nothing. Capabilities of an epoch
+  // `manager_now` is the manager's current time, in which capabilities expire. It advances by the
+  // monotonic clock, so setting this host's wall clock changes nothing. Capabilities of an epoch
   // before `epoch` are refused.
   void SetKey(std::string key, Time manager_now, uint64_t epoch, bool bulk_tls) {
     const std::lock_guard lock(mutex_);
@@ -35,34 +35,35 @@ class AccessGate {
     bulk_tls_ = bulk_tls;
   }
 
-  // The right to read `file` on other nodes, as they are known since `epoch`. Unavailable if the
-  // node has not registered yet.
+  // Returns a capability of `epoch` to read `file` on other nodes. Unavailable until the node has
+  // registered.
   Result<std::string> SealForReading(FileId file, Duration lifetime, uint64_t epoch) const;
 
-  // What the session of `client` proves itself by. Unavailable if the node has not registered yet.
+  // Returns the key by which a session of `client` proves its identity. Unavailable until the node
+  // has registered.
   Result<std::string> BulkKeyFor(ClientId client, uint64_t era) const;
-  // Whether TCP connections are to be encrypted.
+  // True if TCP connections must be encrypted.
   bool bulk_tls() const {
     const std::lock_guard lock(mutex_);
     return bulk_tls_;
   }
-  // This node's identity at other nodes; without a key if it has not registered yet.
+  // This node's identity towards other nodes; without a key until it has registered.
   BulkIdentity IdentityAtNodes() const;
 
-  // One connection's memory of the capability that it showed last. Used by one thread.
+  // The capability that a connection presented last, cached. Not thread-safe.
   struct Shown {
-    ClientId client;  // The client that has proved itself on the connection. Constant.
+    ClientId client;  // The client that has proved its identity on the connection. Constant.
     std::string sealed;
     Capability capability;
     uint64_t key_count = 0;
   };
-  // Checks that `sealed` gives the connection's client the right to `file`; PermissionDenied says
-  // why not, Unavailable that the node has not registered yet.
+  // Checks that `sealed` gives the connection's client the right to `file`. PermissionDenied states
+  // why not; Unavailable: the node has not registered yet.
   Result<Capability> Check(std::string_view sealed, FileId file, bool write, Shown& shown) const;
 
  private:
-  // Clients whose latest session is remembered. Beyond that all are forgotten, which lets in what
-  // expires by its time.
+  // Maximum number of clients whose latest session is remembered. Beyond it all are forgotten;
+  // capabilities of replaced sessions then pass until they expire.
   static constexpr size_t kErasMax = 65'536;
 
   Status CheckEra(const Capability& shown) const;
@@ -75,7 +76,7 @@ class AccessGate {
   uint64_t epoch_ = 0;
   uint64_t key_count_ = 0;
   bool bulk_tls_ = false;
-  mutable std::unordered_map<uint64_t, uint64_t> eras_;  // By client: the latest that was shown.
+  mutable std::unordered_map<uint64_t, uint64_t> eras_;  // By client: the latest era presented.
 };
 
 }  // namespace mosa::node

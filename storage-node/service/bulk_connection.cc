@@ -18,13 +18,13 @@ namespace {
 
 using Operation = v1::BulkRequest::OperationCase;
 
-// Once a frame has begun, it and its answer must be through in this time.
+// Once a frame has begun, it and its answer must be complete within this time.
 constexpr Duration kFrameTime = Seconds(30);
-// How long a thread stays with a connection that has no request, so that requests which follow one
-// another cost no hand-over.
+// How long a thread stays with a connection without a request, so that a series of requests needs
+// no hand-over.
 constexpr Duration kStay = Milliseconds(50);
 constexpr Duration kStaySlice = Milliseconds(10);
-// How long an answer may be held.
+// Maximum time for which an answer is held.
 constexpr Duration kAnswerHoldMax = Seconds(1);
 
 ErrorReason ReasonOf(StatusCode code) {
@@ -60,7 +60,7 @@ Status CheckRange(uint64_t offset, uint64_t length) {
   return OkStatus();
 }
 
-// What a held question waits for.
+// Returns the ranges that a held question waits for.
 std::vector<ByteRange> AboutOf(const v1::BulkSums& asked) {
   std::vector<ByteRange> about;
   for (int i = 0; i + 1 < asked.about_ranges_size(); i += 2)
@@ -115,14 +115,14 @@ bool BulkConnection::Serve(std::span<std::byte> scratch, const std::atomic<bool>
   while (true) {
     const Status status = ServeOne();
     if (!status.ok()) {
-      // A peer that goes away is no event; one that does not speak the protocol, or stalls, is.
+      // A peer that closes is normal; one that violates the protocol, or stalls, is logged.
       if (status.code() != StatusCode::kUnavailable)
         LogWarning("connection from {} closed: {}", options_.peer, MessageOf(status));
       return false;
     }
     for (Duration stayed; !socket_.HasFrame(kStaySlice); stayed = stayed + kStaySlice)
       if (others_wait || stayed >= kStay) return true;
-    if (others_wait) return true;  // It takes its turn.
+    if (others_wait) return true;  // The connection queues again.
   }
 }
 
@@ -288,7 +288,7 @@ Status BulkConnection::SendPlanned(ReadPlan& plan) {
     sent += n;
     if (n == 0) {
       MOSA_ASSIGN_OR_RETURN(const ObjectStat stat, engine_.store().Stat(plan.fd.get()));
-      // The promised payload cannot be sent. The client asks again on a new connection.
+      // The promised payload cannot be sent. The client repeats the request on a new connection.
       if (stat.size_bytes <= plan.offset_bytes + sent)
         return UnavailableError("the object was truncated while it was being sent");
     }
@@ -329,10 +329,10 @@ Status BulkConnection::AnswerWrite(uint64_t payload_bytes) {
   Status connection;
   const Status stored = StoreParts(*writer, left, connection);
   {
-    const ObjectEngine::Writer done = *std::move(writer);  // What is used is counted now.
+    const ObjectEngine::Writer done = *std::move(writer);  // Accounts for what was written now.
   }
   parts.Add(NodeResidence::kWriteObject, DurationTable::kNoPeer, object_time_);
-  // As if it were in one piece, between which the network brings the next.
+  // Logged as one piece, although the pieces are separated by waits for the network.
   if (parts.is_logged())
     parts.Log(NodeResidence::kWriteObject, DurationTable::kNoPeer,
               {.span = BeginSpan(CurrentSpan()),
@@ -380,7 +380,7 @@ Status BulkConnection::AnswerAppend(uint32_t payload_bytes) {
   return AnswerWith(at.status());
 }
 
-// ---- the rest
+// ---- other requests
 
 Status BulkConnection::AnswerOpenLocal() {
   if (!options_.passes_descriptors) {
@@ -447,8 +447,8 @@ Status BulkConnection::FinishLocalWrites() {
   return OkStatus();
 }
 
-// What has changed is read first, then how far the own order is, then the bytes: whatever happens
-// in between is a change that the next answer tells of.
+// Reads the changes first, then the own order's progress, then the bytes. So a change in between is
+// reported by the next answer.
 Status BulkConnection::Sum() {
   const FileId file{request_.file_id()};
   const v1::BulkSums& asked = request_.sums();

@@ -1,5 +1,5 @@
-// BulkConnection: serves the requests of one connection of the bulk plane, one after the other. Its
-// peer has proved whose it is. Used by one thread at a time; Shutdown may be called from any.
+// BulkConnection: serves the requests of one proven connection of the bulk plane, one after
+// another. Not thread-safe, except Shutdown.
 #ifndef MOSA_STORAGE_NODE_SERVICE_BULK_CONNECTION_H_
 #define MOSA_STORAGE_NODE_SERVICE_BULK_CONNECTION_H_
 
@@ -20,11 +20,11 @@
 namespace mosa::node {
 
 struct BulkConnectionOptions {
-  bool passes_descriptors = false;  // A Unix socket.
+  bool passes_descriptors = false;  // For Unix sockets.
   std::string peer;                 // For the log.
-  std::string peer_host;            // Its address without the port: whose requests these are.
-  ClientId client;                  // Whose capabilities count.
-  std::string account;              // Whose connections and buffers these are.
+  std::string peer_host;            // The peer's address without the port, for residence times.
+  ClientId client;                  // The client whose capabilities are accepted.
+  std::string account;              // The account for connections and buffers.
 };
 
 class BulkConnection {
@@ -33,17 +33,17 @@ class BulkConnection {
   BulkConnection(FrameSocket socket, BulkConnectionOptions options, ObjectEngine& engine,
                  const AccessGate& gate, const Copier& copier);
 
-  // Serves the request that has begun to arrive, and others for as long as one follows soon after
-  // the other. `scratch` has kBulkScratchBytes and is free again afterwards. While `others_wait` it
-  // ends after one request, and holds no answer. False if the connection is over: the peer has
-  // closed it, broke the rules of framing, or stalled in the middle of a frame; or Shutdown.
+  // Serves the request that has begun to arrive, and further ones that follow closely. `scratch`
+  // has kBulkScratchBytes and is used only during the call. While `others_wait` is true it returns
+  // after one request, and does not hold answers. Returns false if the connection is over: the peer
+  // closed it, violated the framing or stalled within a frame, or Shutdown was called.
   bool Serve(std::span<std::byte> scratch, const std::atomic<bool>& others_wait);
   void Shutdown() { socket_.Shutdown(); }
   FrameSocket& socket() { return socket_; }
 
  private:
   Status ServeOne();
-  // Each answers one request, and fails only if the connection is useless afterwards.
+  // Each answers one request. An error means that the connection is unusable.
   Status Answer(uint32_t payload_bytes);
   Status AnswerRead();
   Status AnswerWrite(uint64_t payload_bytes);
@@ -55,18 +55,19 @@ class BulkConnection {
   Status Refuse(const Status& why, uint64_t payload_left);
   Result<ReadPlan> PlanRead();
   Status SendPlanned(ReadPlan& plan);
-  // Sends a piece of it; the number of bytes, 0 if the object ends there or nothing could be sent.
+  // Sends a piece of the object. Returns the number of bytes: 0 at the object's end, or if nothing
+  // could be sent.
   Result<size_t> SendPiece(int fd, uint64_t offset, uint64_t length);
 
-  // What is wrong with the request, its capability aside.
+  // Checks the request, except for its capability.
   Status CheckRequest(uint32_t payload_bytes) const;
   bool NeedsWriteRight() const;
-  // Before anything is changed: a request whose asker has closed the connection is not carried out,
-  // however long it has lain in the socket.
+  // Called before a change: a request whose client has closed the connection is not carried out,
+  // however long it lay in the socket.
   Status CheckAsked() const;
-  // Receives and stores the payload; `left` is what was not received because of an error.
+  // Receives and stores the payload. `left`: bytes not received because of an error.
   Status StoreParts(ObjectEngine::Writer& writer, uint64_t& left, Status& connection);
-  // Whose change the request is.
+  // The author of the request's change.
   Changer changer() const { return Changer::OfLayout(shown_.capability.generation); }
   Status Simple(const Capability& capability);  // Requests without payload or descriptor.
 
@@ -76,13 +77,13 @@ class BulkConnection {
   const Copier& copier_;
   FrameSocket socket_;
   AccessGate::Shown shown_;
-  std::span<std::byte> scratch_;                    // While it serves.
-  const std::atomic<bool>* others_wait_ = nullptr;  // As well.
+  std::span<std::byte> scratch_;                    // Valid while it serves.
+  const std::atomic<bool>* others_wait_ = nullptr;  // Likewise.
   v1::BulkRequest request_;
   v1::BulkReply reply_;
   Time deadline_;
-  Duration object_time_;              // A write's, so far, without waiting for its payload.
-  const DurationTable::PeerId peer_;  // Whose requests these are, for the residence times.
+  Duration object_time_;              // Time of the current write, without waits for its payload.
+  const DurationTable::PeerId peer_;  // The peer's row of residence times.
 };
 
 }  // namespace mosa::node

@@ -22,10 +22,10 @@ Result<FramePrefix> PrefixOf(const std::string& bytes) {
 Result<bool> BulkDoor::Encrypt(FrameSocket& socket) {
   constexpr char kHandshakeRecord = 0x16;
   char first = kHandshakeRecord;
-  // Only the first record: those that end the handshake are of other kinds.
+  // Check only the first record: the last ones of a handshake have other types.
   if (!has_begun_ && ::recv(socket.fd(), &first, 1, MSG_PEEK | MSG_DONTWAIT) == 1 &&
       first != kHandshakeRecord) {
-    socket.UseTls(nullptr);  // So that it understands the refusal.
+    socket.UseTls(nullptr);  // So that the peer understands the refusal.
     return UnavailableError(
         "this cluster's bulk plane is encrypted, but the connection began unencrypted: open the "
         "session with the manager again");
@@ -59,7 +59,7 @@ Result<bool> BulkDoor::Advance(FrameSocket& socket) {
     bytes_.append(reinterpret_cast<const char*>(room.data()), static_cast<size_t>(n));
     if (bytes_.size() != kFramePrefixBytes) continue;
     MOSA_ASSIGN_OR_RETURN(const FramePrefix prefix, PrefixOf(bytes_));
-    // What is longer is no hello: the request of a program that knows none, or not of ours.
+    // Anything longer is not a hello: the peer knows none, or is not one of our programs.
     if (prefix.header_bytes > kHelloBytesMax || prefix.payload_bytes > 0 ||
         prefix.header_bytes == 0)
       return CheckHello(v1::BulkRequest());

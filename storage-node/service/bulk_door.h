@@ -1,7 +1,7 @@
-// BulkDoor: what a connection of the bulk plane may do before it has proved whose it is. Reads the
-// hello without ever waiting, and never a byte of what follows it.
+// BulkDoor: handles a connection of the bulk plane until it has proved its client's identity. Reads
+// the hello without blocking, and no byte after it.
 //
-// Used by one thread. Nothing here blocks: a socket with TLS must be in non-blocking mode.
+// Not thread-safe. Never blocks: a socket with TLS must be in non-blocking mode.
 #ifndef MOSA_STORAGE_NODE_SERVICE_BULK_DOOR_H_
 #define MOSA_STORAGE_NODE_SERVICE_BULK_DOOR_H_
 
@@ -21,35 +21,35 @@ namespace mosa::node {
 
 class BulkDoor {
  public:
-  // `node_name` is part of the proof. The references must outlive it.
+  // `node_name` is part of the proof. The references must outlive the door.
   BulkDoor(const AccessGate& gate, std::string_view node_name)
       : gate_(gate), node_name_(node_name) {}
 
-  // Goes through the handshake first if the socket has TLS. Takes in what has arrived. True once
-  // the peer has proved to be client(); false: more has to come. Unavailable without a message if
-  // the peer has gone, any other error is to be told it.
+  // Processes what has arrived; with TLS, completes the handshake first. Returns true once the peer
+  // has proved to be client(), false if more must arrive. Unavailable without a message: the peer
+  // has gone. Any other error should be reported to the peer.
   Result<bool> Advance(FrameSocket& socket);
   // Precondition: Advance has returned true.
   ClientId client() const { return client_; }
 
  private:
-  // True when it is over.
+  // Returns true when the handshake is complete.
   Result<bool> Encrypt(FrameSocket& socket);
   Result<bool> OnHeader(FrameSocket& socket);
 
   const AccessGate& gate_;
   const std::string_view node_name_;
-  bool has_begun_ = false;  // The handshake.
+  bool has_begun_ = false;  // The handshake has begun.
   bool is_encrypted_ = false;
-  std::string bytes_;  // Received so far of the frame.
+  std::string bytes_;  // The part of the frame received so far.
   std::optional<std::string> proof_expected_;
   ClientId client_;
 };
 
-// Sends a reply without waiting. False if the socket did not take all of it at once, which a
-// connection without anything under way does.
+// Sends a reply without blocking. Returns false if the socket did not take all of it at once; a
+// connection with nothing in progress does.
 bool SendAtOnce(FrameSocket& socket, const v1::BulkReply& reply);
-// Tells the peer why the connection ends, and that nothing more is answered.
+// Tells the peer why the connection ends, and that no more requests are answered.
 void SayGoodbye(FrameSocket& socket, const Status& why);
 
 }  // namespace mosa::node

@@ -31,18 +31,18 @@ namespace mosa::node {
 namespace {
 
 constexpr int kBacklog = 1024;
-// How many connections are accepted before others are looked at.
+// Maximum number of connections accepted before others are served.
 constexpr int kAcceptedAtOnce = 64;
 constexpr std::chrono::seconds kWorkerRest{10};
 constexpr Duration kWarnEvery = Seconds(60);
 
-// What epoll hands back: connections are numbered from 1.
+// Identifiers returned by epoll; connections are numbered from 1.
 constexpr uint64_t kTcpListener = UINT64_MAX;
 constexpr uint64_t kUnixListener = UINT64_MAX - 1;
 constexpr uint64_t kStop = UINT64_MAX - 2;
 
-// How many connections the process has descriptors for, after raising the soft limit: half of
-// them, since objects need some as well.
+// Returns how many connections the process has descriptors for after raising the soft limit: half
+// of them, since objects need some too.
 size_t ConnectionsAffordable() {
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return 256;
@@ -71,7 +71,7 @@ Result<UniqueFd> ListenUnix(const std::string& path) {
                     path, path.size(), sizeof address.sun_path - 1));
   }
   std::memcpy(address.sun_path, path.data(), path.size());
-  // What a killed node has left. Nothing else is removed.
+  // Removes the socket of a killed node, and nothing else.
   struct stat status {};
   if (::lstat(path.c_str(), &status) == 0 && S_ISSOCK(status.st_mode)) ::unlink(path.c_str());
   UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
@@ -84,8 +84,8 @@ Result<UniqueFd> ListenUnix(const std::string& path) {
   return fd;
 }
 
-// A client whose machine is gone says nothing: its connection ends within half a minute, be it idle
-// or in the middle of an answer.
+// If a client's machine fails, its connection ends within half a minute, idle or in the middle of
+// an answer.
 void TuneTcp(int socket) {
   const auto set = [&](int level, int option, int value) {
     ::setsockopt(socket, level, option, &value, sizeof value);
@@ -102,7 +102,7 @@ void SetBlocking(int socket, bool blocks) {
   ::fcntl(socket, F_SETFL, blocks ? flags & ~O_NONBLOCK : flags | O_NONBLOCK);
 }
 
-// Whose connections, and buffers, count together. All nodes that copy have one client id.
+// Returns the account of a connection and its buffers. All copying nodes have the same client id.
 std::string AccountOf(ClientId client, const std::string& host) {
   return client == kNodeClient ? fmt::format("the node at {}", host)
                                : fmt::format("client {:016x}", client.value);
@@ -244,7 +244,7 @@ void BulkServer::Accept(int listener, bool is_unix) {
       WarnRarely(fmt::format(
           "{} connections are not authenticated, which is the limit; the last one is from {}",
           options_.limits.unproven_max, connection->peer));
-      connections_.erase(*displaced);  // Not the new one: it is the newest.
+      connections_.erase(*displaced);  // Not the new one, which is the newest.
     }
     epoll_event event{.events = EPOLLIN | EPOLLONESHOT, .data = {.u64 = connection->id.value}};
     if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, connection->fd, &event) != 0)
@@ -282,7 +282,7 @@ void BulkServer::OnDoor(const ConnectionRef& connection) {
   SendAway(connection->id, proved.status());
 }
 
-// What a peer sends that is told to go is not looked at: it is told that nothing was done.
+// Discards what a parting peer sends: it was told that no more requests are carried out.
 void BulkServer::Drain(const ConnectionRef& connection) {
   std::array<char, 16 * 1024> sink{};
   const ssize_t n = ::recv(connection->fd, sink.data(), sink.size(), MSG_DONTWAIT);
@@ -307,7 +307,7 @@ void BulkServer::CloseExpired() {
   for (std::thread& thread : ended) thread.join();
 }
 
-// ---- both
+// ---- the loop and the pool
 
 void BulkServer::LetIn(const ConnectionRef& connection) {
   const ClientId client = connection->door->client();
@@ -361,7 +361,7 @@ bool BulkServer::Arm(const Connection& connection) {
 
 void BulkServer::Await(const Connection& connection) {
   const TlsStream* const tls = connection.served->socket().tls();
-  if (tls != nullptr && tls->has_pending()) {  // The socket itself may have nothing more to show.
+  if (tls != nullptr && tls->has_pending()) {  // The socket itself may have nothing more to read.
     book_.Queue(connection.id);
     Dispatch();
   } else if (!Arm(connection)) {
@@ -380,7 +380,7 @@ void BulkServer::SendAway(ConnectionId id, const Status& why) {
     WarnRarely(
         fmt::format("a connection from {} was refused: {}", connection->peer, MessageOf(why)));
   }
-  // The lock is held: a peer that reads nothing is not waited for.
+  // The lock is held, so never wait for a peer that does not read.
   SetBlocking(connection->fd, false);
   SayGoodbye(connection->served != nullptr ? connection->served->socket() : connection->socket,
              why);
@@ -400,7 +400,7 @@ void BulkServer::Publish() {
   gauges.turned_away = book_.turned_away();
 }
 
-// A peer chooses how often it is refused, so the log says so once a minute, and how often.
+// Peers decide how often they are refused, so the log says it once a minute, with the count.
 void BulkServer::WarnRarely(const std::string& text) {
   const Time now = clock_.Monotonic();
   if (warned_at_ && now - *warned_at_ < kWarnEvery) {
@@ -416,7 +416,7 @@ void BulkServer::WarnRarely(const std::string& text) {
 // ---- the pool
 
 void BulkServer::Dispatch() {
-  // One that rests takes one connection; a thread is made if there are more of these.
+  // Each resting worker takes one connection; beyond that, start a thread.
   if (resting_ >= book_.queued()) {
     work_.notify_one();
   } else if (workers_.size() < options_.limits.threads_max && !stopping_) {

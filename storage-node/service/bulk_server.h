@@ -1,11 +1,11 @@
 // BulkServer: listens on a TCP address and a Unix socket and serves the connections.
 //
-// One thread, the loop, accepts and holds all connections that are silent: those that have not
-// proved whose they are (BulkDoor) and those that are idle. A connection has one of a bounded pool
-// of threads, and its buffer, only while it has a request. ConnectionBook decides which may stay;
-// one that has to go is told so before, so that the client can repeat what it had asked.
+// One thread, the loop, accepts connections and holds the silent ones: those not proven yet
+// (BulkDoor) and those idle. A connection has one of a bounded pool of threads, and its buffer,
+// only while it has a request. ConnectionBook decides which connections may stay. One that must
+// close is told first, so that its client can repeat its requests.
 //
-// Threads: Start and Stop from one thread.
+// Start and destroy it from the same thread.
 #ifndef MOSA_STORAGE_NODE_SERVICE_BULK_SERVER_H_
 #define MOSA_STORAGE_NODE_SERVICE_BULK_SERVER_H_
 
@@ -38,18 +38,18 @@ struct BulkServerOptions {
   std::string listen;  // host:port; port 0 takes a free one.
   std::string socket_path;
   std::string node_name;  // As clients know it from the manager.
-  // As many connections as half of the process's descriptors, if these are fewer.
+  // Also limited to half of the process's descriptors.
   ConnectionLimits limits;
 };
 
 class BulkServer {
  public:
-  // Unavailable if an address cannot be had, InvalidArgument if it is none. The others
+  // Unavailable if an address cannot be bound, InvalidArgument if it is malformed. The references
   // must outlive the server.
   static Result<std::unique_ptr<BulkServer>> Start(const BulkServerOptions& options,
                                                    ObjectEngine& engine, const AccessGate& gate,
                                                    const Copier& copier);
-  // Ends all connections, waits for the requests that they are at, removes the Unix socket.
+  // Ends all connections, waits for requests in progress, and removes the Unix socket.
   ~BulkServer();
 
   // host:port with the real port.
@@ -62,14 +62,14 @@ class BulkServer {
     bool is_unix = false;
     std::string peer;  // For the log.
     std::string host;
-    FrameSocket socket;                      // Until it has proved whose it is.
-    std::unique_ptr<BulkDoor> door;          // As well.
-    std::unique_ptr<BulkConnection> served;  // From then on.
-    // Set once it has proved its client and waits for a free place, until its proof time ends.
+    FrameSocket socket;                      // Until the client's identity is proven.
+    std::unique_ptr<BulkDoor> door;          // Likewise.
+    std::unique_ptr<BulkConnection> served;  // Set once the identity is proven.
+    // Why there is no place for a proven connection. It waits for one until its proof time ends.
     std::optional<Status> lacks_place;
     int fd = -1;
   };
-  using ConnectionRef = std::shared_ptr<Connection>;  // The loop may have it while it is closed.
+  using ConnectionRef = std::shared_ptr<Connection>;  // The loop may hold one while it is closed.
 
   BulkServer(BulkServerOptions options, ObjectEngine& engine, const AccessGate& gate,
              const Copier& copier);
@@ -83,16 +83,16 @@ class BulkServer {
   void Drain(const ConnectionRef& connection);
   void CloseExpired();
   int NextTimeout() const;
-  // ---- the pool; these need mutex_ but for Work
+  // ---- the pool; the caller must hold mutex_, except for Work
   void Dispatch();
   void Work(uint64_t worker);
   void Rest(std::unique_lock<std::mutex>& lock, bool& ends);
-  // ---- both; need mutex_
+  // ---- the loop and the pool; the caller must hold mutex_
   void LetIn(const ConnectionRef& connection);
   void LetInWaiting();
-  void Review();  // Whether threads are to stay with connections that have no request.
+  void Review();                             // Updates others_wait_.
   bool Arm(const Connection& connection);    // Waits for its next byte.
-  void Await(const Connection& connection);  // An idle one's next request.
+  void Await(const Connection& connection);  // Waits for an idle connection's next request.
   void Close(ConnectionId id);
   void SendAway(ConnectionId id, const Status& why);
   void Publish();
@@ -111,18 +111,18 @@ class BulkServer {
   UniqueFd epoll_;
   std::thread loop_;
 
-  std::atomic<bool> others_wait_{false};  // For a thread or a place, and all are in use.
+  std::atomic<bool> others_wait_{false};  // Connections wait for a thread or a place.
 
   mutable std::mutex mutex_;
   std::condition_variable work_;
   // Guarded by mutex_:
   ConnectionBook book_;
   std::map<ConnectionId, ConnectionRef> connections_;
-  std::deque<ConnectionId> at_the_door_;  // Those that lack a place, in order.
+  std::deque<ConnectionId> at_the_door_;  // Connections that lack a place, in order.
   std::map<uint64_t, std::thread> workers_;
   std::list<std::thread> ended_workers_;
   uint64_t last_worker_ = 0;
-  size_t resting_ = 0;  // Workers that wait for something to do.
+  size_t resting_ = 0;  // Workers without a connection.
   bool stopping_ = false;
   std::optional<Time> warned_at_;
   uint64_t unwarned_ = 0;

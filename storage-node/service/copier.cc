@@ -17,19 +17,19 @@ namespace mosa::node {
 namespace {
 
 constexpr size_t kFetchesMax = 16;
-// Each of a file's sources holds one, and one more by the order before for as long as that lasts.
+// Each source of a file may hold one, plus one of the previous order while that lasts.
 constexpr size_t kHoldsMax = 16;
 constexpr size_t kThreads = kFetchesMax + kHoldsMax + 2;  // Two for questions that are not held.
-constexpr size_t kFinishedMax = 4096;  // Orders remembered for nodes that copy from here.
+constexpr size_t kFinishedMax = 4096;  // Finished orders remembered for nodes that copy from here.
 constexpr Duration kHoldMax = Seconds(1);
 constexpr Duration kHoldMin = Milliseconds(50);
 constexpr Duration kCallWait = Seconds(5);
 constexpr Duration kReportEvery = Seconds(1);
 constexpr Duration kCapabilityLife = Seconds(60);
-constexpr Duration kIdle = Seconds(5);     // Then connections to other nodes are closed.
-constexpr size_t kPieceBytes = 256 << 10;  // Stored at once, under the object's lock.
+constexpr Duration kIdle = Seconds(5);     // After this, connections to other nodes are closed.
+constexpr size_t kPieceBytes = 256 << 10;  // Stored per hold of the object's lock.
 constexpr size_t kPage = 4096;
-// A hole in a block with data is kept as one if it is at least so long.
+// Minimum length of a hole that is kept within a block with data.
 constexpr size_t kHoleBytesMin = 4 * kPage;
 
 bool IsZero(std::span<const std::byte> bytes) {
@@ -42,8 +42,8 @@ struct Stretch {
   bool zero = false;
 };
 
-// Divides what was fetched for `range` into data and holes. A whole block of zeroes is data: the
-// source has it stored.
+// Splits the bytes fetched for `range` into data and holes. A whole block of zeroes is data, since
+// the source has stored it.
 std::vector<Stretch> FindHoles(ByteRange range, std::span<const std::byte> bytes) {
   std::vector<Stretch> stretches;
   const auto add = [&](uint64_t begin, uint64_t end, bool zero) {
@@ -58,7 +58,7 @@ std::vector<Stretch> FindHoles(ByteRange range, std::span<const std::byte> bytes
     const uint64_t end = at + BytesInBlock(at, range.end - at);
     const auto block = bytes.subspan(at - range.begin, end - at);
     uint64_t data_begin = at;
-    uint64_t zero_begin = at;  // All from here on to the page looked at is zero.
+    uint64_t zero_begin = at;  // From here to the current page everything is zero.
     for (uint64_t page = at; page < end;) {
       const uint64_t page_end = std::min(end, (page / kPage + 1) * kPage);
       if (!IsZero(block.subspan(page - at, page_end - page))) {
@@ -97,7 +97,7 @@ Status CheckOrder(const CopyOrder& order) {
   return OkStatus();
 }
 
-// Nothing was committed there yet, or the source is still fetching it itself.
+// Nothing was committed on the source yet, or it is still fetching the file itself.
 bool IsRelay(const CopyOrder& order, NodeId source) {
   return std::ranges::find(order.relays, source, &CopyRelay::node) != order.relays.end();
 }
@@ -123,13 +123,14 @@ struct Copier::Job {
         task(std::move(order), limits) {}
 
   const FileId file;
-  std::atomic<uint64_t> epoch;  // The latest order's.
-  uint64_t latest_generation;   // The object's when that came. Guarded by Copier::mutex_.
-  CopyTask task;                // The same.
+  std::atomic<uint64_t> epoch;  // Epoch of the latest order.
+  // The object's generation when that order came. Guarded by Copier::mutex_.
+  uint64_t latest_generation;
+  CopyTask task;  // Guarded by Copier::mutex_.
   Time reported_at;
   uint64_t reported_bytes = 0;
 
-  // Held shared by threads that change the object for this job; `cancelled` is set under it.
+  // Held shared by threads that change the object for this job. `cancelled` is set under it.
   std::shared_mutex store_mutex;
   bool cancelled = false;
 };
@@ -154,7 +155,7 @@ void Copier::Stop() {
   {
     const std::lock_guard lock(mutex_);
     stopping_ = true;
-    nodes_.SetNodes({});  // Ends calls under way.
+    nodes_.SetNodes({});  // Ends calls in progress.
     changed_.notify_all();
   }
   for (std::thread& thread : threads_) thread.join();
@@ -182,7 +183,7 @@ void Copier::Take(CopyOrder order) {
   std::unique_lock lock(mutex_);
   NoteNodes(job->task.order());
   jobs_[file] = job;
-  if (job->task.finished()) {  // There is nothing that this node is to hold.
+  if (job->task.finished()) {  // This node has nothing to hold.
     Retire(job);
     const auto report = ReportOf(*job, clock_.Monotonic());
     lock.unlock();
@@ -206,7 +207,7 @@ bool Copier::GoOn(const CopyOrder& order, uint64_t generation) {
 
 void Copier::NoteNodes(const CopyOrder& order) {
   for (NodeAddress address : order.nodes) {
-    address.state = NodeState::kLive;  // The manager says that it can be reached.
+    address.state = NodeState::kLive;  // The manager considers it reachable.
     known_nodes_[address.node] = std::move(address);
   }
   RefreshNodes();
@@ -252,7 +253,7 @@ void Copier::DescribeOrder(FileId file, ByteRange range, BlockSums& sums,
   if (found == jobs_.end() || found->second->task.order().follow) return;
   const CopyTask& task = found->second->task;
   sums.order = task.order().order;
-  // A little early: what comes beyond an end that is not yet reached is asked for by its range.
+  // Slightly early: bytes after an end not reached yet are requested by range.
   sums.tail_settled = task.done();
   if (task.done() || task.Settled(range)) {
     settled.assign(settled.size(), true);
@@ -325,7 +326,8 @@ std::optional<Copier::Turn> Copier::PickTurn(Time now, std::optional<Time>& wake
       ++holding_;
       const auto share = static_cast<int64_t>(active_.size() / kHoldsMax);
       turn.hold = std::max(kHoldMin, Duration{kHoldMax.ns / std::max<int64_t>(1, share)});
-      if (holding_ == kHoldsMax) turn.hold = kHoldMin;  // Others may wait for this one to end.
+      // Other questions may be waiting for a slot.
+      if (holding_ == kHoldsMax) turn.hold = kHoldMin;
     } else if (action->kind == CopyAction::Kind::kFetch) {
       ++fetching_;
       if (!buffers_.empty()) {
@@ -371,13 +373,13 @@ void Copier::Perform(Turn& turn, std::span<std::byte> scratch) {
   const std::vector<ByteRange> settled = job.task.TakeSettled();
   std::optional<CopyReport> report = ReportOf(job, now);
   if (job.task.finished() && active_.erase(job.file) > 0) Retire(turn.job);
-  // What there is to do now need not wait for what follows here.
+  // Other threads can begin the next action now.
   if (!settled.empty() || report) changed_.notify_one();
   lock.unlock();
   if (!settled.empty()) engine_.NoteChanged(job.file, settled);
   if (!report) return;
   if (report->failure) {
-    // The manager may have the object dropped at once: nobody stores into it after this.
+    // The manager may order a drop of the object at once: nobody may store into it after this.
     const std::unique_lock stores(job.store_mutex);
     job.cancelled = true;
   }
@@ -388,7 +390,7 @@ void Copier::Perform(Turn& turn, std::span<std::byte> scratch) {
   report_(*report);
 }
 
-// What is done is remembered for a while, for nodes that copy from here.
+// Finished orders are remembered for a while, for nodes that copy from here.
 void Copier::Retire(const JobRef& job) {
   if (job->task.failure()) {
     jobs_.erase(job->file);
@@ -421,7 +423,7 @@ std::optional<CopyReport> Copier::ReportOf(Job& job, Time now) {
   return report;
 }
 
-// ---- what is to be done
+// ---- actions
 
 Status Copier::Ask(const Turn& turn, std::span<std::byte> scratch, BlockSums& theirs,
                    BlockSums& own) {
@@ -438,9 +440,9 @@ Status Copier::Ask(const Turn& turn, std::span<std::byte> scratch, BlockSums& th
                                      turn.action.source.value, file.value));
   }
   MOSA_RETURN_IF_ERROR(engine_.SumBlocks(file, turn.action.range, own, scratch));
-  // While the file is followed nothing counts yet, and its writer may be a program of this host.
+  // While the file is followed nothing is final, and its writer may be a program on this host.
   if (own.quiet || turn.follows) return OkStatus();
-  // Fails as if the file had another first copy by now: what was compared may change unnoticed.
+  // Fails as if the file had another first copy by now: compared bytes might change unnoticed.
   return FailedPreconditionError(
       fmt::format("a program on this host has the object of file {} open for writing, so it cannot "
                   "become a copy: close the file there",
@@ -456,7 +458,7 @@ Status Copier::Fetch(const Turn& turn, std::span<std::byte> buffer) {
   const auto bytes = buffer.first(range.size());
   MOSA_RETURN_IF_ERROR(nodes_.Read({turn.action.source, file, capability}, range.begin, bytes));
   for (const Stretch& stretch : FindHoles(range, bytes)) {
-    // What a relay has not got yet is no hole.
+    // What a relay lacks is not a hole.
     if (stretch.zero && !turn.may_clear) continue;
     if (stretch.zero) {
       MOSA_RETURN_IF_ERROR(Change(turn, CopyAction::Kind::kClear, stretch.range));

@@ -1,12 +1,12 @@
-// Copier: carries out the manager's CopyOrders: fetches parts of files from other nodes, as their
-// client, and stores them here. The deciding is storage-node/core/copy_task.h's.
+// Copier: carries out the manager's CopyOrders. Fetches parts of files from other nodes, as their
+// client, and stores them here. storage-node/core/copy_task.h makes the decisions.
 //
-// A fixed pool of threads serves all orders in turn: at most kFetchesMax fetches are under way,
-// each with one buffer, and at most kHoldsMax questions that the source may keep for a while; when
-// more orders than these wait for their source, each is held for a shorter time.
+// A fixed pool of threads serves all orders in turn. At most kFetchesMax fetches are in progress,
+// each with one buffer, and at most kHoldsMax questions that a source may hold; if more orders wait
+// for their sources, each question is held for a shorter time.
 //
-// A cancelled or replaced order writes nothing any more when Take or Cancel returns. Safe from any
-// thread; reports are made on the pool's threads, without locks held.
+// Once Take or Cancel returns, a replaced or cancelled order writes nothing more. Thread-safe;
+// reports are made on the pool's threads, without locks held.
 #ifndef MOSA_STORAGE_NODE_SERVICE_COPIER_H_
 #define MOSA_STORAGE_NODE_SERVICE_COPIER_H_
 
@@ -42,39 +42,39 @@ class Copier {
   // `engine` and `gate` must outlive it.
   Copier(ObjectEngine& engine, const AccessGate& gate, CopyLimits limits = {});
   ~Copier();
-  // Begins. Until then orders are only kept.
+  // Starts the threads. Until then orders are only stored.
   void Start(Report report);
-  // Ends what is under way; nothing is reported any more.
+  // Stops what is in progress. Nothing is reported afterwards.
   void Stop();
 
-  // Takes the place of any order for the file before it; what that one, following, is fetching from
-  // the same sources goes on. One that makes no sense is reported as failed.
+  // Replaces any earlier order for the file. If that one follows the writer and has the same
+  // sources, its fetches continue. An invalid order is reported as failed.
   void Take(CopyOrder order);
   void Cancel(std::span<const FileId> files);
-  // The manager that gave the orders is another one, or has forgotten them.
+  // Call when the manager that gave the orders was replaced or has forgotten them.
   void CancelAll();
 
-  // Fills in what a node that copies from this one must know of the order here (BlockSums:
+  // Fills in what a node that copies from this one needs to know of the order here (BlockSums:
   // order, tail_settled), and which blocks of `range` are settled.
   void DescribeOrder(FileId file, ByteRange range, BlockSums& sums,
                      std::vector<bool>& settled) const;
 
  private:
   struct Job;
-  using JobRef = std::shared_ptr<Job>;  // Threads that work for it keep it while it is cancelled.
+  using JobRef = std::shared_ptr<Job>;  // A thread keeps its job alive after a cancel.
   struct Turn {
     JobRef job;
     CopyAction action;
     Duration hold;
-    std::unique_ptr<std::byte[]> buffer;  // For fetches; null: to be made.
+    std::unique_ptr<std::byte[]> buffer;  // For fetches; null: not allocated yet.
     bool may_be_absent = false;           // The source may have no object of the file.
-    Changer changer;                      // By the order.
-    bool follows = false;                 // The order is to follow a writer.
-    bool may_clear = true;                // What is zero in the source is so for good.
+    Changer changer;                      // Changes made for the order.
+    bool follows = false;                 // The order follows a writer.
+    bool may_clear = true;                // Zeroes in the source are final.
   };
 
   void Run();
-  // Waits for something to do; none when stopping.
+  // Blocks until there is something to do; returns nothing when stopping.
   std::optional<Turn> NextTurn();
   std::optional<Turn> PickTurn(Time now, std::optional<Time>& wake_at);
   void Perform(Turn& turn, std::span<std::byte> scratch);
@@ -82,13 +82,13 @@ class Copier {
   Status Fetch(const Turn& turn, std::span<std::byte> buffer);
   Status Store(const Turn& turn, ByteRange range, std::span<const std::byte> bytes);
   Status Change(const Turn& turn, CopyAction::Kind kind, ByteRange range);
-  // False: the file's order before, if there is one, has to end.
+  // Returns false if the file's earlier order, if any, must end.
   bool GoOn(const CopyOrder& order, uint64_t generation);
-  void NoteNodes(const CopyOrder& order);  // Needs mutex_.
-  // What there is to report now, if anything; needs mutex_.
+  void NoteNodes(const CopyOrder& order);  // The caller must hold mutex_.
+  // Returns the report that is due, if any. The caller must hold mutex_.
   std::optional<CopyReport> ReportOf(Job& job, Time now);
-  void Retire(const JobRef& job);  // Needs mutex_.
-  void RefreshNodes();             // Needs mutex_.
+  void Retire(const JobRef& job);  // The caller must hold mutex_.
+  void RefreshNodes();             // The caller must hold mutex_.
 
   ObjectEngine& engine_;
   const AccessGate& gate_;
@@ -101,7 +101,7 @@ class Copier {
   std::condition_variable changed_;
   // Guarded by mutex_:
   std::map<FileId, JobRef> jobs_;
-  std::set<FileId> active_;  // The ones in jobs_ that are not finished.
+  std::set<FileId> active_;  // Jobs in jobs_ that are not finished.
   std::deque<std::weak_ptr<Job>> finished_;
   std::map<NodeId, NodeAddress> known_nodes_;
   std::vector<std::unique_ptr<std::byte[]>> buffers_;  // Idle; freed when there is nothing to do.

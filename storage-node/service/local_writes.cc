@@ -1,4 +1,4 @@
-// The part of ObjectEngine that finds what local programs store through mappings.
+// ObjectEngine: finds what local programs store through mappings.
 #include <algorithm>
 
 #include "common/base/crc32c.h"
@@ -17,10 +17,10 @@ Result<ObjectEngine::LocalWrites> ObjectEngine::LookAtLocalWrites(FileId file, u
     const std::lock_guard lock(object->mutex);
     MOSA_RETURN_IF_ERROR(LookForWriters(*object));
     look.writers_left = object->lent;
-    if (object->left_untold) object->left_untold = clock_.Monotonic();  // A mount asks.
+    if (object->left_untold) object->left_untold = clock_.Monotonic();  // A mount is asking.
     if (object->dropped || (look.writers_left && !while_written)) return look;
     if (!object->told) {
-      // It has been lent since before this process began, or to somebody who has told all.
+      // Lent since before this process began, or to a mount that has reported all changes.
       object->told = ChecksumTable::ForUnknownBytes();
     }
     MOSA_ASSIGN_OR_RETURN(fd, store_->Open(file, OpenMode::kRead));
@@ -36,7 +36,7 @@ Result<ObjectEngine::LocalWrites> ObjectEngine::LookAtLocalWrites(FileId file, u
   return look;
 }
 
-// Compares the blocks of the next piece with data, and remembers what they are now.
+// Compares the blocks with data in the next piece, and records their current checksums.
 Status ObjectEngine::ComparePiece(Object& object, int fd, LocalWrites& look,
                                   std::span<std::byte> scratch) {
   if (!object.told) object.told = ChecksumTable::ForUnknownBytes();
@@ -60,7 +60,7 @@ Status ObjectEngine::ComparePiece(Object& object, int fd, LocalWrites& look,
     look.unknown = look.unknown || !before;
     look.changed = look.changed || (before && *before != crc);
     object.told->Set(block, crc);
-    // Nobody can store into it any more: nobody needs to compute this again.
+    // Nobody can store into it any more, so this checksum stays valid.
     if (!object.lent && stat.size_bytes == object.size_bytes &&
         extent == ExtentOf(block, object.size_bytes) &&
         !object.checksums.Get(block, object.size_bytes))
@@ -70,7 +70,7 @@ Status ObjectEngine::ComparePiece(Object& object, int fd, LocalWrites& look,
   return OkStatus();
 }
 
-// Nobody can store into it any more; what was is told by the mount that asks next.
+// Called when nobody can store into it any more. The next mount that asks reports the changes.
 void ObjectEngine::NoteLeft(Object& object) {
   if (!object.told) return;
   object.left_untold = clock_.Monotonic();
@@ -98,7 +98,7 @@ void ObjectEngine::TellUntold() {
     const std::unique_lock lock(object->mutex, std::try_to_lock);
     if (!lock || !object->left_untold || object->lent) continue;
     if (clock_.Monotonic() - *object->left_untold < kTellAfter) continue;
-    if (!object->checksums.sealed()) continue;  // What it is now is being summed.
+    if (!object->checksums.sealed()) continue;  // Its checksums are still being computed.
     const bool changed =
         object->answered || ChecksumTable::MayDiffer(*object->told, object->told_bytes,
                                                      object->checksums, object->size_bytes);

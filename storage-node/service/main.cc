@@ -28,7 +28,7 @@ namespace {
 
 constexpr int kKeptBytes = 16 << 20;
 
-// The flags as they were written.
+// The flags as given.
 struct Flags {
   std::string name;
   std::string manager;
@@ -81,7 +81,7 @@ Result<uint64_t> SizeOf(std::string_view flag, const std::string& text) {
   return static_cast<uint64_t>(*parsed);
 }
 
-// Checks every flag; nothing has happened yet.
+// Checks every flag, without side effects.
 Result<StorageNodeOptions> OptionsOf(const Flags& flags) {
   StorageNodeOptions options;
   options.name = flags.name;
@@ -125,7 +125,7 @@ int Run(const Flags& flags) {
   umask(077);
   TuneMalloc(kKeptBytes);
 
-  // Nobody takes them before sigwait does.
+  // The signals stay pending until sigwait takes them.
   options->give_up = [] {
     sigset_t pending;
     return sigpending(&pending) == 0 &&

@@ -21,11 +21,11 @@ namespace {
 constexpr Duration kBackOffMin = Milliseconds(50);
 constexpr Duration kBackOffMax = Seconds(1);
 constexpr Duration kConnectWait = Seconds(1);
-constexpr Duration kSlice = Milliseconds(100);  // How late an end may be noticed.
+constexpr Duration kSlice = Milliseconds(100);  // Maximum delay in noticing a stop.
 
 std::chrono::nanoseconds Chrono(Duration duration) { return std::chrono::nanoseconds(duration.ns); }
 
-// True if the manager will say the same however often it is asked.
+// Returns true if the manager will always give the same answer.
 bool IsFinal(const Status& status) {
   switch (status.code()) {
     case StatusCode::kInvalidArgument:
@@ -116,12 +116,12 @@ void ManagerLink::RunSession() {
       changed_.notify_all();
     }
     if (was_registered) delay = kBackOffMin;
-    // The same sentence every second would drown the log.
+    // Repeating the same message every second would flood the log.
     if (was_registered || MessageOf(ended) != last_message)
       LogWarning("no session with the manager: {}", MessageOf(ended));
     last_message = MessageOf(ended);
     ever_registered = ever_registered || was_registered;
-    // A manager of another version refuses the next attempt as well.
+    // A manager of another version will refuse the next attempt too.
     const bool other_version = ended.code() == StatusCode::kUnimplemented && ever_registered;
     if (other_version || (IsFinal(ended) && was_registered)) on_shutdown_(ended);
   } while (BackOff(std::exchange(delay, std::min(delay * 2, kBackOffMax))));
@@ -150,8 +150,8 @@ Status ManagerLink::RunStream(bool& was_registered) {
     beat_now_ = true;
     changed_.notify_all();
   }
-  // Ends a write that the manager does not take. A stream that the manager has ended is over
-  // already; cancelling it would hide why.
+  // Ends a write that the manager does not accept. If the manager has ended the stream, cancelling
+  // it would hide the reason.
   if (!status.ok()) context.TryCancel();
   {
     const std::lock_guard write_lock(write_mutex_);
@@ -173,7 +173,7 @@ Status ManagerLink::Register(Stream& stream) {
   engine_.ListHeld(registration.objects, registration.sizes);
   registration.aside = engine_.ListAside();
   for (const v1::NodeMessage& message : ToProto(registration)) {
-    // Why it broke is what Finish says.
+    // Finish reports why the stream broke.
     if (!stream.Write(message)) break;
   }
   return OkStatus();
@@ -216,7 +216,7 @@ void ManagerLink::Obey(NodeOrder order) {
   }
   const TimedRequest timed(&parts, NodeResidence::kDropOrder);
   const auto& drop = std::get<DropObjectsOrder>(order);
-  copier_.Cancel(drop.files);  // It would make them again.
+  copier_.Cancel(drop.files);  // A copy order would make the objects again.
   engine_.Drop(drop.files);
   LogInfo("dropped {} objects; {} bytes are used now", drop.files.size(), engine_.used_bytes());
   const std::lock_guard lock(mutex_);
@@ -227,7 +227,7 @@ void ManagerLink::Obey(NodeOrder order) {
 Status ManagerLink::Adopt(const NodeRegistered& registered) {
   MOSA_RETURN_IF_ERROR(engine_.store().SetCluster(registered.cluster_name));
   gate_.SetKey(registered.capability_key, registered.now, registered.epoch, registered.bulk_tls);
-  copier_.CancelAll();  // What is to go on is ordered again.
+  copier_.CancelAll();  // The manager orders again what should continue.
   engine_.RepeatReports();
   LogInfo("registered as node {} of cluster {}", registered.node.value, registered.cluster_name);
   return OkStatus();
@@ -261,7 +261,7 @@ void ManagerLink::TellAside() {
   for (const v1::NodeMessage& page : ToProto(NodeAside{engine_.ListAside()})) stream_->Write(page);
 }
 
-// A broken stream is noticed by the reader; what was to be reported is repeated on the next one.
+// The reader notices a broken stream; reports are repeated on the next one.
 template <typename Content>
 void ManagerLink::Tell(DurationTable::ClassId kind, const Content& content) {
   const std::lock_guard write_lock(write_mutex_);

@@ -1,8 +1,8 @@
-// ManagerLink: the node's conversation with the manager. Registers, beats, carries out orders, and
-// comes back when the stream breaks; meanwhile the node goes on serving clients whose capabilities
-// it can check.
+// ManagerLink: the node's session with the manager. Registers, sends heartbeats, carries out
+// orders, and reconnects when the stream breaks. Meanwhile the node serves clients whose
+// capabilities it can verify.
 //
-// Two threads of its own: one reads orders, one beats. Start and Stop from one thread.
+// Has two threads: one reads orders, one sends heartbeats. Call Start and Stop from one thread.
 #ifndef MOSA_STORAGE_NODE_SERVICE_MANAGER_LINK_H_
 #define MOSA_STORAGE_NODE_SERVICE_MANAGER_LINK_H_
 
@@ -30,25 +30,25 @@ namespace mosa::node {
 struct ManagerLinkOptions {
   std::string manager_address;
   std::optional<ClusterSecret> secret;
-  // What does not change from one registration to the next: name, address, socket, host, limit.
+  // The constant part of each registration: name, address, socket, host, limit.
   NodeRegistration registration;
 };
 
 class ManagerLink {
  public:
-  // The references must outlive it. `on_shutdown` is called, once, on the link's thread, when
-  // the manager will never take the node back.
+  // The references must outlive the link. `on_shutdown` is called once, on the link's thread, when
+  // the manager will never accept the node again.
   ManagerLink(ManagerLinkOptions options, ObjectEngine& engine, AccessGate& gate, Copier& copier,
               std::function<void(Status)> on_shutdown);
   ~ManagerLink();
 
-  // Begins, and waits for the first registration: Unavailable if none within `wait`; the manager's
-  // refusal, or FailedPrecondition if the objects are another cluster's; Aborted if `give_up`,
-  // asked a few times a second, says so.
+  // Starts and waits for the first registration. Unavailable if there is none within `wait`; the
+  // manager's refusal; FailedPrecondition if the objects belong to another cluster; Aborted if
+  // `give_up`, polled a few times a second, returns true.
   Status Start(Duration wait, const std::function<bool()>& give_up);
   void Stop();
-  // Reports how an order is getting on. Without a session it is not sent: the manager orders anew.
-  // Safe from any thread.
+  // Reports progress of an order. Dropped without a session: the manager then orders again.
+  // Thread-safe.
   void Send(const CopyReport& report);
 
  private:
@@ -57,18 +57,18 @@ class ManagerLink {
   void RunSession();
   void RunHeartbeats();
   ResidenceSnapshot Answer(const ResidenceQuery& query);
-  // One stream from beginning to end; why it ended.
+  // Runs one stream until it ends. Returns why it ended.
   Status RunStream(bool& was_registered);
   Status Register(Stream& stream);
   Status Carry(const v1::ManagerToNode& wire);
   void Obey(NodeOrder order);
   Status Adopt(const NodeRegistered& registered);
   void Beat();
-  void TellAside();  // All that is put aside.
-  // Sends what `content` gives, if there is a session to hear it; counted as `kind`, a part.
+  void TellAside();  // Reports everything that is put aside.
+  // Sends what `content` returns if there is a session, and records the time under `kind`.
   template <typename Content>
   void Tell(DurationTable::ClassId kind, const Content& content);
-  // Until the channel is connected, the end comes, or an attempt would say why it is not.
+  // Waits until the channel is connected, the link stops, or an attempt would report why it is not.
   void AwaitManager();
   bool BackOff(Duration delay);
 
@@ -81,14 +81,14 @@ class ManagerLink {
   const std::shared_ptr<grpc::Channel> channel_;
   const std::unique_ptr<v1::NodeSessionService::Stub> stub_;
 
-  std::mutex write_mutex_;    // Before mutex_.
+  std::mutex write_mutex_;    // Acquired before mutex_.
   Stream* stream_ = nullptr;  // Guarded by write_mutex_; null while not registered.
 
   std::mutex mutex_;
   std::condition_variable changed_;
   // Guarded by mutex_:
   grpc::ClientContext* context_ = nullptr;
-  std::optional<Status> started_;  // The outcome of Start.
+  std::optional<Status> started_;  // Result of Start.
   bool beat_now_ = false;
   bool stopping_ = false;
 

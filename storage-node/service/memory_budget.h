@@ -1,10 +1,10 @@
-// MemoryBudget: how much memory all connections together may hold for bytes that cannot be
-// streamed (appends, and reads of objects that local programs may be changing). A request beyond it
-// waits a bounded time for others to finish.
+// MemoryBudget: limits the memory of all connections for bytes that cannot be streamed (appends,
+// and reads of objects that local programs may be changing). A request beyond the limit waits a
+// bounded time for others to finish.
 //
-// Without shares one client's slow appends would take all of it, and keep it for as long as a frame
-// may take. So each account (ConnectionBook's clients) has a share, and waits for its own requests
-// to finish before it gets more. Safe from any thread.
+// Without shares, one client's slow appends could hold all of it for as long as a frame may take.
+// So each account (ConnectionBook's clients) has a share, and waits for its own requests to finish
+// before it gets more. Thread-safe.
 #ifndef MOSA_STORAGE_NODE_SERVICE_MEMORY_BUDGET_H_
 #define MOSA_STORAGE_NODE_SERVICE_MEMORY_BUDGET_H_
 
@@ -25,10 +25,10 @@ namespace mosa::node {
 
 class MemoryBudget;
 
-// So long a request waits for a part of the budget before it is refused.
+// How long a request waits for memory before it is refused.
 inline constexpr std::chrono::seconds kBudgetWait{5};
 
-// Bytes taken out of a budget, given back at the end of its life. The budget must outlive it.
+// Bytes taken from a budget, given back on destruction. The budget must outlive it.
 class BudgetBuffer {
  public:
   BudgetBuffer() = default;
@@ -61,8 +61,8 @@ class MemoryBudget {
   MemoryBudget(size_t limit_bytes, size_t share_bytes)
       : limit_bytes_(limit_bytes), share_bytes_(share_bytes), free_bytes_(limit_bytes) {}
 
-  // Unavailable if there is no room within `wait`. One request of an account that has nothing may
-  // exceed its share. Precondition: at most the limit.
+  // Unavailable if there is no room within `wait`. A request of an account that holds nothing may
+  // exceed its share. Precondition: bytes <= limit.
   Result<BudgetBuffer> Take(const std::string& account, size_t bytes,
                             std::chrono::milliseconds wait) {
     std::unique_lock lock(mutex_);
@@ -93,12 +93,12 @@ class MemoryBudget {
 
  private:
   const size_t limit_bytes_;
-  const size_t share_bytes_;  // Limit for one account.
+  const size_t share_bytes_;  // Maximum for one account.
   mutable std::mutex mutex_;
   std::condition_variable freed_;
   // Guarded by mutex_:
   size_t free_bytes_;
-  std::map<std::string, size_t> used_by_;  // Those that have some.
+  std::map<std::string, size_t> used_by_;  // Only accounts that hold some.
 };
 
 inline BudgetBuffer::~BudgetBuffer() {

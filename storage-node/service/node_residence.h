@@ -1,4 +1,5 @@
-// What a storage node measures of its requests (common/model/residence.h). Thread-safe.
+// NodeResidence: what a storage node measures of its requests (common/model/residence.h).
+// Thread-safe.
 #ifndef MOSA_STORAGE_NODE_SERVICE_NODE_RESIDENCE_H_
 #define MOSA_STORAGE_NODE_SERVICE_NODE_RESIDENCE_H_
 
@@ -15,11 +16,11 @@
 
 namespace mosa::node {
 
-// Payload is received, checked and stored in pieces of this size, which stay in the CPU's cache:
-// the buffer of a thread that serves a connection.
+// Buffer size of a thread that serves a connection. Payload is received, checked and stored in
+// pieces of this size, which stay in the CPU's cache.
 inline constexpr size_t kBulkScratchBytes = 256 * 1024;
 
-// What the bulk plane has in use now (BulkUse). Set by the bulk server.
+// Current use of the bulk plane (BulkUse). Set by the bulk server.
 struct BulkGauges {
   std::atomic<uint64_t> connections{0};
   std::atomic<uint64_t> connections_max{0};
@@ -31,7 +32,7 @@ struct BulkGauges {
 };
 
 struct NodeResidence {
-  // Hosts that a row of their own is kept of.
+  // Maximum number of hosts with a row of their own.
   static constexpr size_t kPeersMax = 128;
   // The classes of `parts`.
   static constexpr DurationTable::ClassId kReadObject{0};
@@ -46,12 +47,12 @@ struct NodeResidence {
   const Time started = SystemClock().Now();
   RequestLog log;
   BulkGauges bulk;
-  // Requests of the bulk plane by who asked, from their header's arrival to their answer's last
-  // byte.
+  // Requests of the bulk plane by requesting host, from the arrival of the header to the last byte
+  // of the answer.
   DurationTable requests{BulkOperationNames(""), kPeersMax, &log};
-  // Writing the object itself (RAM, checksums, locks, admission), without the network; of reading
-  // it what comes before its bytes are sent: these are read while they are sent. What the manager
-  // has ordered; what it was told.
+  // Parts of requests. write.object: the change of the object (RAM, checksums, locks, admission),
+  // without the network. read.object: the work before the first byte is sent; the bytes are read
+  // while they are sent. order.*: the manager's orders. manager.*: messages to the manager.
   DurationTable parts{{"read.object", "write.object", "order.drop", "order.copy", "order.cancel",
                        "manager.heartbeat", "manager.copy_report", "manager.residence"},
                       0,

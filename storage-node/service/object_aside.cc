@@ -1,5 +1,5 @@
-// The part of ObjectEngine that keeps objects which the manager may have forgotten: they are moved
-// out of everybody's reach, stay charged to the node, and wait for people to decide.
+// ObjectEngine: objects whose files the manager may have forgotten. They are moved out of reach,
+// still count for the node's limit, and wait for an operator's decision.
 #include <fmt/format.h>
 
 #include <utility>
@@ -26,7 +26,7 @@ Status ObjectEngine::FindAside(SumsFound& known) {
   return OkStatus();
 }
 
-// What cannot be looked at is taken for data from beginning to end.
+// An object that cannot be examined counts as data from beginning to end.
 AsideObject ObjectEngine::DescribeAside(const StoredObject& stored) const {
   AsideObject object{.file = stored.file,
                      .size_bytes = stored.size_bytes,
@@ -87,7 +87,7 @@ Status ObjectEngine::RewriteAsideRecords() {
   return OkStatus();
 }
 
-// Its bytes do not change while it is aside, so that all that is logged of it goes on holding.
+// Its bytes do not change while it is aside, so its records remain valid.
 Status ObjectEngine::SetAside(FileId file) {
   const ObjectRef object = Find(file);
   if (object == nullptr) return OkStatus();
@@ -116,10 +116,10 @@ Status ObjectEngine::SetAside(FileId file) {
   return OkStatus();
 }
 
-// A thread that makes an object of that file meanwhile finds this one, and waits for its lock.
+// A thread that creates an object of this file meanwhile finds this one, and waits for its lock.
 Status ObjectEngine::RestoreAside(FileId file) {
   {
-    // The order is repeated until the manager has heard that it was carried out.
+    // The order is repeated until the manager has learned that it was carried out.
     const std::lock_guard lock(aside_mutex_);
     if (!aside_.contains(file)) return OkStatus();
   }
@@ -136,7 +136,7 @@ Status ObjectEngine::RestoreAside(FileId file) {
   return restored;
 }
 
-// Nothing can fail once it has moved.
+// Nothing can fail after the move.
 Status ObjectEngine::TakeFromAside(Object& object) {
   const FileId file = object.file;
   MOSA_ASSIGN_OR_RETURN(const UniqueFd fd, store_->OpenAside(file));
@@ -147,7 +147,7 @@ Status ObjectEngine::TakeFromAside(Object& object) {
   const bool has_record = aside && aside->record;
   TakeFound(object, {file, stat.size_bytes, stat.allocated_bytes, stat.modify_time},
             has_record ? &*aside->record : nullptr);
-  // All records may be being rewritten, without those of what is in neither place.
+  // A concurrent RewriteRecords may have missed the object, which was in neither place.
   const Status logged = object.logged == LoggedState::kSums ? AppendRecord(object) : OkStatus();
   if (!logged.ok()) LogWarning("{}", MessageOf(logged));
   return OkStatus();

@@ -15,9 +15,9 @@ namespace mosa::node {
 namespace {
 
 constexpr size_t kBudgetBytes = 32 << 20;
-// One request of the largest size.
+// One request of maximum size.
 constexpr size_t kBudgetShareBytes = 8 << 20;
-// An object that was written a moment ago is likely to be written again: sealing waits this long.
+// A recently written object is likely to be written again, so sealing waits this long.
 constexpr Duration kRestAfterWrite = Milliseconds(200);
 
 Status AbsentError(FileId file) {
@@ -35,7 +35,7 @@ Status CorruptError(FileId file, BlockIndex block) {
       block.value, file.value, BeginOf(block), kChecksumBlockBytes));
 }
 
-// Adds the file to the store's message, which does not know it.
+// Adds the file to a message of the store, which does not know it.
 Status Named(const Status& status, FileId file) {
   if (status.ok()) return status;
   return Status(status.code(), fmt::format("file {}: {}", file.value, MessageOf(status)));
@@ -51,7 +51,7 @@ Result<std::unique_ptr<ObjectEngine>> ObjectEngine::Open(std::unique_ptr<ObjectS
   SumsFound known = sums == nullptr ? SumsFound() : sums->TakeFound();
   if (sums != nullptr && sums->found_damage())
     LogWarning("cannot read some of the checksums beside the objects");
-  // Where no checksums were kept, nothing tells damage from bytes that are as they should be.
+  // Without recorded checksums, damage cannot be distinguished from correct bytes.
   engine->is_suspect_ = engine->store_->is_after_crash() && sums != nullptr && sums->found_any();
   for (const StoredObject& found : stored)
     engine->AddFound(found, engine->RecordOf(found.file, known.records),
@@ -98,7 +98,7 @@ Result<ObjectEngine::Opened> ObjectEngine::OpenObject(FileId file, OpenMode mode
     if (opened.object == nullptr) return opened;
     if (changer != nullptr) VerifyAll(opened.object, {});
     opened.lock = std::unique_lock(opened.object->mutex);
-    if (opened.object->dropped) continue;  // Between dropping and leaving the table.
+    if (opened.object->dropped) continue;  // It is being dropped, and has not left the table yet.
     Result<UniqueFd> fd = store_->Open(file, mode);
     if (fd.ok()) {
       if (changer != nullptr)
@@ -106,7 +106,7 @@ Result<ObjectEngine::Opened> ObjectEngine::OpenObject(FileId file, OpenMode mode
       opened.fd = *std::move(fd);
       return opened;
     }
-    // Nothing is kept of an object that could not be made.
+    // An object that could not be created leaves no entry.
     if (opened.object->allocated_bytes == 0 && opened.object->size_bytes == 0 &&
         store_->Open(file, OpenMode::kRead).status().code() == StatusCode::kNotFound) {
       Remove(*opened.object);
@@ -115,12 +115,13 @@ Result<ObjectEngine::Opened> ObjectEngine::OpenObject(FileId file, OpenMode mode
   }
 }
 
-// ---- what must be true after a change
+// ---- invariants after a change
 
 bool ObjectEngine::MayHaveWriters(Object& object, int fd) {
   if (!object.lent) return false;
   const Result<bool> writers = store_->HasWriters(fd);
-  // It was lent before this process began: its mount may have ended, so that nobody else tells.
+  // It was lent before this process began. Its mount may have ended, so nobody else would report
+  // it.
   if (writers.ok() && *writers && !object.told) object.told = ChecksumTable::ForUnknownBytes();
   if (!writers.ok() || *writers || !RefreshSize(object, fd).ok()) return true;
   object.lent = false;
@@ -178,7 +179,7 @@ void ObjectEngine::NoteChange(Object& object, Duration rest) {
 
 void ObjectEngine::NoteCorrupt(Object& object, BlockIndex block) {
   object.checksums.MarkCorrupt(block);
-  // Checksums that are logged tell it again.
+  // Logged checksums would reveal the damage again.
   if (object.logged != LoggedState::kSums) TryLog(object, LoggedState::kDamaged);
   const std::lock_guard lock(account_mutex_);
   corrupt_blocks_of_[object.file] = object.checksums.corrupt_count();
@@ -238,7 +239,7 @@ Result<ReadPlan> ObjectEngine::PlanRead(const ReadRequest& request, std::span<st
       MOSA_ASSIGN_OR_RETURN(plan.buffer,
                             budget_.Take(request.account, end - plan.offset_bytes, kBudgetWait));
       has_buffer = true;
-      continue;  // What was true before the wait may not be now.
+      continue;  // What held before the wait may no longer hold.
     }
     if (buffered) MOSA_RETURN_IF_ERROR(Named(RefreshSize(object, opened->fd.get()), request.file));
     plan.length_bytes =
@@ -261,8 +262,8 @@ Result<ReadPlan> ObjectEngine::PlanRead(const ReadRequest& request, std::span<st
   }
 }
 
-// Computes and keeps the checksums that are missing in the range. A whole block of zeroes in a
-// table that is not complete is the one thing that is not kept.
+// Computes the missing checksums of the range and keeps them, except for a whole block of zeroes in
+// an incomplete table.
 Status ObjectEngine::SumMissing(Object& object, int fd, const ReadPlan& plan,
                                 std::span<std::byte> scratch) {
   MOSA_CHECK(scratch.size() >= kChecksumBlockBytes);
@@ -286,7 +287,7 @@ Status ObjectEngine::SumMissing(Object& object, int fd, const ReadPlan& plan,
 Status ObjectEngine::FillBuffer(Object& object, int fd, ReadPlan& plan, bool verify) {
   const auto bytes = plan.buffer.bytes().first(plan.length_bytes);
   MOSA_ASSIGN_OR_RETURN(const size_t got, store_->Read(fd, plan.offset_bytes, bytes));
-  plan.length_bytes = got;  // A local program may have cut it meanwhile.
+  plan.length_bytes = got;  // A local program may have truncated it meanwhile.
   plan.crcs = BlockChecksums(plan.offset_bytes, bytes.first(got));
   for (size_t i = 0; verify && !object.lent && i < plan.crcs.size(); ++i) {
     const BlockIndex block{BlockOf(plan.offset_bytes).value + i};
@@ -306,7 +307,7 @@ Result<uint64_t> ObjectEngine::HoleBytes(int fd, uint64_t offset, uint64_t lengt
   const uint64_t begin = offset / kPageBytes * kPageBytes;
   const uint64_t end = RoundUpToPage(offset + length);
   MOSA_ASSIGN_OR_RETURN(const ObjectStat stat, store_->Stat(fd));
-  // In an object without holes the kernel would look at every page up to its end to find none.
+  // In an object without holes, the kernel would visit every page up to the end to find none.
   const uint64_t dense_end = RoundUpToPage(stat.size_bytes);
   if (stat.allocated_bytes == dense_end) return end - std::clamp(dense_end, begin, end);
   uint64_t holes = 0;
@@ -317,7 +318,7 @@ Result<uint64_t> ObjectEngine::HoleBytes(int fd, uint64_t offset, uint64_t lengt
     holes += data_begin - at;
     if (data_begin == end) break;
     MOSA_ASSIGN_OR_RETURN(const uint64_t hole, store_->Seek(fd, data_begin, /*data=*/false));
-    // The end of the object is a hole to SEEK_HOLE, though its last page is there.
+    // SEEK_HOLE reports the object's end as a hole, although its last page is allocated.
     at = RoundUpToPage(std::min(hole, end));
   }
   return holes;
@@ -325,7 +326,7 @@ Result<uint64_t> ObjectEngine::HoleBytes(int fd, uint64_t offset, uint64_t lengt
 
 Result<uint64_t> ObjectEngine::ReserveRange(FileId file, int fd, uint64_t offset, uint64_t length) {
   {
-    // Mostly there is room for all of it, and looking for holes is not needed.
+    // Usually there is room for the whole range, and no search for holes is needed.
     const std::lock_guard lock(account_mutex_);
     const uint64_t most = length + 2 * kPageBytes;
     if (admission_.Reserve(file, most).ok()) return most;
@@ -377,7 +378,7 @@ Status ObjectEngine::Writer::WritePiece(uint64_t offset, std::span<const std::by
   MOSA_RETURN_IF_ERROR(Named(engine_->BeginChange(object, fd_.get(), changer_), object.file));
   const Status written = engine_->store_->Write(fd_.get(), offset, data);
   if (!written.ok()) {
-    // Some of it may have been written, and the object may have grown.
+    // Some bytes may have been written, and the object may have grown.
     engine_->ForgetChecksums(object);
     if (const auto stat = engine_->store_->Stat(fd_.get()); stat.ok())
       object.size_bytes = stat->size_bytes;
@@ -471,7 +472,7 @@ Status ObjectEngine::Allocate(FileId file, const Changer& changer, int mode, Byt
   return Named(done.ok() ? refreshed : done, file);
 }
 
-// ---- looking
+// ---- queries
 
 Result<ObjectEngine::Description> ObjectEngine::Describe(FileId file) {
   auto opened = OpenToRead(file);

@@ -1,17 +1,16 @@
-// ObjectEngine: what a storage node does with its objects, for many connections at once. It joins
-// the store (bytes) with the core (admission, checksums, order of upkeep). It knows no sockets but
-// to hand a descriptor out, and no capabilities: the caller has checked them.
+// ObjectEngine: a storage node's operations on its objects, for many connections at once. Combines
+// the store (bytes) with the core (admission, checksums, upkeep). It handles no sockets, except to
+// pass a descriptor out, and no capabilities: the caller has verified them.
 //
-// Safe from any thread. Locks, in this order: an object's mutex, then objects_mutex_, then
-// account_mutex_, aside_mutex_ or waiters_mutex_. An object's mutex is held while its bytes are
-// read or written (memory speed), so that bytes and checksums agree; never while a socket is waited
-// for.
+// Thread-safe. Lock order: an object's mutex, then objects_mutex_, then account_mutex_,
+// aside_mutex_ or waiters_mutex_. An object's mutex is held while its bytes are read or written
+// (memory speed), so that bytes and checksums agree; never while waiting for a socket.
 //
 // Local writers: any holder of a write descriptor may change an object at any time. Only the kernel
-// knows them: mounts die, stop, and outlive this process. So an object is *lent* since such a
-// descriptor was passed on, or it was found at the start, until the kernel says that nobody has it
-// open for writing. It is asked whenever it matters, and with each Account. While an object is
-// lent, checksums are computed for each reply and not kept.
+// knows all holders: mounts die, stop, and outlive this process. An object is *lent* from the time
+// such a descriptor was passed out, or the object was found at the start, until the kernel reports
+// that no process has it open for writing. The engine asks whenever it matters, and in each
+// Account. While an object is lent, checksums are computed for each reply and not kept.
 #ifndef MOSA_STORAGE_NODE_SERVICE_OBJECT_ENGINE_H_
 #define MOSA_STORAGE_NODE_SERVICE_OBJECT_ENGINE_H_
 
@@ -51,67 +50,66 @@ struct ReadRequest {
   FileId file;
   uint64_t offset_bytes = 0;
   uint64_t length_bytes = 0;
-  bool verify = false;       // Compare bytes and checksums before they leave.
-  std::string account = "";  // Whose share of the buffers it takes, if it needs one.
+  bool verify = false;       // Verify the bytes against their checksums before they leave.
+  std::string account = "";  // Account for buffer memory, if it needs any.
 };
-// Identifies who changes an object. Bytes that a later layout of the file has stored must never
-// give way to those of an earlier one, so every change of a byte says whose it is, and is admitted
-// under the object's lock.
+// The author of a change. Bytes stored under a later layout of a file must never be overwritten
+// under an earlier one. So every change names its author and is admitted under the object's lock.
 struct Changer {
   uint64_t generation = 0;  // The layout's generation.
-  bool is_order = false;    // This node itself, which stores by no layout.
+  bool is_order = false;    // This node itself, which stores under no layout.
 
   static Changer OfLayout(uint64_t generation) { return {generation, false}; }
-  // `latest`: GenerationOf when the order came. Any store by a later one ends it.
+  // `latest`: GenerationOf when the order arrived. A store under a later layout ends the order.
   static Changer OfOrder(uint64_t latest) { return {latest, true}; }
 };
-// What answers a read: the range widened to whole blocks and cut at the object's end.
+// The answer to a read: the range widened to whole blocks and cut at the object's end.
 struct ReadPlan {
   uint64_t offset_bytes = 0;
   uint64_t length_bytes = 0;
   std::vector<uint32_t> crcs;
-  UniqueFd fd;          // Send the range from here, if there is one;
-  BudgetBuffer buffer;  // else these are the bytes.
+  UniqueFd fd;          // Send the range from this descriptor, if set;
+  BudgetBuffer buffer;  // otherwise the bytes are here.
 };
 
 class ObjectEngine {
  private:
-  // What the records beside the objects say of one.
+  // What the stored records say about one object.
   enum class LoggedState : uint8_t {
     kNothing = 1,
-    kSums,     // All of its checksums.
-    kDamaged,  // No byte of it can be believed.
+    kSums,     // Its complete checksums.
+    kDamaged,  // No byte of it can be trusted.
   };
-  // What is known of one object. The bytes are in the store.
+  // The state of one object. Its bytes are in the store.
   struct Object {
     explicit Object(FileId id) : file(id) {}
     const FileId file;
     std::mutex mutex;
     // Guarded by mutex:
-    bool dropped = false;  // No longer in objects_: look the file up again.
+    bool dropped = false;  // No longer in objects_: the caller must look the file up again.
     uint64_t size_bytes = 0;
     uint64_t allocated_bytes = 0;
     ChecksumTable checksums = ChecksumTable::ForNewObject();
     uint64_t forgotten_count = 0;        // How often all checksums were forgotten.
-    std::unique_ptr<ChangeLog> changes;  // Kept since somebody first asked for it.
-    uint64_t writer_generation = 0;      // The highest of those admitted to change it. Logged.
-    bool lent = false;                   // Local programs may be writing. In lent_ as well.
-    // What its blocks were when they were last looked at: since it was lent, until the mount that
-    // it was lent to has told all. Nothing is known about what is written through this node.
+    std::unique_ptr<ChangeLog> changes;  // Kept from the first request for it on.
+    uint64_t writer_generation = 0;  // Highest generation that was admitted to change it. Logged.
+    bool lent = false;               // Local programs may be writing. Also in lent_.
+    // The checksums at the last look: from when it was lent until its mount has reported all
+    // changes. A write through this node makes all of them unknown.
     std::optional<ChecksumTable> told;
-    uint64_t told_bytes = 0;  // Its size then.
-    // A look has found that they differ. The asker may end before all know; what the bytes were,
-    // which would tell it again, is gone.
+    uint64_t told_bytes = 0;  // The size at that look.
+    // A look found a difference. Kept because the asker may die before it has told everybody, and
+    // `told` no longer holds the earlier checksums.
     bool answered = false;
-    // Since when nobody can store into it, while that is not told.
+    // Since when no program can store into it while its changes are still unreported.
     std::optional<Time> left_untold;
     bool counted_unsealed = false;
     LoggedState logged = LoggedState::kNothing;  // Never kSums while it is lent.
-    bool unverified = false;    // Its bytes were not compared with these since the machine crashed.
-    BlockIndex compared_end{};  // While unverified: those before were.
-    bool unrecordable = false;  // It has too many checksums to keep.
-    uint64_t changes_begun = 0;  // Goes up whenever somebody may change bytes.
-    // While its checksums are logged: the record's length, and the object's as it says.
+    bool unverified = false;     // Not verified against its record since the machine crashed.
+    BlockIndex compared_end{};   // While unverified: blocks before this one are verified.
+    bool unrecordable = false;   // It has too many checksums to record.
+    uint64_t changes_begun = 0;  // Incremented whenever bytes may be changed.
+    // While its checksums are logged: the record's length, and the object's size in it.
     uint64_t record_bytes = 0, recorded_size_bytes = 0;
   };
 
@@ -121,19 +119,19 @@ class ObjectEngine {
                                                     uint64_t limit_bytes, const Clock& clock);
   ~ObjectEngine();
 
-  // NotFound if there is no such object: only the asker may know that this means zeroes. DataLoss
-  // names object and block that is corrupt. `scratch` has room for a block.
+  // NotFound if there is no such object: only the caller may know that this means zeroes. DataLoss
+  // names the object and its corrupt block. `scratch` must hold a block.
   Result<ReadPlan> PlanRead(const ReadRequest& request, std::span<std::byte> scratch);
 
-  // One write of a known range, in pieces as they arrive. Room is reserved for its life.
+  // One write of a known range, in pieces as they arrive. Holds its reservation until destroyed.
   class Writer {
    public:
     Writer(Writer&&) noexcept;
     Writer& operator=(Writer&&) = delete;
-    // Accounts for what was written; after errors too.
+    // Accounts for what was written, also after errors.
     ~Writer();
-    // Pieces come in order and end at block boundaries, but the last. `crcs` were checked. Aborted
-    // if somebody was admitted by a later layout since the piece before.
+    // Pieces must come in order and end at block boundaries, except the last. The caller has
+    // verified `crcs`. Aborted if a later layout was admitted since the previous piece.
     Status WritePiece(uint64_t offset, std::span<const std::byte> data,
                       std::span<const uint32_t> crcs);
 
@@ -154,14 +152,14 @@ class ObjectEngine {
   };
   // ---- changes: Aborted, with nothing changed, if the changer's layout is not the latest
 
-  // Makes the object if absent. ResourceExhausted if it does not fit; holes count, bytes that are
-  // there already do not.
+  // Makes the object if absent. ResourceExhausted if the range does not fit; holes count, existing
+  // bytes do not.
   Result<Writer> BeginWrite(FileId file, const Changer& changer, uint64_t offset, uint64_t length);
-  // Returns where the data went.
+  // Returns the data's offset.
   Result<uint64_t> Append(FileId file, const Changer& changer, std::span<const std::byte> data);
   Status Truncate(FileId file, const Changer& changer, uint64_t size_bytes);
-  // fallocate(2): mode 0 or KEEP_SIZE allocates without moving the end, PUNCH_HOLE | KEEP_SIZE
-  // punches. Unimplemented for other modes.
+  // fallocate(2): mode 0 or KEEP_SIZE allocates and keeps the end, PUNCH_HOLE | KEEP_SIZE punches.
+  // Unimplemented for other modes.
   Status Allocate(FileId file, const Changer& changer, int mode, ByteRange range);
   struct Description {
     ObjectStat stat;
@@ -169,33 +167,35 @@ class ObjectEngine {
   };
   // NotFound if there is no such object.
   Result<Description> Describe(FileId file);
-  // OutOfRange if there is none behind `offset`, NotFound if there is no such object.
+  // OutOfRange if there is none after `offset`, NotFound if there is no such object.
   Result<uint64_t> Seek(FileId file, uint64_t offset, bool data);
 
-  // The latest layout by which the object was changed; 0 if there is none.
+  // Returns the highest layout generation that has changed the object; 0 if there is none.
   uint64_t GenerationOf(FileId file) const;
-  // Aborted if the changer would be refused now. Spares who asks a payload, or what is no change.
+  // Aborted if the changer would be refused now. Saves receiving a payload; also for requests that
+  // change nothing.
   Status CheckChanger(FileId file, const Changer& changer);
 
-  // A descriptor to pass on. NotFound if absent; DataLoss if some block is known to be corrupt.
+  // Returns a descriptor to pass on. NotFound if absent; DataLoss if a block is known to be
+  // corrupt.
   Result<UniqueFd> OpenLocal(FileId file);
-  // As well, made if absent, and to be written. FailedPrecondition if a block is known to be
-  // corrupt, or the kernel cannot tell who has a file open. Aborted as for other changes.
+  // Returns a writable descriptor to pass on; makes the object if absent. FailedPrecondition if a
+  // block is known to be corrupt, or if the kernel cannot tell who has a file open. Aborted as for
+  // other changes.
   Result<UniqueFd> OpenLocalToWrite(FileId file, const Changer& changer);
-  // A local writer may have ended, and all that it wrote is told: looks now instead of with the
-  // next Account, and remembers no longer what the bytes were.
+  // Call when a local writer may have ended and its changes are reported. Looks now instead of in
+  // the next Account and, if no writer is left, forgets the earlier checksums.
   Status FinishLocalWrites(FileId file);
-  // One step of a look at what local programs store without telling anybody: a store into a page
-  // that is mapped leaves no trace but the bytes.
+  // One step of a search for unreported local stores. A store into a mapped page leaves no trace
+  // except the bytes.
   struct LocalWrites {
-    bool writers_left =
-        false;                // Some program has it open for writing, or mapped from such an open.
-    bool changed = false;     // Bytes differ from what they were at the last look.
-    bool unknown = false;     // What some were then is not known.
-    uint64_t next_bytes = 0;  // The next step begins there.
-    bool complete = true;     // This was the last step.
+    bool writers_left = false;  // Some program can write it: opened, or mapped from such an open.
+    bool changed = false;       // Bytes differ from the last look.
+    bool unknown = false;       // Some earlier bytes are unknown.
+    uint64_t next_bytes = 0;    // Where the next step begins.
+    bool complete = true;       // This was the last step.
   };
-  // Compares at most kLookBytesMax from `from_bytes` on, and if a writer is left only if
+  // Compares at most kLookBytesMax from `from_bytes` on. If a writer is left, it compares only with
   // `while_written`. `scratch` holds whole blocks.
   static constexpr uint64_t kLookBytesMax = uint64_t{256} << 20;
   Result<LocalWrites> LookAtLocalWrites(FileId file, uint64_t from_bytes, bool while_written,
@@ -203,62 +203,60 @@ class ObjectEngine {
 
   // ---- for nodes that copy (object_sums.cc)
 
-  // What has changed after `after_change` (from an earlier answer; 0: none), without blocks.
+  // Returns the changes after `after_change` (from an earlier answer; 0: none), without blocks.
   BlockSums ChangesSince(FileId file, uint64_t after_change);
-  // Adds the checksums of at most kSumsBytesMax, computing those that are not known. An absent
-  // object is empty.
+  // Adds the checksums of at most kSumsBytesMax and computes the unknown ones. An absent object
+  // counts as empty.
   Status SumBlocks(FileId file, ByteRange range, BlockSums& sums, std::span<std::byte> scratch);
-  // Waits until ChangesSince would have something to say of one of the ranges, or, if there are
-  // none, anything; at most `wait`, or until `give_up` (asked a few times a second) says so. Holds
+  // Blocks until ChangesSince would report a change in one of the ranges (any change if there are
+  // none), for at most `wait`, or until `give_up`, polled a few times a second, returns true. Holds
   // no lock.
   void AwaitChange(FileId file, uint64_t after_change, std::span<const ByteRange> about,
                    Duration wait, const std::function<bool()>& give_up);
-  // A local writer has written there.
+  // Call when a local writer has written `range`.
   Status NoteLocalWrite(FileId file, ByteRange range);
-  // There is something new to say of these ranges, though their bytes are the same.
+  // Reports a change of these ranges to copying nodes, although their bytes are the same.
   void NoteChanged(FileId file, std::span<const ByteRange> ranges);
 
-  // Removes objects at once; they are no longer counted as used, though the pages of one that some
-  // local program still has open are freed only when it closes it. What fails is logged and tried
-  // again with each Account.
+  // Removes objects at once. They no longer count as used, although the pages of one that a local
+  // program has open are freed only when it closes. Failures are logged and retried in each
+  // Account.
   void Drop(std::span<const FileId> files);
-  // Looks at the lent objects, but those that somebody else is at, and repeats drops that failed.
-  // What local programs have changed, and no mount has asked about for kTellAfter since they ended,
-  // goes into the next heartbeat.
-  // To be called a few times a second.
+  // Checks the lent objects, those in use by other threads last, and retries failed drops. Local
+  // changes that no mount has asked about within kTellAfter of the last writer's end go into the
+  // next heartbeat. Call a few times a second.
   static constexpr Duration kTellAfter = Seconds(6);
   void Account();
-  // Seals one object if one is ready; false if there was nothing to do. `scratch` holds whole
-  // blocks.
+  // Seals one object if one is ready; returns false if there was nothing to do. `scratch` holds
+  // whole blocks.
   bool SealNext(std::span<std::byte> scratch);
-  // Waits until SealNext may have something to do, at most `wait`.
+  // Blocks until SealNext may have something to do, for at most `wait`.
   void WaitForSealing(Duration wait);
-  // Ends WaitForSealing and SealNext, for good.
+  // Ends WaitForSealing and SealNext permanently.
   void StopSealing();
-  // Has the records of what was sealed on the disk, where there is one.
+  // Syncs the records of sealed objects to disk, if the store has one.
   void SyncRecords();
-  // The node stops: all that there is gets on the disk. Nothing may be under way any more.
+  // Syncs everything to disk when the node stops. No operation may be in progress.
   void End();
-  // Compares the next blocks of the round with their checksums; returns how many bytes, 0 after the
-  // last object.
+  // Verifies the next blocks of the round. Returns the number of bytes, 0 after the last object.
   uint64_t ScrubNext(std::span<std::byte> scratch);
 
-  // ---- objects that are put aside (object_aside.cc)
+  // ---- objects put aside (object_aside.cc)
 
-  // Carries an order out; what fails is logged, and stays as it was.
+  // Carries out an order. A failure is logged and leaves the object as it was.
   void Obey(const AsideOrder& order);
   std::vector<AsideObject> ListAside() const;
 
   std::vector<FileId> ListObjects() const;
-  // All objects with their sizes as the store has them now, ascending; without sizes if the store
-  // does not say.
+  // Returns all objects, ascending, with their current sizes; without sizes if the store cannot
+  // list them.
   void ListHeld(std::vector<FileId>& files, std::vector<HeldSize>& sizes) const;
-  // Counters now, and some of the objects found corrupt, healed, or stored into, that no call has
-  // named yet.
+  // Returns the current counters, and some of the objects found corrupt, healed or stored into that
+  // no earlier call has named.
   NodeHeartbeat TakeHeartbeat();
   BulkUse UseOfBulkPlane() const;
-  // The stream to the manager is a new one. The next heartbeats name every corrupt and every healed
-  // object, and those stored into that were named so lately that the old stream may have lost it.
+  // Call for a new stream to the manager. The next heartbeats name every corrupt and every healed
+  // object again, and those objects stored into whose report the old stream may have lost.
   void RepeatReports();
   uint64_t used_bytes() const;
   uint64_t unsealed_objects() const;
@@ -266,37 +264,37 @@ class ObjectEngine {
   MemoryBudget& budget() { return budget_; }
   void CountSent(uint64_t bytes) { bytes_read_remote_ += bytes; }
   NodeResidence& residence() { return residence_; }
-  // How long requests have stayed in this node, and what it holds.
+  // Residence times of this node's requests, and what it holds.
   ResidenceSnapshot SnapshotOfResidence() const;
 
  private:
   ObjectEngine(std::unique_ptr<ObjectStore> store, uint64_t limit_bytes, const Clock& clock);
 
-  using ObjectRef = std::shared_ptr<Object>;  // Shared by connections; the last one frees it.
+  using ObjectRef = std::shared_ptr<Object>;  // Shared by connections; freed by the last one.
 
-  // An object that is in the store and not in the table, with what was recorded of it.
+  // Adds an object from the store to the table, with its recorded state.
   void AddFound(const StoredObject& found, const SumsRecord* record, uint64_t generation);
-  // The same for an object that is in the table, under its lock.
+  // The same for an object that is in the table. The caller must hold its lock.
   void TakeFound(Object& object, const StoredObject& found, const SumsRecord* record);
   void TakeRecord(Object& object, const StoredObject& found, const SumsRecord* record);
   void MarkDamaged(Object& object);
-  // Null if absent.
+  // Returns null if absent.
   ObjectRef Find(FileId file) const;
   ObjectRef FindOrAdd(FileId file);
-  // A locked object with a descriptor; no object if absent.
+  // A locked object with a descriptor. `object` is null if absent.
   struct Opened {
     ObjectRef object;
     std::unique_lock<std::mutex> lock;
     UniqueFd fd;
   };
   Result<Opened> OpenToRead(FileId file) { return OpenObject(file, OpenMode::kRead, nullptr); }
-  // Made if absent and `mode` says so; a change has begun.
+  // Makes the object if absent and `mode` allows it; begins a change.
   Result<Opened> OpenToChange(FileId file, OpenMode mode, const Changer& changer) {
     return OpenObject(file, mode, &changer);
   }
   Result<Opened> OpenObject(FileId file, OpenMode mode, const Changer* changer);
 
-  // These need the object's lock.
+  // ---- the caller must hold the object's lock
   static Status Admits(const Object& object, const Changer& changer);
   bool MayHaveWriters(Object& object, int fd);  // `fd` is for reading.
   Status LookForWriters(Object& object);
@@ -306,7 +304,8 @@ class ObjectEngine {
   Status ComparePiece(Object& object, int fd, LocalWrites& look, std::span<std::byte> scratch);
   Status RefreshSize(Object& object, int fd);
   void AccountFor(Object& object, const ObjectStat& stat);
-  void NoteChange(Object& object, Duration rest);  // Counts sealed or not, and queues for sealing.
+  // Counts it as sealed or unsealed, and queues it.
+  void NoteChange(Object& object, Duration rest);
   void NoteCorrupt(Object& object, BlockIndex block);
   void ForgetChecksums(Object& object);
   void Remove(Object& object);
@@ -319,17 +318,18 @@ class ObjectEngine {
   Status FillBuffer(Object& object, int fd, ReadPlan& plan, bool verify);
   Result<uint64_t> HoleBytes(int fd, uint64_t offset, uint64_t length);
 
-  // ---- records (object_records.cc); but for the last three these need the object's lock
-  // To be called before any byte of the object changes.
+  // ---- records (object_records.cc); the caller must hold the object's lock, except for the last
+  // three
+  // Must be called before any byte of the object changes.
   Status BeginChange(Object& object, int fd, const Changer& changer);
-  Status ForgetRecord(Object& object);            // No record of it holds any more, but of damage.
-  Status Log(Object& object, LoggedState state);  // But kSums.
+  Status ForgetRecord(Object& object);            // Invalidates its record, unless of damage.
+  Status Log(Object& object, LoggedState state);  // Precondition: not kSums.
   void TryLog(Object& object, LoggedState state);
   void SetGeneration(Object& object, uint64_t generation);
   bool MayRecord(const Object& object) const;
   Status AppendRecord(Object& object);
   void Verify(Object& object, int fd, std::span<const KnownSum> sums, std::span<std::byte> scratch);
-  // The next blocks that were not compared yet, at most so many.
+  // Verifies the next unverified blocks, at most so many.
   void VerifyNext(Object& object, int fd, size_t blocks_max, std::span<std::byte> scratch);
   void VerifyRest(Object& object, int fd);
   void VerifyAll(const ObjectRef& object, std::span<std::byte> scratch);
@@ -337,26 +337,27 @@ class ObjectEngine {
   Status RewriteRecords();
 
   void Wake(FileId file);
-  // If not, `after_change` becomes the last change, which need not be looked at again.
+  // If false, `after_change` becomes the latest change, up to which nothing needs checking.
   bool HasChanged(FileId file, uint64_t& after_change, std::span<const ByteRange> about);
   Result<uint64_t> ReserveRange(FileId file, int fd, uint64_t offset, uint64_t length);
   void GiveBack(uint64_t reserved_bytes);
   bool DropOne(FileId file);
-  // What is aside, with what was recorded of it when it was put there.
+  // An object put aside, with its recorded state at that time.
   struct Aside {
     AsideObject object;
-    std::optional<SumsRecord> record;  // The log has it as well.
+    std::optional<SumsRecord> record;  // Also in the log.
     uint64_t record_bytes = 0;
     uint64_t generation = 0;
   };
   Status FindAside(SumsFound& found);
   void AddAside(Aside aside);
-  // Gives up what is known of it; nothing if it is not aside.
+  // Removes its state; returns nothing if it is not aside.
   std::optional<Aside> RemoveAside(FileId file);
   Status RewriteAsideRecords();
-  // Puts what is aside in the place of an object that is in the table, under its lock.
+  // Replaces an object in the table by the one aside. The caller must hold the object's lock.
   Status TakeFromAside(Object& object);
-  // What vouches for what was found; `damaged` where something had to.
+  // Returns the record of an object that was found; `damaged` if a record was required and is
+  // missing.
   const SumsRecord* RecordOf(FileId file, const std::map<FileId, SumsRecord>& records) const;
   AsideObject DescribeAside(const StoredObject& stored) const;
   Status SetAside(FileId file);
@@ -367,7 +368,7 @@ class ObjectEngine {
   Status SumStale(const ObjectRef& object, int fd, uint64_t epoch, std::span<std::byte> scratch);
   uint64_t ScrubPiece(Object& object, uint64_t& offset, std::span<std::byte> scratch);
 
-  // Constant, or safe by themselves.
+  // ---- constant or thread-safe
   const std::unique_ptr<ObjectStore> store_;
   const Clock& clock_;
   MemoryBudget budget_;
@@ -379,11 +380,12 @@ class ObjectEngine {
   NodeResidence residence_;
 
   std::atomic<bool> stopped_{false};
-  std::atomic<uint64_t> last_change_;  // Begins with the time: higher than any before a restart.
+  // Starts at the current time, so it exceeds all numbers before a restart.
+  std::atomic<uint64_t> last_change_;
 
-  // Where checksums were kept before a crash of the machine, what none was kept of is damage.
+  // After a crash of the machine, an object without a record is damaged, if records were kept.
   bool is_suspect_ = false;                // Constant after Open.
-  std::atomic<uint64_t> record_bytes_{0};  // In records that still hold.
+  std::atomic<uint64_t> record_bytes_{0};  // Bytes in records that are still valid.
   std::atomic<uint64_t> unverified_objects_{0};
   std::atomic<bool> has_unsynced_records_{false};
 
@@ -406,16 +408,16 @@ class ObjectEngine {
   SealQueue seal_queue_;
   std::set<FileId> lent_;
   std::set<FileId> drops_to_repeat_;
-  std::set<FileId> left_untold_;  // Those whose left_untold is set.
+  std::set<FileId> left_untold_;  // Objects whose left_untold is set.
   std::set<FileId> untold_to_report_;
-  std::map<FileId, Time> untold_reported_;  // When a heartbeat has named it.
+  std::map<FileId, Time> untold_reported_;  // When a heartbeat named it.
   std::map<FileId, uint64_t> corrupt_blocks_of_;
   std::set<FileId> corrupt_to_report_;
-  // Objects whose damage was replaced, and the ones that no heartbeat has named yet.
+  // Objects whose damage was replaced, and those of them that no heartbeat has named yet.
   std::set<FileId> healed_, healed_to_report_;
   uint64_t unsealed_objects_ = 0;
 
-  // Used only by the scrubbing thread.
+  // ---- used only by the scrubbing thread
   FileId scrub_file_;
   uint64_t scrub_offset_ = 0;
 };

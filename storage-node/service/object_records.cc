@@ -1,5 +1,5 @@
-// The part of ObjectEngine that keeps checksums beside the objects: written when an object is
-// sealed, withdrawn before the object changes, compared with the bytes after the machine crashed.
+// ObjectEngine: checksums stored beside the objects. They are written when an object is sealed,
+// withdrawn before it changes, and verified after the machine crashed.
 #include <unistd.h>
 
 #include <cerrno>
@@ -18,18 +18,18 @@
 namespace mosa::node {
 namespace {
 
-// Records that do not hold any more may take so much more room than those that do.
+// Obsolete records may take this much more space than valid ones.
 constexpr uint64_t kGarbageBytesMin = 8 << 20;
-// An object's lock is held for so many comparisons.
+// Number of blocks verified per hold of the object's lock.
 constexpr size_t kComparedAtOnce = 64;
-// Then whoever waits for the lock has this time to wake up: locks do not care who came first.
+// Then a waiter for the lock gets this time to wake up: mutexes are not fair.
 constexpr std::chrono::microseconds kPause{50};
 
 SumsRecord DamagedRecord() { return {.damaged = true, .size_bytes = 0, .sums = {}}; }
 
 }  // namespace
 
-// ---- what is found
+// ---- objects found at the start
 
 const SumsRecord* ObjectEngine::RecordOf(FileId file,
                                          const std::map<FileId, SumsRecord>& records) const {
@@ -58,7 +58,7 @@ void ObjectEngine::TakeFound(Object& object, const StoredObject& found, const Su
                       .allocated_bytes = found.allocated_bytes,
                       .modify_time = {}});
   TakeRecord(object, found, record);
-  // Mounts keep their descriptors while a node is away; but none was passed on for writing since
+  // Mounts keep their descriptors while a node is down. But none was passed out for writing after
   // the checksums were logged.
   object.lent = object.logged != LoggedState::kSums;
   if (object.lent) {
@@ -68,12 +68,12 @@ void ObjectEngine::TakeFound(Object& object, const StoredObject& found, const Su
   NoteChange(object, Duration{});
 }
 
-// What an object lacks of what was recorded is damage at once: nobody need read it to know.
+// If the object is shorter than recorded, the missing part is damaged, without a read.
 void ObjectEngine::TakeRecord(Object& object, const StoredObject& found, const SumsRecord* record) {
   object.checksums = ChecksumTable::ForUnknownBytes();
   if (record == nullptr) return;
   if (record->damaged) return MarkDamaged(object);
-  if (found.size_bytes > record->size_bytes) {  // It no longer holds.
+  if (found.size_bytes > record->size_bytes) {  // The record is no longer valid.
     object.logged = LoggedState::kSums;
     TryLog(object, LoggedState::kNothing);
     if (is_suspect_) MarkDamaged(object);
@@ -96,7 +96,7 @@ void ObjectEngine::TakeRecord(Object& object, const StoredObject& found, const S
              object.checksums.corrupt_count());
 }
 
-// All blocks with data; the first one, if there are none.
+// Marks all blocks with data, or the first block if there are none.
 void ObjectEngine::MarkDamaged(Object& object) {
   const Result<UniqueFd> fd = store_->Open(object.file, OpenMode::kRead);
   bool marked = false;
@@ -130,7 +130,7 @@ Status ObjectEngine::Log(Object& object, LoggedState state) {
   return OkStatus();
 }
 
-// What is stored by it must not give way to an older one after a restart either.
+// Logged, so that later stores are not overwritten by older ones after a restart either.
 void ObjectEngine::SetGeneration(Object& object, uint64_t generation) {
   const uint64_t before = std::exchange(object.writer_generation, generation);
   SumsLog* const sums = store_->sums();
@@ -155,7 +155,7 @@ Status ObjectEngine::ForgetRecord(Object& object) {
 Status ObjectEngine::BeginChange(Object& object, int fd, const Changer& changer) {
   MOSA_RETURN_IF_ERROR(Admits(object, changer));
   if (!changer.is_order) SetGeneration(object, changer.generation);
-  // A part of a block is written over what is there, which then is believed.
+  // A partial write relies on the rest of its block, so all blocks are verified first.
   VerifyRest(object, fd);
   ++object.changes_begun;
   return ForgetRecord(object);
@@ -188,7 +188,7 @@ Status ObjectEngine::AppendRecord(Object& object) {
   return OkStatus();
 }
 
-// The bytes are on the disk before a record vouches for them.
+// The bytes must be on disk before a record vouches for them.
 void ObjectEngine::Record(const ObjectRef& object) {
   uint64_t changes = 0;
   {
@@ -219,7 +219,7 @@ void ObjectEngine::Record(const ObjectRef& object) {
   if (!status.ok()) LogWarning("{}", MessageOf(status));
 }
 
-// Into the last file, in the place of all that is in files before it.
+// Rewrites all valid records into the last file, which replaces all earlier files.
 Status ObjectEngine::RewriteRecords() {
   SumsLog* const sums = store_->sums();
   if (sums == nullptr) return OkStatus();
@@ -236,7 +236,8 @@ Status ObjectEngine::RewriteRecords() {
       MOSA_RETURN_IF_ERROR(sums->Append(EncodeSums(file, DamagedRecord())));
     }
   }
-  // After the objects: one that is put aside meanwhile is there; one that comes back is recorded.
+  // After the objects: one put aside meanwhile is found here; one restored meanwhile has been
+  // recorded.
   MOSA_RETURN_IF_ERROR(RewriteAsideRecords());
   if (store_->syncs()) MOSA_RETURN_IF_ERROR(sums->Sync());
   return sums->FinishNext();
@@ -254,7 +255,7 @@ void ObjectEngine::End() {
   if (!ended.ok()) LogWarning("{}", MessageOf(ended));
 }
 
-// ---- comparing
+// ---- verifying
 
 void ObjectEngine::Verify(Object& object, int fd, std::span<const KnownSum> sums,
                           std::span<std::byte> scratch) {
@@ -286,15 +287,15 @@ void ObjectEngine::VerifyNext(Object& object, int fd, size_t blocks_max,
   LogInfo("all objects have been verified against their checksums");
 }
 
-// What VerifyAll could not get done.
+// Verifies what VerifyAll left.
 void ObjectEngine::VerifyRest(Object& object, int fd) {
   if (!object.unverified) return;
   std::vector<std::byte> scratch(kChecksumBlockBytes);
   VerifyNext(object, fd, SIZE_MAX, scratch);
 }
 
-// In pieces, so that others need not wait for the whole object. Where several want it, each
-// compares a part: until all is compared, nobody changes it.
+// Verifies in pieces, so that others need not wait for the whole object. Several callers share the
+// work. The object is not changed until all of it is verified.
 void ObjectEngine::VerifyAll(const ObjectRef& object, std::span<std::byte> scratch) {
   UniqueFd fd;
   std::vector<std::byte> own_scratch;

@@ -1,4 +1,4 @@
-// The part of ObjectEngine that other nodes copy by: checksums of a range, and what has changed.
+// ObjectEngine: what nodes that copy need: checksums of a range, and recent changes.
 #include <algorithm>
 #include <chrono>
 #include <thread>
@@ -12,16 +12,16 @@
 namespace mosa::node {
 namespace {
 
-// An object's lock is held for so many checksums at a time.
+// Number of checksums per hold of the object's lock.
 constexpr size_t kSumsAtOnce = 16;
-// After a first change, waiters are not woken by each of those that follow it at once.
+// After a first change, waits this long so that one wake-up covers the changes right after it.
 constexpr std::chrono::milliseconds kGather{1};
-// How often a waiter looks whether anybody still waits for its answer.
+// How often a waiter checks whether its answer is still wanted.
 constexpr std::chrono::milliseconds kLookEvery{250};
 
 }  // namespace
 
-// ---- what has changed
+// ---- changes
 
 void ObjectEngine::NoteWritten(Object& object, ByteRange range) {
   if (object.told) object.told = ChecksumTable::ForUnknownBytes();
@@ -83,7 +83,7 @@ void ObjectEngine::AwaitChange(FileId file, uint64_t after_change, std::span<con
   const auto place = waiters_.insert(file);
   bool changed = false;
   while (true) {
-    const uint64_t seen = wakes_;  // A change after this ends the wait below at once.
+    const uint64_t seen = wakes_;  // A later change ends the wait below at once.
     lock.unlock();
     changed = HasChanged(file, after_change, about);
     const bool over = changed || Clock::now() >= end || give_up();
@@ -101,7 +101,7 @@ void ObjectEngine::AwaitChange(FileId file, uint64_t after_change, std::span<con
 BlockSums ObjectEngine::ChangesSince(FileId file, uint64_t after_change) {
   BlockSums sums;
   sums.incarnation = store_->record().incarnation;
-  // There is no news about a missing object: its count is 0, which no object's is.
+  // A missing object has change number 0, which no object has.
   sums.all_changed = after_change != 0;
   const ObjectRef object = Find(file);
   sums.absent = true;
@@ -146,12 +146,12 @@ Status ObjectEngine::SumBlocks(FileId file, ByteRange range, BlockSums& sums,
     if (sums.blocks[i].has_data)
       MOSA_RETURN_IF_ERROR(SumBlock(object, fd, BlockIndex{first + i}, sums.blocks[i], scratch));
   }
-  // The asker hears of a writer in between with its next question, or now.
+  // The asker learns of a writer in between now, or with its next question.
   sums.quiet = !object.dropped && !had_writers && object.forgotten_count == epoch;
   return OkStatus();
 }
 
-// Which blocks of the range are no holes.
+// Marks the blocks of the range that are not holes.
 Status ObjectEngine::MarkData(Object& object, int fd, ByteRange range, BlockSums& sums) {
   const uint64_t first = BlockOf(range.begin).value;
   const uint64_t end = std::min(range.end, object.size_bytes);

@@ -1,5 +1,4 @@
-// The part of ObjectEngine that nobody waits for: local writers, dropping, accounting, sealing and
-// scrubbing.
+// ObjectEngine: background work: local writers, drops, accounting, sealing and scrubbing.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,12 +15,12 @@
 namespace mosa::node {
 namespace {
 
-// It changed meanwhile, or the store failed: try again after this.
+// Delay before an object that changed meanwhile, or whose store failed, is sealed again.
 constexpr Duration kSealAgainAfter = Seconds(1);
-// A heartbeat names so many damaged or healed objects; the others follow in the next ones.
+// Maximum number of damaged or healed objects per heartbeat; the next ones name the rest.
 constexpr size_t kObjectsPerHeartbeat = 4096;
 
-// A stream that does not take what is written to it is given up long before.
+// A stream that does not accept messages is given up long before this.
 constexpr Duration kMayBeLostWithin = Seconds(60);
 
 std::vector<FileId> TakeSome(std::set<FileId>& files) {
@@ -35,10 +34,10 @@ std::vector<FileId> TakeSome(std::set<FileId>& files) {
 
 // ---- local writers
 
-// The descriptors that are passed are opened under the object's lock, like all others.
+// Descriptors to pass out are opened under the object's lock, like all others.
 
 Result<UniqueFd> ObjectEngine::OpenLocal(FileId file) {
-  // Nobody compares what is read by a descriptor.
+  // Reads through a descriptor are not verified, so verify now.
   if (const ObjectRef found = Find(file)) VerifyAll(found, {});
   MOSA_ASSIGN_OR_RETURN(Opened opened, OpenToRead(file));
   if (opened.object == nullptr)
@@ -55,7 +54,7 @@ Result<UniqueFd> ObjectEngine::OpenLocal(FileId file) {
 }
 
 Result<UniqueFd> ObjectEngine::OpenLocalToWrite(FileId file, const Changer& changer) {
-  // The descriptor that is passed is the one that counts as a writer.
+  // The passed descriptor itself counts as a writer.
   MOSA_ASSIGN_OR_RETURN(Opened opened, OpenToChange(file, OpenMode::kCreate, changer));
   Object& object = *opened.object;
   // A write through a descriptor would not show whether a damaged block was rewritten.
@@ -64,7 +63,7 @@ Result<UniqueFd> ObjectEngine::OpenLocalToWrite(FileId file, const Changer& chan
         "cannot pass a descriptor of file {} for writing: {} blocks of its object are damaged",
         file.value, object.checksums.corrupt_count()));
   }
-  // Where the kernel does not even see this descriptor, no writer would ever be seen.
+  // If the kernel does not see this descriptor as a writer, it would not see any.
   MOSA_ASSIGN_OR_RETURN(const UniqueFd look, store_->Open(file, OpenMode::kRead));
   MOSA_ASSIGN_OR_RETURN(const bool seen, store_->HasWriters(look.get()));
   if (!seen) {
@@ -112,7 +111,7 @@ bool ObjectEngine::DropOne(FileId file) {
   if (object == nullptr) return true;
   const std::lock_guard lock(object->mutex);
   if (object->dropped) return true;
-  // Whatever was recorded of it must not be found with an object that is made anew.
+  // An old record must not be found with a new object of the same file.
   Status dropped = Log(*object, LoggedState::kNothing);
   if (dropped.ok()) dropped = store_->Drop(file);
   if (!dropped.ok()) {
@@ -149,7 +148,7 @@ void ObjectEngine::Account() {
   for (const FileId file : lent) {
     const ObjectRef object = Find(file);
     if (object == nullptr) continue;
-    // The lock may be held long: an fallocate of gigabytes must not hide the other objects.
+    // The lock may be held long: an fallocate of gigabytes must not delay the other objects.
     const std::unique_lock lock(object->mutex, std::try_to_lock);
     if (lock)
       look(*object);
@@ -193,7 +192,7 @@ void ObjectEngine::ListHeld(std::vector<FileId>& files, std::vector<HeldSize>& s
   auto next = stored->begin();
   for (const FileId file : files) {
     while (next != stored->end() && next->file < file) ++next;
-    // One that was dropped, or is being made, meanwhile.
+    // The object was dropped, or is being made, meanwhile.
     const bool found = next != stored->end() && next->file == file;
     sizes.push_back(found ? HeldSize{next->size_bytes, next->allocated_bytes, next->modify_time}
                           : HeldSize{kFileBytesMax, kFileBytesMax, {}});
@@ -321,8 +320,8 @@ bool ObjectEngine::SealNext(std::span<std::byte> scratch) {
   return true;
 }
 
-// One pass over the object, its lock taken for one piece at a time. What changes meanwhile stays
-// unsealed and is queued again.
+// One pass over the object; its lock is held for one piece at a time. Blocks changed meanwhile stay
+// unsealed, and the object is queued again.
 Status ObjectEngine::SealObject(const ObjectRef& object, std::span<std::byte> scratch) {
   UniqueFd fd;
   uint64_t epoch = 0;
@@ -344,7 +343,7 @@ Status ObjectEngine::SealObject(const ObjectRef& object, std::span<std::byte> sc
   return SumStale(object, fd.get(), epoch, scratch);
 }
 
-// Sums the blocks of the next piece with data from `offset` on, and moves `offset` behind it.
+// Sums the blocks with data in the next piece from `offset` on, and moves `offset` past it.
 Status ObjectEngine::SumPiece(Object& object, int fd, uint64_t& offset,
                               std::span<std::byte> scratch) {
   const Result<uint64_t> data = store_->Seek(fd, offset, /*data=*/true);
@@ -402,8 +401,8 @@ uint64_t ObjectEngine::ScrubNext(std::span<std::byte> scratch) {
   return std::max<uint64_t>(compared, 1);
 }
 
-// Compares the next piece with data from `offset` on and moves `offset` behind it, to the end if
-// there is nothing to compare.
+// Verifies the next piece with data from `offset` on, and moves `offset` past it; to the end if
+// there is nothing to verify.
 uint64_t ObjectEngine::ScrubPiece(Object& object, uint64_t& offset, std::span<std::byte> scratch) {
   const uint64_t from = std::exchange(offset, object.size_bytes);
   if (object.dropped || !object.checksums.sealed()) return 0;

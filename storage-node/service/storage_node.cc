@@ -22,7 +22,7 @@ namespace {
 
 constexpr size_t kScratchBytes = 1 << 20;
 constexpr Duration kSealerWait = Seconds(1);
-// After a round over all objects, and after an object that has nothing to compare.
+// Pause after a round over all objects, and after an object with nothing to verify.
 constexpr Duration kScrubRoundPause = Seconds(10);
 
 Status CheckListen(const std::string& listen) {
@@ -136,7 +136,7 @@ bool StorageNode::Sleep(Duration duration) {
                             [this] { return stopping_; });
 }
 
-// In a thread of its own: objects may be slow, and a node without heartbeats is taken for dead.
+// On a separate thread: objects may be slow, and a node without heartbeats is taken for dead.
 void StorageNode::RunAccountant() {
   while (Sleep(kHeartbeatEvery)) engine_->Account();
 }

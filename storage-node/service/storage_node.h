@@ -27,31 +27,31 @@ namespace mosa::node {
 struct StorageNodeOptions {
   std::string name;
   std::string manager_address;
-  std::string listen;  // host:port; not a wildcard, since clients are told this address.
+  std::string listen;  // host:port; not a wildcard, since clients connect to this address.
   std::string directory;
   std::string socket_path;
   uint64_t limit_bytes = 0;
   uint64_t scrub_bytes_per_second = 8 << 20;  // 0: no scrubbing.
   std::optional<ClusterSecret> secret;
-  Duration start_wait = kWaitMax;  // For the manager.
-  // Asked a few times a second during that wait: true ends it.
+  Duration start_wait = kWaitMax;  // Maximum wait for the manager.
+  // Polled a few times a second during that wait; true ends it.
   std::function<bool()> give_up = [] { return false; };
-  // Called once, on another thread, if the node cannot go on.
+  // Called once, on another thread, if the node cannot continue.
   std::function<void(Status)> on_shutdown = [](Status) {};
 };
 
-// InvalidArgument, with the numbers, if `limit_bytes` is more than the machine's memory or than the
-// file system that has (or will have) `directory` can hold.
+// InvalidArgument, with the numbers, if `limit_bytes` exceeds the machine's memory or the capacity
+// of the file system that has (or will have) `directory`.
 Status CheckLimit(const std::string& directory, uint64_t limit_bytes);
 
 class StorageNode {
  public:
-  // Returns when the node is registered and serves; Aborted if `give_up` said so before.
+  // Returns when the node is registered and serving; Aborted if `give_up` returned true before.
   static Result<std::unique_ptr<StorageNode>> Start(const StorageNodeOptions& options);
-  // Stops serving, and waits for what is under way.
+  // Stops serving, and waits for requests in progress.
   ~StorageNode();
 
-  // How long requests have stayed here, and what there is. Safe from any thread.
+  // Residence times of requests, and current use. Thread-safe.
   ResidenceSnapshot Residence() const { return engine_->SnapshotOfResidence(); }
   const std::string& address() const { return server_->address(); }
   const std::string& socket_path() const { return server_->socket_path(); }

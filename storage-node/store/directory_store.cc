@@ -24,12 +24,12 @@
 #include "storage-node/store/fd_operations.h"
 
 // The directory, format 1:
-//   mosa-node.json     the record; written under another name and renamed
+//   mosa-node.json     the store's record; written under another name and renamed
 //   lock               held with flock(2) by the process that uses the directory
 //   objects/xx/<16 hexadecimal digits of the file id>, xx being one byte of a hash of the id
-//   lost+found/<the same digits>   objects that are put aside
+//   lost+found/<the same digits>   objects put aside
 //   sums/<number>      checksums of objects, see sums_log.h
-// and the daemon's socket, if it is put here.
+// The daemon's socket may be here too.
 namespace mosa::node {
 namespace {
 
@@ -67,7 +67,7 @@ Result<Names> ListNames(int directory_fd, const char* name) {
     return ErrnoStatus(error, fmt::format("cannot list the directory '{}'", name));
   }
   Names names;
-  errno = 0;  // Tells a failure from the end.
+  errno = 0;  // Distinguishes a failure from the end.
   while (const dirent* entry = ::readdir(directory)) {
     const std::string_view entry_name = entry->d_name;
     if (entry_name != "." && entry_name != "..") names.emplace(entry_name);
@@ -79,7 +79,7 @@ Result<Names> ListNames(int directory_fd, const char* name) {
   return names;
 }
 
-// The object at `path` below `directory_fd`; nothing if it is no file.
+// Returns the object at `path` below `directory_fd`; nothing if it is not a file.
 std::optional<StoredObject> LookAt(int directory_fd, const std::string& path, FileId file) {
   struct stat status {};
   if (::fstatat(directory_fd, path.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0 ||
@@ -149,7 +149,7 @@ Result<StoreRecord> ParseRecord(const std::string& text, const std::string& path
   record.cluster_name = json["cluster"].get<std::string>();
   record.node_name = json["node"].get<std::string>();
   record.incarnation = json["incarnation"].get<uint64_t>();
-  // Nothing is known of a directory from before there were these.
+  // Older directories do not have these fields.
   if (json.contains("boot") && json["boot"].is_string())
     record.boot_id = json["boot"].get<std::string>();
   const auto flag = [&json](const char* name, bool absent) {
@@ -160,7 +160,7 @@ Result<StoreRecord> ParseRecord(const std::string& text, const std::string& path
   return record;
 }
 
-// File systems that end with the machine.
+// Returns true for file systems that do not survive the machine.
 bool IsInMemory(int directory_fd) {
   constexpr uint64_t kTmpfs = 0x01021994, kRamfs = 0x858458f6;
   struct statfs status {};
@@ -266,7 +266,7 @@ class DirectoryStore final : public FdObjectStore {
     return objects;
   }
 
-  // What is no object there is somebody else's, and is left alone.
+  // Other files in the directory belong to someone else and are left alone.
   Result<std::vector<StoredObject>> ListAside() override {
     std::vector<StoredObject> objects;
     MOSA_ASSIGN_OR_RETURN(const Names names, ListNames(aside_.get(), "."));
@@ -322,7 +322,7 @@ class DirectoryStore final : public FdObjectStore {
     int directory = -1;
     std::string name;
   };
-  // Never over something that is there.
+  // Never replaces an existing object.
   Status Move(FileId file, const Place& from, const Place& to, bool may_be_absent) {
     if (::renameat2(from.directory, from.name.c_str(), to.directory, to.name.c_str(),
                     RENAME_NOREPLACE) == 0)
@@ -380,7 +380,7 @@ Result<std::unique_ptr<ObjectStore>> OpenDirectoryStore(const DirectoryStoreOpti
   UniqueFd directory(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!directory)
     return ErrnoStatus(errno, fmt::format("cannot open the object directory {}", path));
-  // Looked at before the lock file is made, so that a foreign directory stays as it was.
+  // Checked before the lock file is made, so that a foreign directory stays unchanged.
   MOSA_ASSIGN_OR_RETURN(const Names names, ListNames(directory.get(), "."));
   if (!names.empty() && !names.contains(kRecordName) && !names.contains(kLockName)) {
     return FailedPreconditionError(

@@ -1,7 +1,7 @@
-// A store that fails on demand, for tests of stores' users. Wraps another store.
+// FaultyObjectStore: a wrapper that fails on demand, for tests of code that uses a store.
 //
-// Set `fail_after` to N: the next N operations succeed, the one after them answers `failure` and
-// does nothing, and later ones succeed again. Safe from any thread.
+// FailAfter(N): the next N operations succeed, the one after them returns `failure` and does
+// nothing, and later ones succeed again. Thread-safe.
 #ifndef MOSA_STORAGE_NODE_STORE_FAULTY_OBJECT_STORE_H_
 #define MOSA_STORAGE_NODE_STORE_FAULTY_OBJECT_STORE_H_
 
@@ -20,7 +20,7 @@ class FaultyObjectStore : public ObjectStore {
       : inner_(std::move(inner)), failure_(std::move(failure)) {}
 
   void FailAfter(int64_t operations) { left_ = operations; }
-  // True if the failure that was asked for has happened.
+  // True if the requested failure has happened.
   bool has_failed() const { return left_ < 0; }
 
   StoreRecord record() const override { return inner_->record(); }

@@ -50,8 +50,8 @@ Result<uint64_t> FdObjectStore::Append(int fd, std::span<const std::byte> data) 
     MOSA_ASSIGN_OR_RETURN(const ObjectStat stat, Stat(fd));
     return stat.size_bytes;
   }
-  // The room is taken first, beyond the end and without moving it, so that the write is all or
-  // nothing even when the file system is nearly full.
+  // Allocates first, beyond the end without moving it. So the write is all or nothing even when the
+  // file system is nearly full.
   MOSA_ASSIGN_OR_RETURN(const ObjectStat before, Stat(fd));
   if (::fallocate(fd, FALLOC_FL_KEEP_SIZE, static_cast<off_t>(before.size_bytes),
                   static_cast<off_t>(data.size())) != 0 &&
@@ -65,7 +65,7 @@ Result<uint64_t> FdObjectStore::Append(int fd, std::span<const std::byte> data) 
   if (n < 0) {
     return ErrnoStatus(errno, fmt::format("cannot append {} bytes to the object", data.size()));
   }
-  // The position of an O_APPEND description is where its own last write ended.
+  // The position of an O_APPEND descriptor is the end of its own last write.
   const off_t end = ::lseek(fd, 0, SEEK_CUR);
   if (static_cast<size_t>(n) < data.size()) {
     return ResourceExhaustedError(
@@ -111,9 +111,9 @@ Result<ObjectStat> FdObjectStore::Stat(int fd) {
 }
 
 Result<bool> FdObjectStore::HasWriters(int fd) {
-  // A read lease is refused while anybody can write. If somebody opens the file in the moment that
-  // we hold it, the kernel signals us and lets him wait until we let go: SIGURG is ignored by
-  // default, unlike SIGIO.
+  // The kernel refuses a read lease while anyone can write. If a program opens the file while we
+  // hold the lease, the kernel signals us and blocks that program until we release it. SIGURG is
+  // ignored by default, unlike SIGIO.
   ::fcntl(fd, F_SETSIG, SIGURG);
   if (::fcntl(fd, F_SETLEASE, F_RDLCK) == 0) {
     ::fcntl(fd, F_SETLEASE, F_UNLCK);

@@ -1,4 +1,4 @@
-// What every store of descriptors does alike: the byte operations of ObjectStore by system calls.
+// The byte operations of ObjectStore by system calls, shared by all stores of descriptors.
 #ifndef MOSA_STORAGE_NODE_STORE_FD_OPERATIONS_H_
 #define MOSA_STORAGE_NODE_STORE_FD_OPERATIONS_H_
 
@@ -21,7 +21,7 @@ class FdObjectStore : public ObjectStore {
   Result<size_t> Send(int fd, int socket, uint64_t offset, size_t length) override;
 };
 
-// The flags of open(2) for `mode`, without O_CREAT.
+// Returns the open(2) flags for `mode`, without O_CREAT.
 int OpenFlags(OpenMode mode);
 
 }  // namespace mosa::node

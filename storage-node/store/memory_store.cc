@@ -16,8 +16,7 @@
 namespace mosa::node {
 namespace {
 
-// Objects are memfds, so that they have holes, sizes, descriptors to pass and all else that files
-// on a RAM disk have.
+// Objects are memfds, so they have holes, sizes and descriptors to pass, as files on a RAM disk do.
 class MemoryStore final : public FdObjectStore {
  public:
   explicit MemoryStore(StoreRecord record) : record_(std::move(record)) {}
@@ -47,7 +46,7 @@ class MemoryStore final : public FdObjectStore {
       if (mode == OpenMode::kRead || mode == OpenMode::kWrite)
         return NotFoundError(fmt::format("there is no object of file {}", file.value));
       UniqueFd made(::memfd_create("mosa-object", MFD_CLOEXEC));
-      // The mode of all objects: a taker of descriptors looks at it.
+      // The mode of all objects: receivers of descriptors check it.
       if (!made || ::fchmod(made.get(), S_IRUSR | S_IWUSR) != 0)
         return ErrnoStatus(errno, fmt::format("cannot create the object of file {}", file.value));
       found = objects_.emplace(file, std::move(made)).first;

@@ -98,14 +98,14 @@ TEST_P(EveryStore, KeepsSparseBytesAndCountsBlocks) {
 TEST_P(EveryStore, KeepsWhatIsPutAsideOutOfReach) {
   const UniqueFd writer = MustOpen(OpenMode::kCreate);
   ASSERT_TRUE(store_->Write(writer.get(), 0, BytesOf("old")).ok());
-  EXPECT_TRUE(store_->SetAside(FileId{99}).ok());  // There is none.
+  EXPECT_TRUE(store_->SetAside(FileId{99}).ok());  // There is no such object.
   ASSERT_TRUE(store_->SetAside(kFile).ok());
   EXPECT_TRUE(store_->List()->empty());
   EXPECT_EQ(store_->Open(kFile, OpenMode::kRead).status().code(), StatusCode::kNotFound);
   ASSERT_EQ(store_->ListAside()->size(), 1U);
   EXPECT_EQ(store_->ListAside()->front().file, kFile);
   EXPECT_EQ(Read(store_->OpenAside(kFile)->get(), 0, 9), "old");
-  // A new object of that id neither reaches it nor takes its place.
+  // A new object of that id neither reaches it nor replaces it.
   ASSERT_TRUE(store_->Write(MustOpen(OpenMode::kCreate).get(), 0, BytesOf("new")).ok());
   EXPECT_EQ(store_->SetAside(kFile).code(), StatusCode::kFailedPrecondition);
   EXPECT_EQ(store_->RestoreAside(kFile).code(), StatusCode::kFailedPrecondition);
@@ -211,7 +211,7 @@ INSTANTIATE_TEST_SUITE_P(Stores, EveryStore, ::testing::Values(Kind::kDirectory,
                            return kind.param == Kind::kDirectory ? "Directory" : "Memory";
                          });
 
-// ---- what only a directory has
+// ---- directory stores only
 
 void ExpectRefused(const std::string& path, const std::string& node, StatusCode code,
                    const std::string& because) {

@@ -71,7 +71,7 @@ Status SumsLog::Read(bool keep_before_damage) {
   found_any_ = !files_.empty();
   for (const uint64_t number : files_) {
     const Result<std::string> bytes = ReadWhole(directory_.get(), NameOf(number));
-    // A torn end is what the process that wrote the file did not get done.
+    // A torn end is the record that the process could not finish.
     if (bytes.ok() && ReadSums(*bytes, found_) != SumsLogEnd::kDamaged) continue;
     found_damage_ = true;
   }

@@ -1,11 +1,11 @@
-// SumsLog: the records of core/sums_record.h in files beside the objects.
+// SumsLog: the records of core/sums_record.h, in files beside the objects.
 //
-// Records are appended by one write each, so that they outlive the process; Sync makes them outlive
-// the machine. Files are numbered: those that are found are read in order, and records go to a new
-// one. BeginNext and FinishNext replace all files by one with what is still true.
+// Each record is appended by one write, so that it survives the process; Sync makes records survive
+// the machine. Files are numbered: existing ones are read in order, and new records go to a new
+// file. BeginNext and FinishNext replace all files by one that holds only what is still true.
 //
-// Safe from any thread. After a record could not be written, all that was recorded is removed and
-// nothing is recorded any more: a record that no longer holds must never be found again.
+// Thread-safe. If a record cannot be written, the log removes all files and records nothing more: a
+// record that no longer holds must never be found again.
 #ifndef MOSA_STORAGE_NODE_STORE_SUMS_LOG_H_
 #define MOSA_STORAGE_NODE_STORE_SUMS_LOG_H_
 
@@ -25,22 +25,22 @@ namespace mosa::node {
 
 class SumsLog {
  public:
-  // In directory `name` below `parent_fd`, made if absent. `keep_before_damage`: what is read
-  // before damage in a file counts; else damage makes all checksums count for nothing. Generations
+  // Opens directory `name` below `parent_fd`; makes it if absent. `keep_before_damage`: records
+  // before the damage in a file count; otherwise any damage discards all checksums. Generations
   // always count: they only rise.
   static Result<std::unique_ptr<SumsLog>> Open(int parent_fd, const std::string& name,
                                                bool keep_before_damage);
 
-  // What was found. To be called once.
+  // Returns the records that Open read. Call once.
   SumsFound TakeFound() { return std::move(found_); }
-  // True if something was written that cannot be read.
+  // True if Open met data that it could not read.
   bool found_damage() const { return found_damage_; }
-  // True if records were kept before at all.
+  // True if Open found any log files.
   bool found_any() const { return found_any_; }
 
   Status Append(std::string_view record);
   Status Sync();
-  // Later records go to a new file. Until FinishNext those before count as well.
+  // Starts a new file for later records. Earlier files remain until FinishNext.
   Status BeginNext();
   // Removes all files but the last.
   Status FinishNext();
@@ -50,8 +50,8 @@ class SumsLog {
  private:
   explicit SumsLog(UniqueFd directory) : directory_(std::move(directory)) {}
   Status Read(bool keep_before_damage);
-  Status OpenNext();  // Needs mutex_, but for Open.
-  void GiveUp();      // Needs mutex_.
+  Status OpenNext();  // The caller must hold mutex_, except Open.
+  void GiveUp();      // The caller must hold mutex_.
 
   const UniqueFd directory_;
   SumsFound found_;

@@ -86,7 +86,7 @@ TEST_F(SumsLogTest, ATornEndIsNoDamageAndOtherThingsAre) {
   EXPECT_EQ(log->TakeFound().records.size(), 1U);
 }
 
-// What could not be withdrawn must not be found again.
+// A record that could not be withdrawn must never be found again.
 TEST_F(SumsLogTest, WithoutRoomEverythingIsForgotten) {
   const auto log = Opened();
   ASSERT_TRUE(log->Append(EncodeSums(kA, kSome)).ok());

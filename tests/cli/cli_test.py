@@ -184,7 +184,7 @@ def inputs(tool):
             (["bench"], 2, "subcommand"),
             (["bench", "patterns", "--cluster", "nosuch"], 3, "'nosuch'"),
             (["bench", "patterns", "--mount", "/tmp", "--hosts", "a,a"], 2, "twice"),
-            (["bench", "patterns", "--mount", "/tmp", "--scale", "0"], 2, "--scale 0: '0' is no share"),
+            (["bench", "patterns", "--mount", "/tmp", "--scale", "0"], 2, "--scale 0: '0' is not a factor"),
             (["bench", "patterns", "--mount", "/tmp", "--width", "-1"], 2, "-1"),
             (["bench", "work", "read:x"], 2, "'read:x' has no content"),
             (["bench", "work", "read:x:0:8:/no/such/file"], 3, "/no/such/file"),
@@ -251,7 +251,7 @@ def secret(tool):
 
         check(shown(user)["for"] == "user of uid 1000", f"{shown(user)}")
         before, expires = shown(user)["issuer"], shown(user)["expires"]
-        bad(3, "no change of authorities has begun", "rotate", "switch", str(secrets))
+        bad(3, "no rotation of the authority has begun", "rotate", "switch", str(secrets))
         tool.good("secret", "rotate", "begin", str(secrets))
         tool.good("secret", "rotate", "begin", str(secrets))
         check(len(shown(user)["trusts"]) == 2 and shown(user)["issuer"] == before, f"{shown(user)}")
@@ -259,7 +259,7 @@ def secret(tool):
         tool.good("secret", "rotate", "switch", str(secrets))
         check(shown(user)["issuer"] != before, "the user's secret is still the old authority's")
         check(shown(user)["expires"] == expires, "the user's secret was prolonged")
-        bad(3, "end that change first", "rotate", "begin", str(secrets))
+        bad(3, "end that rotation first", "rotate", "begin", str(secrets))
         tool.good("secret", "rotate", "end", str(secrets))
         tool.good("secret", "rotate", "end", str(secrets))
         check(shown(user)["trusts"] == [shown(user)["issuer"]], f"{shown(user)}")
@@ -449,9 +449,9 @@ def hints(tool):
     check(explained["placement"]["value"] == "collocate:merge", explained)
     check(tool.good("hint", "get", paths[0], "placement") == "collocate:merge\n", "get")
     done = tool.run("hint", "set", str(first), "lifetime=temporary", "stripe_width=2")
-    check(done.returncode == 0 and "what is there keeps its hints: 0 files, 1 directories" in done.stderr, done.stderr)
+    check(done.returncode == 0 and "existing ones keep their hints: 0 files, 1 directories" in done.stderr, done.stderr)
     done = tool.run("hint", "set", str(first / "parts"), "strict=1")
-    check(done.returncode == 0 and "what is there keeps its hints: 41 files, 0 directories" in done.stderr, done.stderr)
+    check(done.returncode == 0 and "existing ones keep their hints: 41 files, 0 directories" in done.stderr, done.stderr)
     (first / "empty").mkdir()
     check(not tool.run("hint", "set", str(first / "empty"), "strict=1").stderr, "nothing in an empty directory keeps its hints")
     check("lifetime=temporary" in tool.good("hint", "get", str(first)), "set or get of a directory")
@@ -466,8 +466,8 @@ def hints(tool):
         (["hint", "rule", "add", "parts/*", "strict=1", *manager], 2, "must begin with '/'"),
         (["hint", "rule", "add", "/[", "strict=1", *manager], 2, "ends within a '['"),
         (["hint", "rule", "add", "/a", "replicas=10000", *manager], 2, "1 to 64, or auto"),
-        (["hint", "rule", "add", "/x", *manager], 2, "no hint is given: write NAME=VALUE"),
-        (["hint", "set", paths[0]], 2, "no hint is given: write NAME=VALUE"),
+        (["hint", "rule", "add", "/x", *manager], 2, "no hint given: write NAME=VALUE"),
+        (["hint", "set", paths[0]], 2, "no hint given: write NAME=VALUE"),
         (["hint", "rule", "remove", "99", *manager], 3, "there is no rule 99"),
         (["hint", "get", str(first / "none")], 3, "no such file"),
     ]
@@ -572,13 +572,13 @@ def restarted_manager(tool):
         file = pathlib.Path(facts["hosts"][0]["mount"]) / "file"
         file.write_bytes(b"r" * 1_000_000)
         done = tool.run("cluster", "restart", "--name", name("a"))
-        check(done.returncode == 3 and " runs, as process " in done.stderr, f"{done.returncode} {done.stderr}")
+        check(done.returncode == 3 and " is already running, as process " in done.stderr, f"{done.returncode} {done.stderr}")
         state = pathlib.Path(tool.directory) / name("a") / "state.json"
         daemons = json.loads(state.read_text(encoding="utf-8"))["daemons"]
         os.kill(next(daemon["process"]["pid"] for daemon in daemons if daemon["kind"] == "manager"), signal.SIGKILL)
         time.sleep(0.1)
         done = tool.run("cluster", "status", "--name", name("a"))
-        again = f"'mosa cluster restart --name {name('a')}' starts the manager again"
+        again = f"'mosa cluster restart --name {name('a')}' restarts the manager"
         check(done.returncode == 5 and again in done.stderr, f"{done.returncode} {done.stderr}")
         tool.good("cluster", "restart", "--name", name("a"))
         tool.good("cluster", "status", "--name", name("a"))

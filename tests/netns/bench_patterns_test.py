@@ -109,7 +109,7 @@ def check_all(bench):
     stages = {stage["stage"]: stage["hosts"] for stage in cells["pipeline", "wass"]["runs"][-1]["tasks_by_stage"]}
     for own in stages["stage-2"].values():
         check(own["stored_bytes"] == own["tasks"] * MIDDLE, f"a file lies elsewhere than its task: {stages}")
-    check("pipeline medium wass: tasks, and share of what the stage wrote, by host" in done.stdout, done.stdout)
+    check("pipeline medium wass: tasks by host, and each host's share of the bytes that the stage wrote" in done.stdout, done.stdout)
     bench.check_nothing_is_left()
     again, _ = bench.run("all", *flags)
     check(again == results, "what was there was measured again")
@@ -178,7 +178,7 @@ def check_interrupt(bench):
     check(process.returncode == 130, f"Ctrl-C: {process.returncode} {said}")
     before = bench.results("stopped")
     check(before["outcome"] == "interrupted", before["outcome"])
-    check("the same command goes on" in said, said)
+    check("run the same command again to continue" in said, said)
     bench.check_nothing_is_left()
     after, _ = bench.run("stopped", *flags, "--repeats", "2..2")
     cells = by_name(after)
@@ -194,15 +194,15 @@ def check_refusals(bench):
     precious.mkdir()
     (precious / "file").write_text("x", encoding="utf-8")
     rows = [
-        (["--scale", "0"], 2, "--scale 0: '0' is no share of Table 2's sizes"),
+        (["--scale", "0"], 2, "--scale 0: '0' is not a factor on the sizes of Table 2"),
         (["--systems", "path=nfs:/nowhere/{host}"], 3,
          "system 'nfs' is not mounted on host h1: there is no directory /nowhere/h1"),
-        (["--sizes", "large"], 4, "and the files of one run take"),
-        (["--replicas", "5"], 2, "--replicas 5: give 1 to 4, the number of hosts"),
-        (["--workdir", "precious"], 3, "is not empty: if a benchmark that was killed has left it, remove it"),
+        (["--sizes", "large"], 4, "but the files of one run take"),
+        (["--replicas", "5"], 2, "--replicas 5: give 1 to 4 (the number of hosts)"),
+        (["--workdir", "precious"], 3, "is not empty: remove it if a killed benchmark left it"),
         (["--workdir", ".."], 2, "--workdir '..': give the name of a directory"),
         (["--width", "5000"], 2, "--width 5000: at most 1000 pipelines"),
-        (["--stage-in", "/nowhere"], 3, "--stage-in /nowhere: there is no such directory"),
+        (["--stage-in", "/nowhere"], 3, "--stage-in /nowhere: no such directory"),
         (["--hosts", "h9"], 2, "--hosts and --exec need --mount"),
     ]
     for flags, code, sentence in rows:

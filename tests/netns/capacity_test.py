@@ -141,21 +141,21 @@ def test_refusals(capacity):
     mine = capacity.mine
     empty = capacity.directory / "empty"
     empty.mkdir()
-    capacity.refused("host h1: there is no fio in PATH", 3, *mine, path=empty)
-    capacity.refused("its fio says it is 'fio-2.21'", 3, *mine, path=fake_fio(capacity.directory, "old", "echo fio-2.21"))
+    capacity.refused("host h1: fio is not in PATH", 3, *mine, path=empty)
+    capacity.refused("has fio version 'fio-2.21'", 3, *mine, path=fake_fio(capacity.directory, "old", "echo fio-2.21"))
     netns = '[ "$(stat -Lc %i /proc/self/ns/net)" = "$(stat -Lc %i /run/netns/NAME)" ]'.replace("NAME", capacity.store.host("h2")["net_namespace"])
     other = fake_fio(capacity.directory, "other", f"PATH=/usr/bin:/bin; if {netns}; then echo fio-3.99; else echo fio-3.33; fi")
     capacity.refused("host h1 has fio-3.33 and host h2 has fio-3.99", 3, *mine, path=other)
     dying = f'PATH=/usr/bin:/bin; case "$*" in --version) echo fio-3.33;; *randread*) {netns} && kill -9 $$; exec fio "$@";; *) exec fio "$@";; esac'
-    capacity.refused("host h2: fio was ended by signal 9", 5, *mine, path=fake_fio(capacity.directory, "dying", dying))
+    capacity.refused("host h2: fio was killed by signal 9", 5, *mine, path=fake_fio(capacity.directory, "dying", dying))
     mounts = capacity.store.mount("h1").replace("/h1/", "/{host}/")
     capacity.refused("host h9 has nothing at", 5, mounts, "--hosts", "h1,h9")
     capacity.refused("is not one of --sizes", 2, *mine, "--mix", "4K:50%r:0.5,8K:50%r:0.5")
     capacity.refused("give a multiple of 1M", 2, *mine, tiny=[word.replace("1M", "1540K") for word in TINY])
-    capacity.refused("used up before the first sample", 3, *mine, "--budget", "0.001")
-    capacity.refused("are no whole clients", 2, *mine, "--mix", "4K:50%r:0.33,64K:50%r:0.67")
+    capacity.refused("of --budget before the first sample", 3, *mine, "--budget", "0.001")
+    capacity.refused("is not a whole number of clients", 2, *mine, "--mix", "4K:50%r:0.33,64K:50%r:0.67")
     with small_store(capacity.directory) as place:
-        capacity.refused("has 1.0 MiB free, and the files of 2 clients take 2.0 MiB", 4, place)
+        capacity.refused("has 1.0 MiB free, but the files of 2 clients take 2.0 MiB", 4, place)
         check(not os.listdir(place), f"left: {os.listdir(place)}")
 
 

@@ -249,29 +249,52 @@ def check_pessimistic_close(store):
     cluster.check(counts["closes_without_copies"] == 1, f"counts: {counts}")
     said = [line for _, lines in store.logs() for line in lines if "its close fails" in line]
     cluster.check(len(said) == 1 and "1 of 3 copies" in said[0], f"log: {said}")
+    strict = directory(store, "strict", replicas="3", ack="pessimistic", strict="1")
+    try:
+        got = close_error(f"{strict}/f")
+    except OSError as failure:  # At the write already.
+        got = failure.errno
+    cluster.check(got in (errno.EIO, errno.ENOSPC), f"strict=1 without two of three nodes: {got}")
     auto = directory(store, "auto", replicas="auto", ack="pessimistic")
     got = close_error(f"{auto}/f")
     cluster.check(got in (0, errno.EIO), f"close with replicas=auto answers {got}")
     print(f"replicas=auto on one node of three: {got}", flush=True)
 
 
+def check_dead_writers(store, times):
+    new = sum(check_dead_writer(store, number) for number in range(times))
+    print(f"{times} dead writers; {new} had stored something", flush=True)
+
+
+def check_damages(store, times):
+    for number in range(times):
+        check_damage(store, number, "h1" if number % 2 else "another")
+    print(f"{times} damaged copies repaired", flush=True)
+
+
+def check_closes(store, times):
+    for number in range(times):
+        check_close_after_fsync(store, number)
+
+
 def test(arguments):
+    checks = {
+        "dead": lambda store: check_dead_writers(store, arguments.times),
+        "damage": lambda store: check_damages(store, arguments.times),
+        "fsync": lambda store: check_closes(store, arguments.times),
+        "single": check_damage_of_the_only_copy,
+        "pessimistic": check_pessimistic_close,
+    }
     with cluster.Cluster(arguments.bin, 3, ram="256M") as store:
-        new = sum(check_dead_writer(store, number) for number in range(arguments.times))
-        print(f"{arguments.times} dead writers; {new} had stored something", flush=True)
-        for number in range(arguments.times):
-            check_damage(store, number, "h1" if number % 2 else "another")
-        print(f"{arguments.times} damaged copies repaired", flush=True)
-        for number in range(arguments.times):
-            check_close_after_fsync(store, number)
-        check_damage_of_the_only_copy(store)
-        check_pessimistic_close(store)
+        for name, check in checks.items():
+            if arguments.only in name:
+                check(store)
+
+
+def add_arguments(parser):
+    parser.add_argument("--times", type=int, default=2)
+    parser.add_argument("--only", default="", help="part of: dead damage fsync single pessimistic")
 
 
 if __name__ == "__main__":
-    cluster.main(
-        test,
-        limit_s=800,
-        add_arguments=lambda parser: parser.add_argument("--times", type=int, default=2),
-        description=__doc__,
-    )
+    cluster.main(test, limit_s=800, add_arguments=add_arguments, description=__doc__)

@@ -116,7 +116,7 @@ def small_store(directory):
 
 def test_room(envelope):
     with small_store(envelope.directory) as place:
-        envelope.refused("has 2.0 MiB free, and the files of one cell take 4.0 MiB", 4, place, "--clients", "1", *TINY)
+        envelope.refused("has 2.0 MiB free, but the files of one cell take 4.0 MiB", 4, place, "--clients", "1", *TINY)
         check(not os.listdir(place), f"left: {os.listdir(place)}")
 
 

@@ -13,12 +13,15 @@ import random
 import signal
 import socket
 import statistics
+import subprocess
+import sys
 import time
 
 import cluster
 
 USER = 65534
 MIB = 1 << 20
+ATTRIBUTES_MAX = 68 << 10  # Of one file, as docs/reference/limits.md says.
 SLOWER_MAX = 2.0
 SLACK_S = 0.004  # Of processors that flood and store share here, and would not on hosts of their own.
 
@@ -102,6 +105,41 @@ def enter_network(descriptor):
         raise OSError(ctypes.get_errno(), "setns")
 
 
+# ---- limits
+
+FILL = """
+import errno, os, sys
+taken = []
+for number in range(int(sys.argv[2])):
+    path = f"{sys.argv[1]}/flood/limit{number}"
+    os.close(os.open(path, os.O_CREAT | os.O_WRONLY))
+    taken.append(0)
+    for name in range(20):
+        try:
+            os.setxattr(path, f"user.a{name}", b"x" * 10000)
+            taken[-1] += 10000
+        except OSError as error:
+            if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+                raise
+    os.unlink(path)
+print(max(taken))
+"""
+
+
+def check_attributes_end(store, files=50):
+    """A file takes so many attributes, and the next one is refused with ENOSPC."""
+    command = [sys.executable, "-c", FILL, store.mount("h1"), str(files)]
+    before = memory_bytes(store.pid("manager", "h0"))
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=120, user=USER, group=USER, extra_groups=[]
+    )
+    cluster.check(done.returncode == 0, f"filling attributes: {done.stderr[-2000:]}")
+    taken, grown = int(done.stdout), memory_bytes(store.pid("manager", "h0")) - before
+    print(f"of 200000 bytes of attributes a file took {taken}; the manager grew by {grown} bytes")
+    cluster.check(0 < taken <= ATTRIBUTES_MAX, f"a file took {taken} bytes of attributes")
+    cluster.check(grown < files * 2 * ATTRIBUTES_MAX + 32 * MIB, f"the manager grew by {grown} bytes")
+
+
 # ---- what the others see
 
 
@@ -171,6 +209,7 @@ def test(arguments):
         os.chown(f"{store.mount('h1')}/flood", USER, USER)
         address = store.state["manager_address"]
         namespace = store.host("h1")["net_namespace"]
+        check_attributes_end(store)
         rows, failures = [], []
         for name, flood in FLOODS:
             before = measure(own, arguments.seconds / 2)

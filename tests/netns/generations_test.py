@@ -1,7 +1,7 @@
 """Nothing that a program was told is done rests on what is no longer true.
 
 A writer's host stops, or loses its link, until the file's copy has become the first one: what it
-wrote is there afterwards, or fsync says that it is not. A removal or renaming that was answered
+wrote is there afterwards, or fsync or close says that it is not. A removal or renaming that was answered
 with a time-out does nothing when the link is back. Reads that wait for a node which comes back empty
 give an error, or the bytes; never zeroes. A writer that merely paused goes on.
 """
@@ -15,6 +15,7 @@ import signal
 import subprocess
 import threading
 import time
+from functools import partial
 
 import cluster
 from cluster import check, wait_until
@@ -111,8 +112,11 @@ def is_readable(store, path):
         return False
 
 
-def write_while_away(store, kind, fault, during=False, **hints):
-    """The writer's host is away until others hold its bytes. Nothing acknowledged may be missing."""
+def write_while_away(store, kind, fault, *, during=False, by_close=False, **hints):
+    """The writer's host is away until others hold its bytes. Nothing acknowledged may be missing.
+
+    by_close: the program asks for nothing but the close.
+    """
     path = generation_test_file(store.mount("h1"), f"{kind}-{fault.__name__}", **hints)
     seen_by_others = path.replace(store.mount("h1"), store.mount("h2"))
     file = os.open(path, os.O_RDWR)
@@ -125,19 +129,23 @@ def write_while_away(store, kind, fault, during=False, **hints):
     try:
         if during:
             os.pwrite(file, NEW[:4096], 0)
-        os.fsync(file)
+        if not by_close:
+            os.fsync(file)
     except OSError as error:
         failed = error
-    with contextlib.suppress(OSError):
+    try:
         os.close(file)
+    except OSError as error:
+        failed = failed or error
     if failed:  # What is left of the write on some nodes is the same on all of them in the end.
         wait_until(lambda: len(set(heads(store, path).values())) == 1, 60, "agreement of the hosts")
     found = heads(store, path)
-    print(f"{kind}, {fault.__name__}: fsync {failed or 'ok'}; {sorted(set(found.values()))}")
+    saved = "close" if by_close else "fsync and close"
+    print(f"{kind}, {fault.__name__}: {saved} {failed or 'ok'}; {sorted(set(found.values()))}")
     if failed:
-        check(failed.errno == errno.ESTALE, f"fsync failed with {failed}")
+        check(failed.errno == errno.ESTALE, f"{saved} failed with {failed}")
     else:
-        check(set(found.values()) == {NEW[:8]}, f"fsync was ok, and there is {found}")
+        check(set(found.values()) == {NEW[:8]}, f"{saved} ok, and there is {found}")
 
 
 def store_given_up(store, fault):
@@ -167,6 +175,33 @@ def store_given_up(store, fault):
         check(set(found.values()) == {OLD[:8]}, f"the bytes of a failed fsync are there: {found}")
         time.sleep(0.2)
     print(f"given up, {fault.__name__}: does not happen later")
+
+
+def removed_and_made_anew(store, fault):
+    """What a mount has still to store and commit concerns nobody's newer file of that name."""
+    name = f"anew-{fault.__name__}"
+    directory = cluster.placed_directory(f"{store.mount('h1')}/{name}", "node:h2")
+    pathlib.Path(f"{directory}/f").write_bytes(OLD)
+    file = os.open(f"{directory}/f", os.O_RDWR)
+    os.pwrite(file, NEW, 0)
+    with fault(store, "h1"):
+        time.sleep(8)  # Its session is over.
+        os.unlink(f"{store.mount('h2')}/{name}/f")
+        pathlib.Path(f"{store.mount('h2')}/{name}/f").write_bytes(b"precious")
+    wait_until(lambda: session_is_back(store.mount("h1")), 60, "the mount of h1")
+    result = "ok"
+    for save in (lambda: os.pwrite(file, NEW[:4096], 0), lambda: os.fsync(file), lambda: os.close(file)):
+        try:
+            save()
+        except OSError as error:
+            result = error
+    end = time.monotonic() + 3
+    while time.monotonic() < end:
+        for host in store.hosts:
+            found = pathlib.Path(f"{store.mount(host)}/{name}/f").read_bytes()
+            check(found == b"precious", f"{host} reads {found[:8]!r} of {len(found)} bytes")
+        time.sleep(0.2)
+    print(f"removed and made anew, {fault.__name__}: {result}; the new file is as it was made")
 
 
 def pause_without_consequence(store):
@@ -266,24 +301,50 @@ def writes_into_lost_bytes(path):
         os.close(descriptor)
 
 
+def plain_checks():
+    """(name, what is done) with mounts that write by themselves."""
+    yield "pause", pause_without_consequence
+    for fault in (stopped, unplugged):
+
+        def away(store, kind, fault=fault, **options):
+            write_while_away(store, kind, fault, replicas="2", **options)
+
+        by = fault.__name__
+        yield f"plain-{by}", partial(away, kind="plain", placement="local")
+        yield f"closed-{by}", partial(away, kind="closed", placement="local", by_close=True)
+        yield f"striped-{by}", partial(away, kind="striped", placement="stripe")
+        yield f"given-up-{by}", partial(store_given_up, fault=fault)
+        yield f"anew-{by}", partial(removed_and_made_anew, fault=fault)
+    yield "removed", partial(change_after_time_out, change=unlink, name="removed")
+    yield "replaced", partial(change_after_time_out, change=rename, name="replaced")
+    yield "emptied", reads_of_an_emptied_node
+
+
+def passthrough_checks():
+    for fault in (stopped, unplugged):
+        hints = {"replicas": "2", "placement": "local"}
+        yield (
+            f"passthrough-{fault.__name__}",
+            partial(write_while_away, kind="passthrough", fault=fault, during=True, **hints),
+        )
+
+
 def test(arguments):
-    with cluster.Cluster(arguments.bin, 3) as store:
-        store.shell = Shell()
-        pause_without_consequence(store)
-        for fault in (stopped, unplugged):
-            local = {"replicas": "2", "placement": "local"}
-            write_while_away(store, "plain", fault, **local)
-            write_while_away(store, "striped", fault, replicas="2", placement="stripe")
-            store_given_up(store, fault)
-        change_after_time_out(store, unlink, "removed")
-        change_after_time_out(store, rename, "replaced")
-        reads_of_an_emptied_node(store)
-    with cluster.Cluster(arguments.bin, 3, ram="4G") as store:  # So much that kernels may write.
-        store.shell = Shell()
-        for fault in (stopped, unplugged):
-            local = {"replicas": "2", "placement": "local"}
-            write_while_away(store, "passthrough", fault, during=True, **local)
+    # With so much memory kernels may write.
+    for checks, ram in ((plain_checks(), "1G"), (passthrough_checks(), "4G")):
+        wanted = [one for name, one in checks if arguments.only in name]
+        if not wanted:
+            continue
+        with cluster.Cluster(arguments.bin, 3, ram=ram) as store:
+            store.shell = Shell()
+            for one in wanted:
+                one(store)
 
 
 if __name__ == "__main__":
-    cluster.main(test, limit_s=600, description=__doc__)
+    cluster.main(
+        test,
+        limit_s=600,
+        add_arguments=lambda parser: parser.add_argument("--only", default="", help="part of a check's name"),
+        description=__doc__,
+    )

@@ -2,25 +2,28 @@
 
 `nobody` has what deploy/slurm hands out: a secret of the role user, and a mount that root has made
 for him. He tries to become root through a storage node that passes root's files on, to register a
-node, to read another store, to stop or drain nodes, and to have root's daemons make files where he
-points; each is refused, and nothing that root's is changes. The node that passes wrong descriptors is
-tried once more with the secret of a node, as if that had been stolen: the mount takes none of them.
-Then all keys of the cluster are exchanged while a program reads and writes.
+node, to read another store, to end daemons or drain nodes, and to have root's daemons make files
+where he points; each is refused, and nothing that root's is changes. The node that passes wrong
+descriptors is tried once more with the secret of a node, as if that had been stolen: the mount takes
+none of them. Nor does it take a directory, a device, or a file of another owner, mode or device from
+a node that root runs. Then all keys of the cluster are exchanged while a program reads and writes.
 """
 
 import contextlib
+import functools
 import json
 import os
 import pathlib
 import shutil
 import subprocess
-import sys
 import tempfile
 import threading
+import time
 
 import cluster
 from cluster import check, wait_until
 
+DESCRIPTOR_BYTES = 1 << 16
 NOBODY = ("setpriv", "--reuid", "nobody", "--regid", "nogroup", "--clear-groups")
 
 # A storage node that passes what its environment names instead of its objects.
@@ -83,7 +86,7 @@ class Job:
         return [
             self.bin / "mosa-storage", "--name", name, "--manager", self.manager, "--listen",
             f"{self.store.host('h1')['address']}:7555", "--dir", self.home / name, "--limit", "64M",
-            "--socket", self.home / "node.sock", "--secret", secret,
+            "--socket", self.home / f"{name}.sock", "--secret", secret,
         ]  # fmt: skip
 
     def refused(self, done, *says):
@@ -136,6 +139,11 @@ def administers_nothing(job):
     for directory, why in ((link, "symbolic link"), (job.home, "writable for nobody else")):
         done = job.store.exec("h1", job.bin / "mosa", "log", "on", directory, *map(str, admin))
         job.refused(done, why)
+    mount = job.store.mount("h1")
+    job.refused(job.run("setfattr", "-n", "user.mosa.trace", "-v", f"full {link}", mount),
+                "ermission denied", "not permitted")  # fmt: skip
+    tracing = json.loads(os.getxattr(mount, "user.mosa.trace"))["tracing"]
+    check(not tracing, "nobody has begun a trace")
     check(not list(target.iterdir()), f"daemons made {list(target.iterdir())}")
     check(not list(job.home.glob("*.requests")), "daemons made files in the user's directory")
     rule = json.loads(job.store.tell("hint", "rule", "add", "/roots/*", "replicas=2", "--json"))
@@ -146,24 +154,50 @@ def administers_nothing(job):
     job.refused(done, "does not belong to user 65534", "not permitted", "ermission denied")
 
 
+def ends_nothing(job):
+    """Neither by signals nor by the command that ends a cluster."""
+    pids = job.store.pids("manager", "storage", "mount")
+    for pid in pids:
+        for signal in ("TERM", "STOP", "KILL"):
+            job.refused(job.run("sh", "-c", f"kill -{signal} {pid}"), "not permitted")
+    words = ("--discard", "--name", job.store.name, "--dir", job.store.directory)
+    done = job.run(job.bin / "mosa", "cluster", "down", *words)
+    job.refused(done, "use that user's account or root")
+    check(all(map(cluster.start_ticks, pids)), "a daemon has ended")
+    check(job.mosa("status").returncode == 0, "the manager does not answer")
+
+
 def reads_no_other_store(job, other):
     """Another job on the same machine: its manager has another authority."""
+    theirs = pathlib.Path(other.mount("h1")) / "theirs"
+    theirs.write_text("of another job")
+    for path in (theirs, other.host("h1")["objects"], f"{other.state['plan']['directory']}/secrets"):
+        job.refused(job.run("ls", "-l", path), "Permission denied")
     # From this machine itself, which reaches both clusters.
     command = [*NOBODY, job.bin / "mosa", "status", "--manager", other.state["manager_address"]]
     done = subprocess.run([*command, "--secret", job.secret], capture_output=True, text=True, timeout=60)  # fmt: skip
     job.refused(done, "a different cluster secret")
 
 
+def build_shim(directory):
+    source, library = directory / "shim.c", directory / "shim.so"
+    if not library.exists():
+        source.write_text(SHIM)
+        subprocess.run(["gcc", "-shared", "-fPIC", "-w", "-o", library, source, "-ldl"], check=True)
+    return library
+
+
 @contextlib.contextmanager
-def evil_node(job, secret, victim, flags):
+def evil_node(job, secret, victim, flags, name="evil", user=NOBODY):
     """A node of nobody's that passes root's file instead of objects."""
     on = job.directory / "on"
-    environment = [f"LD_PRELOAD={job.directory}/shim.so", f"EVIL_ON={on}", f"EVIL_FILE={victim}"]
+    environment = [f"LD_PRELOAD={build_shim(job.directory)}", f"EVIL_ON={on}", f"EVIL_FILE={victim}"]
     environment += [f"EVIL_FLAGS={flags}"]
-    entered = ["ip", "netns", "exec", job.store.host("h1")["net_namespace"], *NOBODY, "env"]
+    entered = ["ip", "netns", "exec", job.store.host("h1")["net_namespace"], *user, "env"]
     with open(job.directory / "evil.log", "ab") as log:
         process = subprocess.Popen(
-            [*entered, *environment, *map(str, job.node_command(secret))], stdout=log, stderr=log)  # fmt: skip
+            [*entered, *environment, *map(str, job.node_command(secret, name))],
+            stdout=log, stderr=log)  # fmt: skip
     try:
         yield on, process
     finally:
@@ -174,10 +208,6 @@ def evil_node(job, secret, victim, flags):
 
 def becomes_no_root(job):
     """With a node's secret, as if he had stolen one: descriptors of root's files are not taken."""
-    (job.directory / "shim.c").write_text(SHIM)
-    subprocess.run(
-        ["gcc", "-shared", "-fPIC", "-w", "-o", job.directory / "shim.so", job.directory / "shim.c",
-         "-ldl"], check=True)  # fmt: skip
     stolen = job.issue("stolen.pem", "--role", "node")
     victim = job.directory / "roots-file"
     secret_text = "root alone may read this\n" * 200
@@ -204,16 +234,91 @@ def becomes_no_root(job):
             job.run("sh", "-c", f"printf overwritten | timeout 60 dd of={path}/f conv=notrunc")
             check(file.read_text() == secret_text, "nobody wrote to root's file")
         wait_until(lambda: not is_listed_live(job), 60, "the end of the evil node")
-    log = "\n".join(line for where, text in job.store.logs() if where == "h1/mount.log" for line in text)
-    told = [line for line in log.splitlines() if "user 65534" in line]
-    check(told, f"the mount says nothing of the socket: {log[-2000:]}")
+    told = [line for line in mount_log(job) if "user 65534" in line]
+    check(told, f"the mount says nothing of the socket: {mount_log(job)[-20:]}")
     check(len(told) <= 4, f"the mount says it {len(told)} times")
     print("refused:", told[0])
 
 
-def is_listed_live(job):
+def is_listed_live(job, name="evil"):
     listed = json.loads(job.mosa("node", "list", "--json").stdout)
-    return any(n["name"] == "evil" and n["state"] == "live" for n in listed)
+    return any(n["name"] == name and n["state"] == "live" for n in listed)
+
+
+def mount_log(job):
+    return [line for where, text in job.store.logs() if where == "h1/mount.log" for line in text]
+
+
+def passthrough_opens(mount):
+    return json.loads(os.getxattr(mount, "user.mosa.mount"))["opens_passthrough"]
+
+
+def read_in_every_way(path):
+    """By the kernel's pages or passthrough, and past them; what comes of it is not looked at."""
+    for flags in (0, os.O_DIRECT):
+        with contextlib.suppress(OSError):
+            descriptor = os.open(path, os.O_RDONLY | flags)
+            try:
+                os.read(descriptor, DESCRIPTOR_BYTES)
+            finally:
+                os.close(descriptor)
+
+
+def wrong_descriptors(here, elsewhere):
+    """(what a node passes instead of an object, how it opens that, what the mount says)"""
+
+    def file(directory, name, mode=0o600):
+        path = pathlib.Path(directory) / name
+        path.write_bytes(bytes(DESCRIPTOR_BYTES))
+        path.chmod(mode)
+        return path
+
+    theirs, linked = file(here, "theirs"), file(here, "linked")
+    shutil.chown(theirs, "nobody", "nogroup")
+    os.link(linked, here / "link")
+    return (
+        (here, os.O_RDONLY, "refers to a directory"),
+        ("/dev/zero", os.O_RDONLY, "refers to a device"),
+        (theirs, os.O_RDONLY, "belongs to user 65534"),
+        (file(here, "readable", 0o644), os.O_RDONLY, "has mode 0644"),
+        (linked, os.O_RDONLY, "has 2 hard links"),
+        (file(elsewhere, "elsewhere"), os.O_RDONLY, "other objects are on"),
+        (file(here, "path"), os.O_PATH, "O_RDONLY was requested"),
+        (file(here, "writable"), os.O_RDWR, "O_RDONLY was requested"),
+    )
+
+
+def takes_no_wrong_descriptor(job):
+    """From a node that root runs, so that socket and process are trusted."""
+    mount = job.store.mount("h1")
+    here = job.directory / "descriptors"
+    here.mkdir()
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as elsewhere:
+        for number, (passed, flags, why) in enumerate(wrong_descriptors(here, elsewhere)):
+            name = f"wrong{number}"
+            secret = job.secrets / "node.pem"
+            with evil_node(job, secret, passed, flags, name=name, user=()) as (on, process):
+                wait_until(lambda name=name: is_listed_live(job, name), 60, f"node {name}")
+                path = cluster.placed_directory(f"{mount}/{name}", f"node:{name}") + "/f"
+                pathlib.Path(path).write_bytes(bytes(DESCRIPTOR_BYTES))
+                check(pathlib.Path(path).read_bytes() == bytes(DESCRIPTOR_BYTES), f"{path}: other bytes")
+                time.sleep(1)  # What was open is released.
+                on.touch()
+                before = passthrough_opens(mount)
+
+                def refusals(name=name, path=path, why=why):
+                    read_in_every_way(path)
+                    return [line for line in mount_log(job) if f"node {name} " in line and why in line]
+
+                wait_until(refusals, 30, f"the refusal of a descriptor that {why}")
+                told = refusals()
+                check(passthrough_opens(mount) == before, f"the kernel was given what {why}")
+                check(process.poll() is None, f"node {name} has ended")
+            check(len(told) == 1, f"it is said {len(told)} times in a minute")
+            print("refused:", told[0])
+        for other in range(number + 1):
+            name = f"wrong{other}"
+            wait_until(lambda name=name: not is_listed_live(job, name), 60, f"the end of node {name}")
 
 
 def exchanges_keys(job):
@@ -286,13 +391,19 @@ def test(arguments):
         for path in (store.mount("h1"), pathlib.Path(store.mount("h1")).parent):
             if not os.stat(path).st_mode & 0o001:
                 os.chmod(path, 0o711)
-        for attempt in (asks, registers_no_node, opens_no_session, administers_nothing, becomes_no_root):
-            print(f"-- {attempt.__name__}")
-            sys.stdout.flush()
-            attempt(job)
-        reads_no_other_store(job, other)
-        exchanges_keys(job)
+        for attempt in (asks, registers_no_node, opens_no_session, administers_nothing, ends_nothing,
+                        becomes_no_root, takes_no_wrong_descriptor,
+                        functools.partial(reads_no_other_store, other=other), exchanges_keys):  # fmt: skip
+            name = getattr(attempt, "func", attempt).__name__
+            if arguments.only in name:
+                print(f"-- {name}", flush=True)
+                attempt(job)
 
 
 if __name__ == "__main__":
-    cluster.main(test, limit_s=600, description=__doc__)
+    cluster.main(
+        test,
+        limit_s=600,
+        add_arguments=lambda parser: parser.add_argument("--only", default="", help="part of an attempt's name"),
+        description=__doc__,
+    )

@@ -361,7 +361,26 @@ def check_private(lab, job):
         identity = ("setpriv", "--reuid", user, "--regid", USER.pw_gid, "--clear-groups")
         done = lab.run("h1", *identity, "sh", "-c", '"$@" >/dev/null 2>&1 || echo refused', "sh", *words)
         check(done == "refused\n", f"user {user} may {' '.join(words)}")
+    check_secret_of_the_user(lab, own)
     lab.run("h1", "grep", f" {own}/data tmpfs .*size=1048576k", "/proc/mounts")
+
+
+def check_secret_of_the_user(lab, own):
+    """What the prolog gave the job's user registers no node and administers nothing."""
+    lines = lab.run("h1", "cat", f"{own}/environment").splitlines()
+    manager = next(line.partition("=")[2] for line in lines if line.startswith("export MOSA_MANAGER="))
+    common = ("--manager", manager, "--secret", f"{own}/job.pem")
+    node = ("--name", "evil", "--listen", f"{lab.addresses['h1']}:7999", "--dir", f"{lab.path}/jobs/evil",
+            "--limit", "64M", "--socket", f"{lab.path}/jobs/evil.sock")  # fmt: skip
+    identity = ("setpriv", "--reuid", USER.pw_uid, "--regid", USER.pw_gid, "--clear-groups")
+    for words, says in (
+        (("mosa-storage", *node, *common), "has the role user"),
+        (("mosa-mount", f"{lab.path}/jobs", *common), "has the role user"),
+        (("mosa", "node", "drain", "h1", *common), "takes the role admin"),
+    ):
+        command = (lab.binaries / words[0], *words[1:])
+        done = lab.run("h1", *identity, "sh", "-c", '"$@" 2>&1 && echo done || true', "sh", *command)
+        check(says in done, f"{words[0]} with the user's secret: {done}")
 
 
 def check_slow_ending(lab):

@@ -1,7 +1,8 @@
 """Who waits in a mount: for how long, and whom that keeps.
 
 Closes that wait for copies do not keep names and attributes of others; a killed program does not
-wait on; a stopped node does not keep what goes to others; a record that several requests carry is
+wait on; a stopped node does not keep what goes to others; buffered bytes outlast a silence of the
+manager; a record that several requests carry is
 one record; and after a manager's restart nobody sees an old name.
 """
 
@@ -15,7 +16,7 @@ import threading
 import time
 
 import cluster
-from consistency_test import is_absent, put
+from consistency_test import get, is_absent, put
 
 MIB = 1 << 20
 WAIT_MAX_S = 15.0
@@ -169,6 +170,39 @@ def check_one_node_keeps_no_other(store):
     cluster.check(took < OTHERS_MAX_S, f"a write to a living node took {took:.1f} s")
 
 
+def check_a_store_outlasts_a_silence(store):
+    """Buffered bytes wait for a manager for which programs do not wait any more."""
+    directory = cluster.placed_directory(f"{store.mount('h1')}/silence", "node:h2")
+    path = f"{directory}/f"
+    descriptor = os.open(path, os.O_CREAT | os.O_RDWR)
+    os.pwrite(descriptor, b"a" * MIB, 0)
+    os.fsync(descriptor)
+    os.pwrite(descriptor, b"b" * 1000, 0)  # So little stays in the mount.
+    result = []
+
+    def sync():
+        try:
+            os.fsync(descriptor)
+            result.append("ok")
+        except OSError as error:
+            result.append(str(error))
+
+    syncing = threading.Thread(target=sync)
+    with stopped(store, "manager", "h0"):
+        time.sleep(WAIT_MAX_S)
+        syncing.start()
+        time.sleep(3)
+        cluster.check(not result, f"without a manager fsync answered {result}")
+    begin = time.monotonic()
+    syncing.join()
+    took = time.monotonic() - begin
+    os.close(descriptor)
+    print(f"fsync of bytes that were buffered before a silence: {result[0]}, {took:.2f} s behind it")
+    cluster.check(result == ["ok"], f"fsync once the manager answers: {result}")
+    found = get(f"{store.mount('h3')}/silence/f")
+    cluster.check(found == b"b" * 1000 + b"a" * (MIB - 1000), "another host reads something else")
+
+
 def append_records(path, mark, size, count, aligned):
     """In a process of its own. The memory begins at a page, or a byte behind one."""
     child = os.fork()
@@ -239,6 +273,7 @@ def test(arguments):
         "killed": check_killed_programs_die,
         "directory": check_one_directory_without_manager,
         "lanes": check_one_node_keeps_no_other,
+        "silence": check_a_store_outlasts_a_silence,
         "names": lambda store: check_names_after_a_restart(store, arguments.files),
     }
     with cluster.Cluster(arguments.bin, 3) as store:
@@ -253,7 +288,7 @@ def test(arguments):
 def add_arguments(parser):
     parser.add_argument("--closes", type=int, default=1500)
     parser.add_argument("--files", type=int, default=20000, help="inodes known; by hand 50,000")
-    names = "append killed directory lanes names closes"
+    names = "append killed directory lanes silence names closes"
     parser.add_argument("--only", default="", help=f"part of: {names}")
 
 

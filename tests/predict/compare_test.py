@@ -464,7 +464,7 @@ def test_busy_machine(made):
     check(answer["anomalies"] and answer["machine_busy"] == "" and answer["machines"] == [], "nothing is known of the machine")
     answer = made.run([busy(copy.deepcopy(record), 0.35) for record in slow])
     check(cell(answer, "workflow", "mixed")["verdict"] == "machine busy" and not answer["anomalies"], f"{answer['anomalies']}")
-    said = "machine busy: the processors of h1, h2, h3 and h4 were 35 % busy with others' work in 3 of 3 runs"
+    said = "machine busy: the processors of h1, h2, h3 and h4 were 35 % busy with other work in 3 of 3 runs"
     check(answer["machine_busy"].startswith(said) and answer["machine_busy"] in answer["notes"], f"{answer['machine_busy']}")
     check([round(m["others_share"], 6) for m in answer["machines"]] == [0.35] * 3 and answer["machines"][0]["waited_share"] == 0.5,
           f"{answer['machines']}")
@@ -501,10 +501,10 @@ def test_refusals(made):
         task["id"] += "x"
     made.refused("no whole record of a run", [json.dumps(good)[:3000]])
     made.refused("is a run of another workflow", [other])
-    made.refused("there is no run to compare", [])
+    made.refused("no run to compare", [])
     made.refused("--draws 5: 19 and more", [good], "--draws", 5)
     made.refused("cannot read", [], "--run", "/nonexistent.json", code=3)
-    made.refused("leave out that, or what follows --", [good], "--", "run", made.path)
+    made.refused("give only one of the two", [good], "--", "run", made.path)
     made.refused("what follows -- is 'run', the workflow", [], "--", "ls")
     made.refused("--record cannot be said", [], "--", "run", made.path, "--record", "x.json")
     to_run = ["compare", "--platform", PLATFORM, "--config", "hosts=4,manager=apart", "-o", made.directory / "made", "--", "run", made.path,

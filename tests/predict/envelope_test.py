@@ -138,12 +138,12 @@ def test_interrupt(mosa, directory, store):
     with Running(mosa, out, store) as running:
         running.child.send_signal(signal.SIGINT)
         code, said = running.end()
-    check(code == 130 and "interrupted: the same command goes on with" in said, f"{code}: {said}")
+    check(code == 130 and "interrupted: run the same command again to continue with" in said, f"{code}: {said}")
     check(not os.listdir(store), f"left: {os.listdir(store)}")
     first = read(out)
     check(first["outcome"] == "interrupted", first["outcome"])
     refused(mosa, "(seed is 1 there and 2 here)", 3, "envelope", "run", store, *TINY, "--seed", 2, "--out", out)
-    refused(mosa, "of another store, machine or choice of options (systems is", 3, "envelope", "run", directory, *TINY, "--out", out)
+    refused(mosa, "of another store, machine or set of options (systems is", 3, "envelope", "run", directory, *TINY, "--out", out)
     good(mosa, "envelope", "run", store, *TINY, "--repeats", 1, "--out", out)
     second = read(out)
     check(second["outcome"] == "done" and len(second["cells"]) == CELLS, f"{len(second['cells'])} cells")
@@ -189,7 +189,7 @@ def test_lost_mount(mosa, directory, store):
             check(code == code_of_end and "cannot" in said, f"{code}: {said}")
             left = os.listdir(store)
             check(bool(left) == (hosts == "a"), f"left: {left}")
-            check(("may be left, remove it" in said) == bool(left), said)
+            check(("may be left: no host sees it" in said) == bool(left), said)
             for entry in left:
                 shutil.rmtree(store / entry)
 
@@ -205,7 +205,7 @@ def test_another_store(mosa, directory, store):
     if host["born_us"] > 0:
         place.rmdir()
         place.mkdir()
-        refused(mosa, "is of another store, machine", 3, "envelope", "run", place, *TINY, "--out", out)
+        refused(mosa, "holds results of another store, machine", 3, "envelope", "run", place, *TINY, "--out", out)
     place.rmdir()
 
 
@@ -414,13 +414,13 @@ def test_bad_input(mosa, directory, store):
     refused(mosa, "--clients 0: give 1 to", 2, "envelope", "run", store, "--clients", "0", *out)
     refused(mosa, "--scale 0: give a share", 2, "envelope", "run", store, "--scale", "0", *out)
     refused(mosa, "lower --scale or --bytes-max", 2, "envelope", "run", store, "--bytes-max", "0", "--scale", "1", *out)
-    refused(mosa, "is named twice", 2, "envelope", "run", store, store, *out)
-    refused(mosa, "cannot be written", 3, "envelope", "run", store, "--out", "/nonexistent/x.json")
-    refused(mosa, "/proc (host local) has 0 B free, and the files of one cell take", 4, "envelope", "run", "/proc", *TINY, *out)
+    refused(mosa, "two stores are named", 2, "envelope", "run", store, store, *out)
+    refused(mosa, "cannot write", 3, "envelope", "run", store, "--out", "/nonexistent/x.json")
+    refused(mosa, "/proc (host local) has 0 B free, but the files of one cell take", 4, "envelope", "run", "/proc", *TINY, *out)
     check(not (directory / "never.json").exists(), "nothing is written")
     other = directory / "other.json"
     other.write_text("{}", encoding="utf-8")
-    refused(mosa, "is no result of 'mosa envelope run'", 2, "envelope", "run", store, *TINY, "--out", other)
+    refused(mosa, "is not a result of 'mosa envelope run'", 2, "envelope", "run", store, *TINY, "--out", other)
 
 
 def main():

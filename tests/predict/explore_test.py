@@ -139,7 +139,7 @@ def test_plots(mosa, directory):
         check(texts.count(str(number)) >= 1 and any(text.startswith(f"{number_of(answer, configuration)} seconds, ") and chunk in text
                                            for text in texts), f"{configuration} in {texts}")
     circles, texts = drawing(plots / "curves.svg")
-    titles = {"hosts in all", "hosts with storage alone (0: storage is on the tasks' hosts)", "chunk size, bytes", "placement:a.*"}
+    titles = {"hosts in all", "hosts with storage only (0: storage is on the tasks' hosts)", "chunk size, bytes", "placement:a.*"}
     check(titles <= set(texts) and {"seconds", "node-hours", "kJ"} <= set(texts), f"{texts}")
     check({"64K", "1M", "64M", "local", "stripe"} <= set(texts), f"values: {texts}")
     check({color for _, color in circles["3.2"]} >= {"#2a6f97", "#c44e52"}, "a curve for each value of another dimension")
@@ -385,7 +385,7 @@ def test_bad_input(mosa, directory):
     sizeless = pathlib.Path(directory) / "sizeless.yaml"
     sizeless.write_text("tasks: [{id: a, command: 'true', outputs: [x]}]")
     rows = [
-        ([], "there is nothing to explore"),
+        ([], "nothing to explore"),
         (["--vary", "hosts=1..1000", "--vary", "seed=1..1000000"], "more than 100000 values"),
         (["--vary", "hosts=1..1000", "--vary", "seed=1..100000"], "the space has 100000000 points, but at most 100000"),
         (["--vary", "hosts=1", "--config", "colour=red"], "and for explorations nodes, frequency"),

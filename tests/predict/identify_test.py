@@ -196,7 +196,7 @@ def test_bad_input(_, program, directory):
     refused(program, "cannot write /nonexistent/x.json", 3, "--path", directory, "-o", "/nonexistent/x.json")
     refused(program, f"cannot write {directory}: it is a directory", 3, "--path", directory, "-o", directory)
     refused(program, "no host answers", 5, "--path", directory / "missing", "-o", out)
-    refused(program, "--path and --mount: give one of them", 2, *here, "--mount", directory)
+    refused(program, "give either --path or --mount, not both", 2, *here, "--mount", directory)
     refused(program, "cannot create", 3, "--path", "/proc", "-o", out)
     check(not out.exists(), "nothing is written")
 

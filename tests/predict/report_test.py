@@ -114,7 +114,7 @@ def test_alone(made):
     check(not any(name in ("link", "img", "iframe") or "src" in dict(attrs) for name, attrs in page.elements), f"{page.elements}")
     policy = [dict(a)["content"] for name, a in page.elements if name == "meta" and dict(a).get("http-equiv") == "Content-Security-Policy"]
     check(policy and policy[0].startswith("default-src 'none'"), f"{policy}")
-    page.says("nothing is predicted: say which platform this is")
+    page.says("no prediction: give the platform file")
     check("comparison" not in page.data and "predicted_host" not in page.tasks() and page.data["tone"] == "plain", "nothing is predicted")
     check("Nothing is predicted." in "".join(page.words), "the verdict says so")
 
@@ -133,7 +133,7 @@ def test_busy_machine(made):
     page, answer = made.report([compare_test.busy(record, 0.35) for record in runs])
     check(answer["anomalies"] == 0 and "No anomaly in 3 runs, but the machine was busy: " in answer["verdict"], answer["verdict"])
     check(page.data["tone"] == "plain" and page.data["comparison"]["machine_busy"], page.data["tone"])
-    page.says("machine busy: the processors of h1, h2, h3 and h4 were 35 % busy with others' work")
+    page.says("machine busy: the processors of h1, h2, h3 and h4 were 35 % busy with other work")
 
 
 def test_hostile(made):
@@ -148,7 +148,7 @@ def test_hostile(made):
     page, _ = made.report([record])
     check(all(name.startswith(EVIL) for name in page.tasks()["id"]), f"{page.tasks()['id']}")
     check(page.data["failed"][0]["failure"] == EVIL and ["run: mosa", EVIL] in page.data["versions"], f"{page.data['failed']}")
-    page.says("nothing is predicted: ")
+    page.says("no prediction: ")
     check(page.scripts[1] in page.text and EVIL not in page.text and "<img" not in page.text.replace(page.scripts[1], ""), "it is escaped")
     for strange in ({"tasks": [None, 7, {}, {"id": 3, "attempts": "x"}]}, {"tasks": [], "hosts_lost": 3, "residence": [], "versions": 1},
                     {"turnaround_seconds": "long", "outcome": None, "end": 1e300}, {"outcome": "running"}):
@@ -193,7 +193,7 @@ def test_rules(made):
     page.says("the run's rules")
     check("comparison" in page.data, "it is predicted without")
     rules.write_text("no rules", encoding="utf-8")
-    made.report([record])[0].says(f"nothing is predicted: {rules}")
+    made.report([record])[0].says(f"no prediction: {rules}")
 
 
 def test_wrong_words(made):
@@ -227,7 +227,7 @@ def test_partly(made):
     check(page.data["failed"][0]["failure"].startswith("exit code 1") and page.data["tone"] == "off", f"{page.data['failed']}")
     page, _ = made.report([made.clean[0]], "--config", "hosts=3,manager=apart", platform=False)
     page, _ = made.report([made.clean[0]], "--platform", PLATFORM, "--config", "hosts=3", platform=False)
-    page.says("nothing is predicted: the prediction is of 3 hosts")
+    page.says("no prediction: the prediction is of 3 hosts")
     check(len(page.tasks()["id"]) == 20, "the run is shown all the same")
 
 

@@ -80,6 +80,7 @@ RequestId LocalManagerApi::Send(std::vector<Request> requests, Callback done) {
   RequestEnvelope envelope;
   {
     const std::lock_guard lock(mutex_);
+    if (on_send_) on_send_(requests);
     envelope.id = RequestId{next_request_++};
     if (unheard_) {
       expired_.push_back(std::move(done));

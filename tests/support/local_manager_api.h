@@ -38,6 +38,11 @@ class LocalManagerApi final : public sai::ManagerApi {
   void OnAnswer(std::function<void(const std::vector<Request>&)> hook) {
     on_answer_ = std::move(hook);
   }
+  // `hook` runs with each envelope that is sent, and calls nothing of this.
+  void OnSend(std::function<void(const std::vector<Request>&)> hook) {
+    const std::lock_guard lock(mutex_);
+    on_send_ = std::move(hook);
+  }
   // Called by the manager, in its order.
   void Receive(Message message);
 
@@ -62,6 +67,7 @@ class LocalManagerApi final : public sai::ManagerApi {
   std::mutex mutex_;
   std::condition_variable wake_;
   // Guarded by mutex_.
+  std::function<void(const std::vector<Request>&)> on_send_;
   std::deque<Message> inbox_;
   std::map<RequestId, Waiting> waiting_;
   uint64_t next_request_ = 1;

@@ -43,6 +43,10 @@ void LocalMount::OnAnswer(std::function<void(const std::vector<Request>&)> hook)
   static_cast<LocalManagerApi&>(*manager_).OnAnswer(std::move(hook));
 }
 
+void LocalMount::OnSend(std::function<void(const std::vector<Request>&)> hook) {
+  static_cast<LocalManagerApi&>(*manager_).OnSend(std::move(hook));
+}
+
 sai::Outcome<LocalMount::Place> LocalMount::PlaceOf(std::string_view path) {
   Place place{kRootFile, {}};
   size_t begin = 1;

@@ -51,6 +51,7 @@ class LocalMount {
   void SetUnheard(bool unheard);
   // As LocalManagerApi's.
   void OnAnswer(std::function<void(const std::vector<Request>&)> hook);
+  void OnSend(std::function<void(const std::vector<Request>&)> hook);
 
   // By absolute path; failures are those of the step that failed.
   sai::Outcome<FileId> Find(std::string_view path);

@@ -13,7 +13,7 @@
 namespace mosa::cluster {
 namespace {
 
-// How long a daemon may take to end by itself: a mount sends what it holds first.
+// How long a daemon may take to end by itself: a mount first sends what it holds.
 constexpr Duration kGrace = Seconds(8);
 constexpr Duration kStarterGrace = Seconds(60);
 
@@ -24,7 +24,7 @@ bool IsDaemon(const ClusterState& state, const ProcessId& process) {
   return false;
 }
 
-// Programs that were started inside the cluster's namespaces.
+// Programs started inside the cluster's namespaces.
 std::vector<ProcessId> Jobs(const ClusterState& state) {
   std::vector<ProcessId> jobs;
   if (!state.plan.namespaces) return jobs;
@@ -55,7 +55,7 @@ Status Down(const ClusterState& state) {
   };
   EndAll(Jobs(state), kGrace);
   EndAll(DaemonsOfKind(state, "mount"), kGrace);
-  // Before their nodes end, so that no one waits for a node behind a mount that is left.
+  // Unmounts before nodes end, so that nobody waits for a node behind a remaining mount.
   for (const HostPlan& host : state.plan.hosts) {
     for (const std::string& point : MountsBelow(host.mount_point)) keep(Unmount(point));
   }
@@ -67,7 +67,7 @@ Status Down(const ClusterState& state) {
   auto lock = DirectoryLock::Take(parent);
   keep(RemoveNetwork(state.plan));
   keep(RemoveDirectory(state.plan.directory));
-  // Only when this was the last cluster there, and only a directory that we choose ourselves.
+  // Only if this was the last cluster there, and only for a directory that we chose ourselves.
   if (parent == DefaultDirectory()) rmdir(parent.c_str());
   return result;
 }
@@ -75,7 +75,7 @@ Status Down(const ClusterState& state) {
 Status DownByName(const std::string& directory, const std::string& name) {
   auto state = Load(directory, name);
   if (state.ok() && !state->complete && IsAlive(state->starter)) {
-    // Its `up` undoes its own work when it is told to stop.
+    // Its `up` undoes its own work when told to stop.
     const SystemClock clock;
     const Time limit = clock.Monotonic() + kStarterGrace;
     Signal(state->starter, SIGTERM);

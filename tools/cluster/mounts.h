@@ -1,4 +1,4 @@
-// Mounts below a cluster's directory: finding them and taking them away, dead or alive.
+// Mounts below a cluster's directory: finds and removes them, dead or alive.
 #ifndef MOSA_TOOLS_CLUSTER_MOUNTS_H_
 #define MOSA_TOOLS_CLUSTER_MOUNTS_H_
 
@@ -13,14 +13,14 @@ namespace mosa::cluster {
 // Every mount point at or below `directory`, innermost first.
 std::vector<std::string> MountsBelow(const std::string& directory);
 
-// A tmpfs of that size at `path`, for the caller's user alone.
+// Mounts a tmpfs of that size at `path`, for the caller's user alone.
 Status MountTmpfs(const std::string& path, int64_t size_bytes);
 
-// Unmounts `path`, lazily if it is busy or its server is dead. Not root: by fusermount3.
+// Unmounts `path`, lazily if it is busy or its server is dead; without root, by fusermount3.
 Status Unmount(const std::string& path);
 
-// Removes `directory` and all below it. FailedPrecondition, and nothing removed, if anything is
-// still mounted there.
+// Removes `directory` and everything below it. FailedPrecondition, without removing anything, if
+// something is still mounted there.
 Status RemoveDirectory(const std::string& directory);
 
 }  // namespace mosa::cluster

@@ -22,7 +22,7 @@ bool LinkExists(const std::string& name) {
 
 constexpr const char* kNamespaceDirectory = "/run/netns";
 
-// What is mounted on /run/netns: the name of its source, or nothing.
+// The name of the source that is mounted on /run/netns, or nothing.
 std::string NamespaceDirectorySource() {
   std::ifstream file("/proc/self/mounts");
   std::string source;
@@ -36,8 +36,8 @@ std::string NamespaceDirectorySource() {
   return source;
 }
 
-// ip(8) mounts /run/netns on itself before the first namespace and leaves it so for ever. A tmpfs
-// of our own serves as well, and RemoveNetwork() knows it by its source.
+// ip(8) mounts /run/netns on itself before the first namespace, and never unmounts it. A tmpfs of
+// our own serves as well, and RemoveNetwork() recognizes it by its source.
 Status PrepareNamespaceDirectory() {
   if (!NamespaceDirectorySource().empty()) return OkStatus();
   std::error_code error;
@@ -125,7 +125,8 @@ Status ApplyNetwork(const std::vector<NetworkStep>& steps) {
 Status RemoveNetwork(const ClusterPlan& plan) {
   if (!plan.namespaces) return OkStatus();
   std::vector<NetworkStep> steps;
-  // Links first: a namespace's own are destroyed only some time after its name is gone.
+  // Removes links first: a namespace's own links are destroyed only some time after its name is
+  // gone.
   for (const HostPlan* host : AllHosts(plan)) {
     if (LinkExists(host->link)) steps.push_back({"ip", "", "link del " + host->link});
   }

@@ -15,7 +15,7 @@ namespace mosa::cluster {
 
 struct NetworkStep {
   std::string tool;           // "ip" or "tc".
-  std::string net_namespace;  // Where it acts; empty: here.
+  std::string net_namespace;  // Where it acts; empty: in the caller's.
   std::string line;
 };
 
@@ -24,11 +24,11 @@ std::string ToText(const NetworkStep& step);
 
 std::vector<NetworkStep> PlanNetwork(const ClusterPlan& plan);
 
-// Carries the steps out, in order; neighbours with the same tool and namespace in one call. On
-// failure some are done: RemoveNetwork() undoes any part.
+// Carries out the steps in order, and combines neighbours with the same tool and namespace into one
+// call. On failure some steps are done: RemoveNetwork() undoes any part.
 Status ApplyNetwork(const std::vector<NetworkStep>& steps);
 
-// Removes whatever there is of the cluster's links and namespaces; what is absent is passed over.
+// Removes the cluster's links and namespaces, as far as they exist.
 Status RemoveNetwork(const ClusterPlan& plan);
 
 // IPv4 networks that this machine has routes to, and the names of its links.

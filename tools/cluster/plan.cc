@@ -50,7 +50,7 @@ Status CheckRate(const std::string& rate) {
 bool Taken(const Subnet& wanted, const Machine& machine) {
   return std::any_of(machine.subnets_taken.begin(), machine.subnets_taken.end(),
                      [&](const Subnet& taken) {
-                       // A default route covers everything and takes nothing.
+                       // A default route covers everything, but takes no network.
                        if (taken.mask == 0) return false;
                        const uint32_t mask = taken.mask & wanted.mask;
                        return (taken.address & mask) == (wanted.address & mask);
@@ -114,7 +114,7 @@ Result<int64_t> CheckRam(const UpRequest& request, const Machine& machine) {
   }
   if (bytes > machine.memory_bytes / request.hosts) {
     return ResourceExhaustedError(fmt::format(
-        "{} host{} with --ram {} want more than this machine's {}: lower --ram or --hosts",
+        "{} host{} with --ram {} need more than this machine's {}: lower --ram or --hosts",
         request.hosts, request.hosts == 1 ? "" : "s", request.ram,
         HumanBytes(machine.memory_bytes)));
   }
@@ -178,7 +178,7 @@ Result<ClusterPlan> PlanCluster(const UpRequest& request, const Machine& machine
   plan.namespaces = machine.root && !request.plain;
   MOSA_RETURN_IF_ERROR(CheckRequest(request, plan.namespaces));
   MOSA_ASSIGN_OR_RETURN(plan.ram_bytes, CheckRam(request, machine));
-  // The kernel itself ends what local programs write by passthrough: hardly above the limit.
+  // The kernel itself enforces this limit on what local programs write by passthrough.
   plan.tmpfs_bytes = plan.ram_bytes + kTmpfsOverheadBytes;
   plan.name = request.name;
   plan.directory = fmt::format("{}/{}", request.directory, request.name);

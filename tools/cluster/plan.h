@@ -1,12 +1,12 @@
-// What a cluster on one machine consists of, decided before anything is touched.
+// Decides what a cluster on one machine consists of, before anything is touched.
 //
-// PlanCluster() is a pure function of what was asked for and of facts about the machine; the plan
-// names every namespace, link, address, directory and mount that `up` will make, so that it can be
-// shown (--dry-run), kept in the state file, and undone by `down` however far `up` came.
+// PlanCluster() is a pure function of the request and of facts about the machine. The plan names
+// every namespace, link, address, directory and mount that `up` will make, so that it can be shown
+// (--dry-run), kept in the state file, and undone by `down` however far `up` came.
 //
-// With namespaces (root), every host hN is a network namespace on one bridge, with an address of
-// its own, a token bucket in both directions and a tmpfs for its objects. The manager has a host of
-// its own, h0, so that its traffic shares nobody's link. Without, hosts are plain processes on
+// With namespaces (root), every host hN is a network namespace on one bridge, with its own address,
+// a token bucket in both directions and a tmpfs for its objects. The manager has a host of its own,
+// h0, so that its traffic shares nobody's link. Without namespaces, hosts are plain processes on
 // loopback.
 #ifndef MOSA_TOOLS_CLUSTER_PLAN_H_
 #define MOSA_TOOLS_CLUSTER_PLAN_H_
@@ -22,10 +22,10 @@ namespace mosa::cluster {
 struct UpRequest {
   int64_t hosts = 0;
   std::string name;
-  std::string rate;               // As tc writes it ("200mbit"); empty: not shaped.
-  std::string ram;                // Per host, what its node may hold.
+  std::string rate;               // In the form of tc ("200mbit"); empty: not shaped.
+  std::string ram;                // Memory limit of each host's node.
   std::string chunk_size;         // Empty: the manager's default.
-  std::string platform;           // A file for the manager's predictions; empty: none.
+  std::string platform;           // Platform file for the manager's predictions; empty: none.
   int64_t stripe_width = 0;       // 0: the manager's default.
   std::string default_placement;  // "stripe" or "local".
   std::string directory;          // Where clusters keep their directories.
@@ -50,7 +50,7 @@ struct Machine {
 struct HostPlan {
   std::string name;
   std::string net_namespace;  // Empty: the caller's.
-  std::string link;           // The bridge's end of its veth pair; its own end is eth0.
+  std::string link;           // The bridge's end of its veth pair; the host's end is eth0.
   std::string address;
   std::string directory;
   std::string objects;      // Empty for h0.
@@ -66,7 +66,7 @@ struct ClusterPlan {
   std::string gateway;  // The bridge's address: how this machine reaches the hosts.
   std::string rate;
   int64_t ram_bytes = 0;
-  int64_t tmpfs_bytes = 0;  // ram_bytes, and a little for what is no object.
+  int64_t tmpfs_bytes = 0;  // ram_bytes, and a little for overhead.
   std::string chunk_size;
   std::string platform;
   int64_t stripe_width = 0;
@@ -77,18 +77,17 @@ struct ClusterPlan {
   std::vector<HostPlan> hosts;
 
   std::string secrets() const { return directory + "/secrets"; }
-  // For whoever asks the manager: admin's.
+  // The admin's secret, for requests to the manager.
   std::string secret() const;
-  // Where a daemon is told to listen; port 0 in plain clusters, the ready file has the real one.
+  // Where a daemon listens; port 0 in plain clusters, whose ready files have the real one.
   std::string ManagerListen() const;
   std::string NodeListen(const HostPlan& host) const;
   // Null if there is no such host.
   const HostPlan* Find(const std::string& host) const;
 };
 
-// InvalidArgument with one sentence for whatever cannot be: counts, names, rates, sizes,
-// placements; ResourceExhausted if all hosts together want more RAM than there is, or no subnet is
-// free.
+// InvalidArgument, with one sentence, for impossible counts, names, rates, sizes or placements;
+// ResourceExhausted if all hosts together need more RAM than there is, or if no subnet is free.
 Result<ClusterPlan> PlanCluster(const UpRequest& request, const Machine& machine);
 
 // InvalidArgument unless it can be part of a namespace's and a directory's name.

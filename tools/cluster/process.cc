@@ -82,7 +82,8 @@ int PidfdOpen(pid_t pid) { return static_cast<int>(syscall(SYS_pidfd_open, pid, 
   dup2(input, 0);
   dup2(output, 1);
   dup2(output, 2);
-  // Whatever else the caller has open (a lock, a pipe it is read through) is not the daemon's.
+  // The daemon inherits nothing else that the caller has open, such as a lock or a pipe to its
+  // reader.
   syscall(SYS_close_range, 3U, ~0U, 0U);
   if (!command.net_namespace.empty()) {
     const Status entered = EnterNetNamespace(command.net_namespace);
@@ -122,7 +123,7 @@ bool IsAlive(const ProcessId& process) {
 
 void Signal(const ProcessId& process, int signal) {
   if (process.pid <= 0) return;
-  // Once held, the descriptor names this very process; only then is its start compared.
+  // While it is held, the descriptor names this very process; only then compares its start.
   const UniqueFd pidfd(PidfdOpen(process.pid));
   if (!pidfd || !IsAlive(process)) return;
   syscall(SYS_pidfd_send_signal, pidfd.get(), signal, nullptr, 0);
@@ -158,7 +159,7 @@ Result<std::string> RunCommand(const std::vector<std::string>& argv, const std::
   const pid_t pid = fork();
   if (pid < 0) return InternalError(fmt::format("cannot start {}: {}", argv[0], strerror(errno)));
   if (pid == 0) {
-    // A session of its own: Ctrl-C is for us to handle, between commands.
+    // In a session of its own, since we handle Ctrl-C ourselves, between commands.
     setsid();
     RestoreSignals();
     dup2(in.get(), 0);

@@ -27,7 +27,7 @@ std::string NextAuthority(const std::string& directory) { return directory + "/n
 
 int DaysOf(Role role) { return role == Role::kUser ? kUserDays : kDaysMax; }
 
-// `replace`: in the place of a file of that name, which has either the old text or the new one.
+// `replace`: replaces a file of that name, which has either the old text or the new one throughout.
 Status WriteFile(const std::string& path, const std::string& text, bool replace) {
   const std::string target = replace ? path + ".new" : path;
   if (replace) unlink(target.c_str());
@@ -48,7 +48,7 @@ Status WriteFile(const std::string& path, const std::string& text, bool replace)
   return OkStatus();
 }
 
-// All secrets in the directory, sorted; no authorities.
+// All secrets in the directory, sorted; without authorities.
 Result<std::vector<std::string>> ListSecrets(const std::string& directory) {
   std::vector<std::string> files;
   std::error_code error;
@@ -70,7 +70,7 @@ struct LoadedSecrets {
   std::vector<std::string> expired;
 };
 
-// All that can still be used. Fails if anything else cannot be loaded.
+// All secrets that can still be used. Fails if any other cannot be loaded.
 Result<LoadedSecrets> LoadSecrets(const std::string& directory) {
   MOSA_ASSIGN_OR_RETURN(const std::vector<std::string> files, ListSecrets(directory));
   LoadedSecrets loaded;
@@ -99,7 +99,7 @@ Status Begin(const std::string& directory, const std::vector<ClusterSecret>& sec
   if (next.status().code() == StatusCode::kNotFound) {
     if (!authority.also_trusted_pem.empty()) {
       return FailedPreconditionError(fmt::format(
-          "the secrets in {} still trust an older authority: end that change first", directory));
+          "the secrets in {} still trust an older authority: end that rotation first", directory));
     }
     next = CreateAuthority();
     MOSA_RETURN_IF_ERROR(next.status());
@@ -116,7 +116,7 @@ Status Switch(const std::string& directory, const std::vector<ClusterSecret>& se
   const auto next = LoadAuthority(NextAuthority(directory));
   if (next.status().code() == StatusCode::kNotFound) {
     return FailedPreconditionError(
-        fmt::format("no change of authorities has begun in {}", directory));
+        fmt::format("no rotation of the authority has begun in {}", directory));
   }
   MOSA_RETURN_IF_ERROR(next.status());
   std::vector<std::string> texts;

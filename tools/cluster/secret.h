@@ -1,8 +1,8 @@
 // The directory of a cluster's secrets: its authority and one secret for each role.
 //
 //   ca.pem       issues the others: keep it off the machines of the cluster
-//   next.pem     the authority that follows, while a change of authorities goes on
-//   manager.pem, node.pem, mount.pem, admin.pem, and whatever was issued beside them
+//   next.pem     the next authority, while a rotation is under way
+//   manager.pem, node.pem, mount.pem, admin.pem, and whatever else was issued
 //
 // Directories have mode 0700 and files 0600; every file is replaced as a whole.
 #ifndef MOSA_TOOLS_CLUSTER_SECRET_H_
@@ -19,30 +19,30 @@ namespace mosa::cluster {
 // DIRECTORY/ROLE.pem
 std::string SecretFile(const std::string& directory, Role role);
 
-// Makes the directory, an authority and a secret for each role but user. AlreadyExists if there is
-// anything of that name: nothing is replaced.
+// Creates the directory, an authority and a secret for each role except user. AlreadyExists if
+// anything of that name exists: nothing is replaced.
 Status CreateSecrets(const std::string& directory);
 
 struct IssueOptions {
   std::string directory;  // Where ca.pem is.
-  std::string path;       // What is made; AlreadyExists if it is there.
+  std::string path;       // The file to create; AlreadyExists if it exists.
   Identity identity;
-  int days = 0;  // 0: for a user a year, else ten.
+  int days = 0;  // 0: one year for a user, otherwise ten.
 };
 Status IssueSecretFile(const IssueOptions& options);
 
-// The steps by which a cluster that runs gets a new authority. Between two steps the files go to
-// the machines. Each may be repeated; FailedPrecondition if the one before is missing. Nothing is
-// written unless all secrets in the directory could be loaded, but for those whose time is over,
-// which stay as they are.
+// The steps that give a running cluster a new authority. Between two steps, the files are copied to
+// the machines. Each step may be repeated; FailedPrecondition if the one before is missing. Nothing
+// is written unless all secrets in the directory can be loaded, except expired ones, which stay
+// unchanged.
 enum class Rotation {
-  kBegin,   // Makes next.pem; every secret trusts both authorities.
-  kSwitch,  // Issues every secret anew, until when it was good, by the next authority, which
+  kBegin,   // Creates next.pem; every secret trusts both authorities.
+  kSwitch,  // Reissues every secret by the next authority, with the old expiry; this authority
             // becomes ca.pem.
   kEnd,     // Nothing trusts the old authority any more.
 };
 struct Rotated {
-  std::vector<std::string> written;  // To be copied.
+  std::vector<std::string> written;  // Files to copy.
   std::vector<std::string> expired;
 };
 Result<Rotated> Rotate(const std::string& directory, Rotation step);

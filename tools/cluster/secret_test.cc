@@ -1,4 +1,4 @@
-// The three steps that exchange a cluster's authority, on a directory of secrets.
+// The three steps that rotate a cluster's authority, on a directory of secrets.
 #include "tools/cluster/secret.h"
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@
 namespace mosa::cluster {
 namespace {
 
-// Its time was over in 2018.
+// It expired in 2018.
 constexpr char kExpired[] = R"(-----BEGIN CERTIFICATE-----
 MIIBFDCBu6ADAgECAgEHMAoGCCqGSM49BAMCMBQxEjAQBgNVBAMMCW1vc2EgdXNl
 cjAeFw0xNzAxMDEwMDAwMDBaFw0xODAxMDEwMDAwMDBaMBQxEjAQBgNVBAMMCW1v

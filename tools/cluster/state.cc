@@ -51,7 +51,7 @@ Result<ClusterState> Load(const std::string& directory, const std::string& name)
   }
   try {
     nlohmann::json json = nlohmann::json::parse(file);
-    json.at("plan").emplace("platform", "");  // For clusters from before there were any.
+    json.at("plan").emplace("platform", "");  // Plans of earlier versions have none.
     auto state = json.get<ClusterState>();
     if (state.boot_id != BootId()) {
       state.daemons.clear();

@@ -1,7 +1,7 @@
 // The state file of a cluster: its plan and the processes that were started for it.
 //
-// Written whole (to another name, then renamed) before each effect it describes, so that `down` can
-// undo whatever happened before a crash. 0600, as its directory is private.
+// Written whole (under another name, then renamed) before each effect that it describes, so that
+// `down` can undo whatever happened before a crash. Mode 0600, as its directory is private.
 #ifndef MOSA_TOOLS_CLUSTER_STATE_H_
 #define MOSA_TOOLS_CLUSTER_STATE_H_
 
@@ -24,7 +24,7 @@ struct ClusterState {
   ClusterPlan plan;
   std::string boot_id;          // Processes of another boot are gone, whatever their numbers.
   bool complete = false;        // `up` has finished.
-  ProcessId starter;            // The `up` at work while not complete.
+  ProcessId starter;            // The running `up`, while not complete.
   std::string manager_address;  // HOST:PORT; empty before it serves.
   std::vector<Daemon> daemons;
 
@@ -33,14 +33,14 @@ struct ClusterState {
 
 Status Save(const ClusterState& state);
 
-// NotFound if there is no such cluster in `directory`, DataLoss if its state file cannot be read as
-// one. Processes of an earlier boot are left out.
+// NotFound if there is no such cluster in `directory`, DataLoss if its state file cannot be parsed.
+// Drops processes of an earlier boot.
 Result<ClusterState> Load(const std::string& directory, const std::string& name);
 
 // Names of all clusters in `directory`, sorted.
 std::vector<std::string> ListClusters(const std::string& directory);
 
-// Where clusters are kept unless told otherwise: /run/mosa for root, /dev/shm/mosa-UID for others.
+// Where clusters are kept by default: /run/mosa for root, /dev/shm/mosa-UID for others.
 std::string DefaultDirectory();
 
 std::string BootId();

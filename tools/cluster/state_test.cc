@@ -25,7 +25,7 @@ class StateTest : public ::testing::Test {
     EXPECT_TRUE(Save(state_).ok());
   }
   ~StateTest() override { std::filesystem::remove_all(directory_); }
-  // Takes a field out of the plan that was saved.
+  // Removes a field from the saved plan.
   void Forget(const std::string& field) {
     nlohmann::json json = nlohmann::json::parse(std::ifstream(state_.path()));
     json["plan"].erase(field);

@@ -37,7 +37,7 @@ Status MakeDirectory(const std::string& path, mode_t mode) {
   return OkStatus();
 }
 
-// None, with errno, if it cannot be had.
+// Invalid, with errno set, if it cannot be locked.
 UniqueFd OpenLocked(const std::string& directory) {
   UniqueFd fd(open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (fd && flock(fd.get(), LOCK_EX) != 0) {
@@ -53,7 +53,7 @@ Status CheckPrograms(const std::string& binaries) {
     const std::string path = fmt::format("{}/{}", binaries, name);
     if (access(path.c_str(), X_OK) != 0) {
       return NotFoundError(fmt::format(
-          "the program {} is missing: it must lie beside mosa, so build or install both", path));
+          "the program {} is missing: build or install it in the directory of mosa", path));
     }
   }
   return OkStatus();
@@ -68,7 +68,7 @@ std::string RunFile(const HostPlan& host, const std::string& kind, const std::st
   return fmt::format("{}/run/{}.{}", host.directory, kind, ending);
 }
 
-// The last line that a daemon wrote: most often why it ended.
+// The last line that a daemon wrote: usually the reason why it ended.
 std::string LastWords(const HostPlan& host, const std::string& kind) {
   std::string last;
   for (const char* ending : {"log", "out"}) {
@@ -77,10 +77,10 @@ std::string LastWords(const HostPlan& host, const std::string& kind) {
       if (!line.empty()) last = line;
     }
   }
-  return last.empty() ? "it said nothing" : last;
+  return last.empty() ? "it wrote nothing" : last;
 }
 
-// Carries the steps out one by one; every process is in the state file before it runs.
+// Carries out the steps one by one; every process is in the state file before it runs.
 class Starter {
  public:
   Starter(ClusterState& state, const std::string& binaries) : state_(state), binaries_(binaries) {}
@@ -105,8 +105,8 @@ class Starter {
 
   Status StartManager() {
     const ClusterPlan& plan = state_.plan;
-    // Not with --fsync: all of this cluster is on one machine, most of it in RAM, and ends with it.
-    // Nodes and mounts look for a manager that is started again where it was.
+    // Without --fsync: this whole cluster is on one machine, mostly in RAM, and ends with it. Nodes
+    // and mounts look for a restarted manager at its old address.
     const bool is_first = state_.manager_address.empty();
     std::vector<std::string> flags = {"--listen",
                                       is_first ? plan.ManagerListen() : state_.manager_address,
@@ -210,13 +210,13 @@ class Starter {
   const std::string& binaries_;
 };
 
-// Makes the cluster's directory with its first state file. AlreadyExists if there is one.
+// Creates the cluster's directory with its first state file. AlreadyExists if there is one.
 Status Claim(const ClusterState& state) {
   const std::string& directory = state.plan.directory;
   struct stat found {};
   if (stat(state.path().c_str(), &found) == 0) {
     return AlreadyExistsError(
-        fmt::format("there is a cluster named '{0}' in {1} already: choose another --name, or end "
+        fmt::format("there is already a cluster named '{0}' in {1}: choose another --name, or stop "
                     "it with 'mosa cluster down --name {0}'",
                     state.plan.name, std::filesystem::path(directory).parent_path().string()));
   }
@@ -257,7 +257,7 @@ Result<DirectoryLock> DirectoryLock::Take(const std::string& directory) {
     return FailedPreconditionError(fmt::format("cannot keep clusters in {}: {}", directory, why));
   };
   DirectoryLock lock;
-  // Bridges and subnets are the machine's. A directory that is always there: no lock file is left.
+  // Bridges and subnets belong to the machine. This directory always exists: no lock file is left.
   if (geteuid() == 0) {
     lock.networks_ = OpenLocked(kNetworksLock);
     if (!lock.networks_) return refused(fmt::format("{}: {}", kNetworksLock, strerror(errno)));
@@ -267,17 +267,18 @@ Result<DirectoryLock> DirectoryLock::Take(const std::string& directory) {
     if (error) return refused(error.message());
     lock.directory_ = OpenLocked(directory);
     if (!lock.directory_) return refused(strerror(errno));
-    // The previous owner may have removed the directory: then the lock is on nothing.
+    // If the previous owner has removed the directory, the lock is on nothing.
     struct stat held {};
     struct stat named {};
     if (fstat(lock.directory_.get(), &held) == 0 && stat(directory.c_str(), &named) == 0 &&
         held.st_ino == named.st_ino && held.st_dev == named.st_dev) {
-      // Its owner could put another directory in a cluster's place.
-      if (held.st_uid != geteuid() && held.st_uid != 0) return refused("it is another user's");
+      // The directory's owner could put another one in the place of a cluster's directory.
+      if (held.st_uid != geteuid() && held.st_uid != 0)
+        return refused("it belongs to another user");
       return lock;
     }
   }
-  return refused("it is removed again and again");
+  return refused("other processes keep removing it");
 }
 
 void DirectoryLock::Release() {
@@ -297,19 +298,19 @@ Result<ClusterState> Up(const ClusterPlan& plan, const std::string& binaries, Di
   lock.Release();
   const Status undone = Down(state);
   if (undone.ok()) return started;
-  return Status(started.code(), fmt::format("{}; and when undoing what was started: {}",
+  return Status(started.code(), fmt::format("{}; undoing what had been started failed as well: {}",
                                             MessageOf(started), MessageOf(undone)));
 }
 
 Result<ClusterState> RestartManager(const std::string& directory, const std::string& name,
                                     const std::string& binaries) {
   MOSA_RETURN_IF_ERROR(CheckPrograms(binaries));
-  MOSA_RETURN_IF_ERROR(Load(directory, name).status());  // Before the directory is made.
+  MOSA_RETURN_IF_ERROR(Load(directory, name).status());  // Before the directory is created.
   MOSA_ASSIGN_OR_RETURN(const DirectoryLock lock, DirectoryLock::Take(directory));
   MOSA_ASSIGN_OR_RETURN(ClusterState state, Load(directory, name));
   if (!state.complete) {
     return FailedPreconditionError(
-        fmt::format("cluster '{}' is not up: wait for its 'mosa cluster up', or end it with 'mosa "
+        fmt::format("cluster '{}' is not up: wait for its 'mosa cluster up', or stop it with 'mosa "
                     "cluster down'",
                     name));
   }
@@ -317,8 +318,9 @@ Result<ClusterState> RestartManager(const std::string& directory, const std::str
                                     [](const Daemon& daemon) { return daemon.kind == "manager"; });
   if (manager != state.daemons.end()) {
     if (IsAlive(manager->process)) {
-      return FailedPreconditionError(fmt::format("the manager of cluster '{}' runs, as process {}",
-                                                 name, manager->process.pid));
+      return FailedPreconditionError(
+          fmt::format("the manager of cluster '{}' is already running, as process {}", name,
+                      manager->process.pid));
     }
     state.daemons.erase(manager);
   }

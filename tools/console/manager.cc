@@ -62,7 +62,7 @@ nlohmann::json ToJson(const Layout& layout) {
           {"reason", layout.reason}};
 }
 
-// Nodes and mounts in the order in which people count: h2 before h10.
+// Sorts nodes and mounts as people count: h2 before h10.
 void SortByName(ClusterStatus& status) {
   std::sort(status.nodes.begin(), status.nodes.end(), [](const auto& a, const auto& b) {
     return strverscmp(a.address.name.c_str(), b.address.name.c_str()) < 0;
@@ -118,7 +118,7 @@ Result<std::unique_ptr<sai::AdminClient>> ConnectManagerOf(ManagerChoice choice,
       [&](const SessionStatus& session) { return session.start.mount_point == mount_point; });
   if (!known)
     return FailedPreconditionError(
-        fmt::format("the manager of cluster '{}' has no mount at {}: name another one with "
+        fmt::format("the manager of cluster '{}' has no mount at {}: choose another one with "
                     "--manager or --name",
                     status.cluster_name, mount_point));
   return manager;

@@ -1,4 +1,4 @@
-// How commands find the manager, and how they show what it says.
+// How commands find the manager, and how they show its answers.
 #ifndef MOSA_TOOLS_CONSOLE_MANAGER_H_
 #define MOSA_TOOLS_CONSOLE_MANAGER_H_
 
@@ -19,12 +19,11 @@ struct ManagerChoice {
   ClusterChoice cluster;
 };
 
-// A connection to it. Errors as Load() of a cluster and LoadSecret().
+// Connects to it. Errors as for Load() of a cluster and LoadSecret().
 Result<std::unique_ptr<sai::AdminClient>> ConnectManager(const ManagerChoice& choice);
 
-// The same for the manager of the mount at `mount_point`: without another choice, that of the
-// cluster on this machine that the mount belongs to. FailedPrecondition if the manager has no such
-// mount.
+// The same for the manager of the mount at `mount_point`: by default, that of the cluster on this
+// machine to which the mount belongs. FailedPrecondition if the manager has no such mount.
 Result<std::unique_ptr<sai::AdminClient>> ConnectManagerOf(ManagerChoice choice,
                                                            const std::string& mount_point);
 
@@ -38,7 +37,7 @@ nlohmann::json ToJson(const NodeStatus& node, Time now);
 nlohmann::json ToJson(const ClusterStatus& status);
 nlohmann::json ToJson(const FileStatus& file);
 
-// One row per node: name, state, address, used, granted, limit, objects.
+// Prints one row per node: name, state, address, used, granted, limit, objects.
 void PrintNodes(const ClusterStatus& status);
 
 }  // namespace mosa::cli

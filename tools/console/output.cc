@@ -59,10 +59,10 @@ Status WriteWhole(const std::string& path, const std::string& text) {
   const UniqueFd file(
       open(part.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666));
   if (!file && errno == EEXIST)
-    return FailedPreconditionError(fmt::format(
-        "cannot write {}: {} is there already, of somebody who writes the same file or was ended "
-        "meanwhile; remove it",
-        path, part));
+    return FailedPreconditionError(
+        fmt::format("cannot write {}: {} exists, left by a process that is writing the same file "
+                    "or was killed meanwhile; remove it",
+                    path, part));
   if (!file)
     return FailedPreconditionError(fmt::format("cannot write {}: {}", path, strerror(errno)));
   int error = 0;

@@ -1,4 +1,4 @@
-// How commands print: tables and JSON, and files that are written whole.
+// How commands print: tables and JSON, and files that are replaced as a whole.
 #ifndef MOSA_TOOLS_CONSOLE_OUTPUT_H_
 #define MOSA_TOOLS_CONSOLE_OUTPUT_H_
 
@@ -13,9 +13,10 @@ namespace mosa::cli {
 
 void PrintJson(const nlohmann::json& value);
 
-// A path (or any bytes) under `key`; with `key`_b64 too if it is not UTF-8, as JSON cannot hold it.
+// Puts a path (or any bytes) under `key`; also under `key`_b64 if it is not UTF-8, which JSON
+// cannot hold.
 void PutBytes(nlohmann::json& object, const std::string& key, const std::string& bytes);
-// A list of these; with `key`_b64 a list of all too, if one of them is not UTF-8.
+// Puts a list of these; also a list of all under `key`_b64, if one of them is not UTF-8.
 void PutBytes(nlohmann::json& object, const std::string& key,
               const std::vector<std::string>& several);
 
@@ -30,7 +31,7 @@ class Table {
   std::vector<std::vector<std::string>> rows_;
 };
 
-// Readers of the file see the old one or the new.
+// Replaces the file: readers see either the old one or the new one.
 Status WriteWhole(const std::string& path, const std::string& text);
 
 }  // namespace mosa::cli

@@ -1,4 +1,4 @@
-// On many cores what is done many times.
+// Repeats an operation on many cores.
 #ifndef MOSA_TOOLS_CONSOLE_PARALLEL_H_
 #define MOSA_TOOLS_CONSOLE_PARALLEL_H_
 
@@ -14,8 +14,8 @@
 
 namespace mosa::cli {
 
-// one(0) to one(count - 1) on so many threads (0: as there are cores), in this order as they begin.
-// After a failure nothing more begins; returns the first to come.
+// Calls one(0) to one(count - 1) on this many threads (0: one per core); they begin in this order.
+// After a failure nothing more begins. Returns the first failure.
 inline Status InParallel(size_t count, uint32_t threads, const std::function<Status(size_t)>& one) {
   if (threads == 0) threads = std::max(1U, std::thread::hardware_concurrency());
   std::atomic<size_t> next{0};

@@ -1,4 +1,4 @@
-// A progress bar with the time that is left, on standard error, for what takes more than two
+// A progress bar with the remaining time, on standard error, for work that takes more than two
 // seconds.
 #ifndef MOSA_TOOLS_CONSOLE_PROGRESS_H_
 #define MOSA_TOOLS_CONSOLE_PROGRESS_H_
@@ -20,7 +20,7 @@ class ProgressBar {
   ProgressBar(const ProgressBar&) = delete;
   ProgressBar& operator=(const ProgressBar&) = delete;
 
-  // `seconds_left` is what the rest is thought to take; `now` names what comes next.
+  // `seconds_left` is an estimate for the rest; `now` names what comes next.
   void Show(size_t done, size_t total, double seconds_left, const std::string& now);
   // Ends the line, if there is one.
   void End();

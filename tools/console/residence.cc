@@ -31,7 +31,7 @@ std::map<std::string, std::string> NamesOf(const ClusterStatus& status) {
   return names;
 }
 
-// Daemons in the order of ClusterResidence, and where each is to be asked.
+// The daemons in the order of ClusterResidence, and where to ask each.
 std::vector<std::pair<DaemonResidence, ResidenceSource>> DaemonsOf(const ClusterStatus& status) {
   std::vector<std::pair<DaemonResidence, ResidenceSource>> daemons;
   const auto add = [&](const char* component, const std::string& host, std::string id,
@@ -72,8 +72,8 @@ const DaemonResidence* FindSame(const ClusterResidence& residence, const DaemonR
   return found == residence.daemons.end() ? nullptr : &*found;
 }
 
-// Rows without a request in between are left out, and those of which it is not known; so are totals
-// that went back, as a kernel's may.
+// Leaves out rows without requests in between, rows for which this is unknown, and totals that went
+// back, as a kernel's may.
 ResidenceSnapshot Since(const ResidenceSnapshot& later, const ResidenceSnapshot& earlier) {
   std::map<std::pair<std::string, std::string>, const DurationCounts*> before;
   for (const ResidenceRow& row : earlier.rows) before[{row.name, row.peer}] = &row.times;
@@ -117,7 +117,7 @@ json ToJson(const ResidenceRow& row) {
           {"buckets", std::move(buckets)}};
 }
 
-// Throws what the library throws, and std::out_of_range.
+// Throws what the JSON library throws, and std::out_of_range.
 DurationCounts ReadTimes(const json& row) {
   DurationCounts times;
   times.sum_ns = row.at("sum_ns");
@@ -189,7 +189,7 @@ ClusterResidence Since(const ClusterResidence& later, const ClusterResidence& ea
     if (!daemon.failure.empty()) continue;
     const DaemonResidence* const before = FindSame(earlier, daemon);
     if (before != nullptr && !before->failure.empty()) {
-      daemon.failure = fmt::format("what came before is not known: {}", before->failure);
+      daemon.failure = fmt::format("its earlier requests are unknown: {}", before->failure);
       daemon.snapshot = {};
       continue;
     }
@@ -201,7 +201,7 @@ ClusterResidence Since(const ClusterResidence& later, const ClusterResidence& ea
   for (const DaemonResidence& before : earlier.daemons) {
     if (FindSame(later, before) != nullptr) continue;
     DaemonResidence gone = before;
-    gone.failure = "it is gone: the manager knows it no more";
+    gone.failure = "it is gone: the manager no longer knows it";
     gone.snapshot = {};
     since.daemons.push_back(std::move(gone));
   }
@@ -260,7 +260,7 @@ Result<DurationCounts> TimesFromJson(const json& row) {
   try {
     return ReadTimes(row);
   } catch (const std::exception& error) {
-    return InvalidArgumentError(fmt::format("this is no row of requests: {}", error.what()));
+    return InvalidArgumentError(fmt::format("this is not a row of requests: {}", error.what()));
   }
 }
 

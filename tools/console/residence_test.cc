@@ -64,7 +64,7 @@ TEST(Residence, SinceLeavesWhatCameBetween) {
   EXPECT_EQ(rows[0].times.Count(), 1U);
   EXPECT_EQ(rows[0].times.sum_ns, static_cast<uint64_t>(Milliseconds(2).ns));
   EXPECT_TRUE(rows[1] == storage.rows[1]);
-  // Totals are differences, and what there is now is that.
+  // Totals are differences; amounts are as of now.
   EXPECT_EQ(since.daemons[1].snapshot.amounts[0].value, 30U);
   EXPECT_EQ(since.daemons[1].snapshot.amounts[1].value, 20U);
   EXPECT_FALSE(since.daemons[1].since_start);
@@ -108,7 +108,7 @@ TEST(Residence, RowsOfWhichTheDifferenceIsNotKnownAreLeftOut) {
   EXPECT_EQ(Since(later, earlier).daemons[1].snapshot.rows.size(), 1U);
   earlier.daemons[1].snapshot.is_truncated = true;
   EXPECT_TRUE(Since(later, earlier).daemons[1].snapshot.rows.empty());
-  rows[0] = RowOf("read", "h2", {Seconds(1)});  // Not what it was, and something.
+  rows[0] = RowOf("read", "h2", {Seconds(1)});  // Changed, but not empty.
   EXPECT_TRUE(Since(later, earlier).daemons[1].snapshot.rows.empty());
 }
 
@@ -147,7 +147,7 @@ TEST(Residence, OnlyTheLargestRowsAreKept) {
   for (const DaemonResidence& daemon : two.daemons) left += daemon.snapshot.rows.size();
   EXPECT_EQ(left, 2U);
   EXPECT_EQ(two.daemons[2].snapshot.rows[0].name, "a");
-  // A row of equal time comes first, and is not kept for that.
+  // A row with equal time comes first, and is not kept because of that.
   all.daemons[0].snapshot.rows[0] = RowOf("open", "", {Milliseconds(4)});
   two = all;
   EXPECT_EQ(KeepLargest(two, 2), 3U);
@@ -180,7 +180,7 @@ TEST(Residence, OtherJsonIsRefused) {
               StatusCode::kInvalidArgument)
         << text;
   nlohmann::json spoilt = good;
-  // No bucket ends there.
+  // No bucket ends at these limits.
   for (const int64_t limit_ns : {int64_t{12'345}, int64_t{0}, INT64_MIN}) {
     spoilt["daemons"][0]["requests"][0]["buckets"][0][0] = limit_ns;
     EXPECT_FALSE(ResidenceFromJson(spoilt).ok()) << limit_ns;

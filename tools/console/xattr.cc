@@ -41,7 +41,7 @@ Status StatusOfErrno(int error, const std::string& path, const std::string& attr
 
 Result<std::string> MosaAttribute(const std::string& path, const std::string& name) {
   const std::string full = "user.mosa." + name;
-  // Most are short; the value may grow between a call that says its length and the next.
+  // Most are short; the value may grow between the call that returns its length and the next one.
   std::string value(kShortBytes, '\0');
   ssize_t length = lgetxattr(path.c_str(), full.c_str(), value.data(), value.size());
   while (length < 0 && errno == ERANGE) {
@@ -69,7 +69,7 @@ Result<nlohmann::json> MosaJsonAttribute(const std::string& path, const std::str
 Result<MountedPath> FindMount(const std::string& path) {
   namespace fs = std::filesystem;
   std::error_code error;
-  // The last component stays itself: a symbolic link on the mount is a file of its own.
+  // Keeps the last component: a symbolic link on the mount is a file of its own.
   const fs::path absolute = fs::absolute(path, error).lexically_normal();
   const fs::path name = absolute.has_filename() ? absolute.filename() : fs::path();
   fs::path at = fs::canonical(absolute.parent_path(), error);
@@ -99,7 +99,7 @@ Result<MountedPath> FindMountOfNew(const std::string& path) {
     missing = missing.empty() ? at.filename() : at.filename() / missing;
     at = at.parent_path();
   }
-  // What is missing is to be looked for behind symbolic links.
+  // Looks for the missing part behind symbolic links.
   if (!missing.empty()) at = fs::canonical(at, error);
   MOSA_ASSIGN_OR_RETURN(MountedPath mounted, FindMount(at));
   if (!missing.empty()) mounted.path = (fs::path(mounted.path) / missing).string();
@@ -123,8 +123,8 @@ Status SetMosaAttribute(const std::string& path, const std::string& name,
     case EBUSY:
       return FailedPreconditionError(
           what +
-          ": it comes too late, or a program has the file open for writing; close it, "
-          "and set the hint on the empty file or its directory");
+          ": it is too late, or a program has the file open for writing; close it, and set the "
+          "hint on the empty file or its directory");
     case EPERM:
       return PermissionDeniedError(what + ": it can only be read");
     default:

@@ -1,4 +1,4 @@
-// What a mount says of its files and of itself, through extended attributes.
+// What a mount reports about its files and itself, as extended attributes.
 #ifndef MOSA_TOOLS_CONSOLE_XATTR_H_
 #define MOSA_TOOLS_CONSOLE_XATTR_H_
 
@@ -23,10 +23,10 @@ struct MountedPath {
   std::string path;
 };
 Result<MountedPath> FindMount(const std::string& path);
-// The same of a path that need not exist: by the last directory on the way that does.
+// The same for a path that need not exist: by its nearest existing directory.
 Result<MountedPath> FindMountOfNew(const std::string& path);
 
-// Sets `user.mosa.NAME`. Errors as of MosaAttribute, InvalidArgument if the mount refuses the
+// Sets `user.mosa.NAME`. Errors as for MosaAttribute; InvalidArgument if the mount refuses the
 // value.
 Status SetMosaAttribute(const std::string& path, const std::string& name, const std::string& value);
 

@@ -115,7 +115,7 @@ std::string DrawRatios(const Capacity& capacity, const std::vector<LoadCheck>& c
 
 std::string DrawFactors(const Capacity& capacity, const std::vector<SizeVerdict>& verdicts) {
   Svg svg(kPanelWidth, kTitleHeight + kPanelHeight);
-  DrawTitle(svg, "a write's work, in reads", capacity);
+  DrawTitle(svg, "cost of a write, in reads", capacity);
   double most = 0;
   for (const SizeVerdict& verdict : verdicts) most = std::max(most, verdict.read_write_factor);
   Chart panel = PanelAt(svg, 0, {0, most});
@@ -180,8 +180,8 @@ Status PlotCapacity(const std::string& file, const std::string& directory) {
   MOSA_ASSIGN_OR_RETURN(const Capacity capacity, ReadCapacityFile(file));
   const std::vector<SizeVerdict> verdicts = VerdictsOf(capacity);
   if (verdicts.empty())
-    return FailedPreconditionError(
-        fmt::format("{} has no size with both seeds yet: the command that made it goes on", file));
+    return FailedPreconditionError(fmt::format(
+        "{} has no size with both seeds yet: run the command that made it again", file));
   std::error_code error;
   fs::create_directories(directory, error);
   if (error)

@@ -1,4 +1,4 @@
-// Figures 2 to 5 of Fighting with Unknowns for one store, each a page.
+// Draws Figures 2 to 5 of Fighting with Unknowns for one store, each as a page.
 #ifndef MOSA_TOOLS_DRAW_CAPACITY_DRAWING_H_
 #define MOSA_TOOLS_DRAW_CAPACITY_DRAWING_H_
 
@@ -8,8 +8,8 @@
 
 namespace mosa::cli {
 
-// Writes ratios.svg, factors.svg and mixes.svg into `directory`, which is made if it is absent;
-// what was not checked is left out. FailedPrecondition if the results have no size with both seeds.
+// Writes ratios.svg, factors.svg and mixes.svg into `directory`, which is created if absent; leaves
+// out what was not checked. FailedPrecondition if no size in the results has both seeds.
 Status PlotCapacity(const std::string& file, const std::string& directory);
 
 }  // namespace mosa::cli

@@ -27,7 +27,7 @@ constexpr double kHeadHeight = 78;
 constexpr size_t kColumns = 4;
 constexpr double kPanelWidth = kPageWidth / kColumns;
 constexpr double kPanelHeight = 250;
-constexpr double kRowHeight = 430;  // A store's heat maps and diagram.
+constexpr double kRowHeight = 430;  // Heat maps and diagram of a store.
 constexpr double kRowWidth = kPageWidth / 3;
 constexpr std::string_view kDashes[] = {"", "7 3", "3 3", "9 3 2 3", "1 3"};
 
@@ -110,7 +110,7 @@ class CurvePanel {
 
 // ---- heat maps
 
-// From light to dark, 0 to 1.
+// From light to dark, for 0 to 1.
 std::string Heat(double share) {
   const auto mix = [share](int light, int dark) {
     return static_cast<int>(std::lround(light + (dark - light) * share));
@@ -137,7 +137,7 @@ void DrawHeatMap(Svg& svg, Point corner, const std::string& title, const predict
   const double width = (kRowWidth - 62) / static_cast<double>(map.clients.size());
   const double height = (kRowHeight - 76) / static_cast<double>(map.sizes.size());
   for (size_t size = 0; size < map.sizes.size(); ++size) {
-    // Large files above.
+    // Large files are on top.
     const double y = top + height * static_cast<double>(map.sizes.size() - 1 - size);
     svg.Text({left - 4, y + height / 2 + 3}, SizeText(map.sizes[size]),
              {.size = 9, .anchor = Anchor::kEnd});
@@ -182,7 +182,7 @@ class KiviatDiagram {
   }
 
  private:
-  // Powers of two that hold all factors.
+  // Finds powers of two that enclose all factors.
   void FindRange() {
     for (const predict::Growth& growth : growth_) {
       for (const double factor : growth.factors) {
@@ -195,7 +195,7 @@ class KiviatDiagram {
   Point At(size_t axis, double power) const {
     const double angle = 2 * std::numbers::pi * static_cast<double>(axis) /
                          static_cast<double>(predict::kEnvelopeMetrics.size());
-    // The least factor is not in the middle, where all axes meet.
+    // Keeps the smallest factor out of the middle, where all axes meet.
     const double radius = kRadius * (power - low_ + 0.5) / (high_ - low_ + 0.5);
     return {corner_.x + kRowWidth / 2 + radius * std::sin(angle),
             corner_.y + kRowHeight / 2 + 6 - radius * std::cos(angle)};
@@ -283,7 +283,7 @@ Result<std::string> DrawEnvelopeFiles(const std::vector<std::string>& paths) {
   for (const std::string& path : paths) {
     MOSA_ASSIGN_OR_RETURN(std::vector<predict::Envelope> read, ReadEnvelopeFile(path));
     for (predict::Envelope& envelope : read) {
-      // Stores of several files may have one name.
+      // Stores of several files may have the same name.
       if (!names.insert(envelope.name).second)
         envelope.name += fmt::format(" ({})", std::filesystem::path(path).stem().string());
       names.insert(envelope.name);

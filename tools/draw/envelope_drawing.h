@@ -9,13 +9,13 @@
 
 namespace mosa::cli {
 
-// One page, as SVG: the eight metrics over clients, all stores in each, by sizes; then for each
-// store heat maps of write bandwidth and throughput, creation included, and a Kiviat diagram of how
-// the metrics grow with the clients. Logarithmic throughout. Precondition: at least one store.
+// One page, as SVG: the eight metrics over clients, each with all stores, by sizes; then for each
+// store heat maps of write bandwidth and throughput, including creation, and a Kiviat diagram of
+// how the metrics grow with the clients. All scales are logarithmic. Precondition: at least one
+// store.
 std::string DrawEnvelopes(const std::vector<predict::Envelope>& envelopes);
 
-// Stores of all the files on one page, as SVG. InvalidArgument if there are
-// too many.
+// The stores of all files on one page, as SVG. InvalidArgument if there are too many.
 Result<std::string> DrawEnvelopeFiles(const std::vector<std::string>& paths);
 
 }  // namespace mosa::cli

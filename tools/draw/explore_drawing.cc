@@ -37,9 +37,9 @@ constexpr double kLabelHeight = 12;
 constexpr double kRowHeight = 18;
 constexpr double kLegendLineHeight = 14;
 constexpr double kLetterWidth = 6.5;
-constexpr double kWordWidthMax = 84;  // The last one's half is beside its panel.
+constexpr double kWordWidthMax = 84;  // Half of the last one is beside its panel.
 
-// What was found of a point, or of the one that it cannot differ from.
+// The result of a point, or of the point from which it cannot differ.
 const Explored& Of(const Exploration& exploration, size_t point) {
   return exploration.explored[exploration.explored[point].same_as];
 }
@@ -59,7 +59,7 @@ size_t CountFailed(const Exploration& exploration) {
 
 double WidthOf(std::string_view text) { return kLetterWidth * static_cast<double>(text.size()); }
 
-// Its beginning and its end, if it is wider than that: "collo..group".
+// Keeps the beginning and the end if it is wider than that: "collo..group".
 std::string Shortened(const std::string& text, double width_max) {
   const auto letters = static_cast<size_t>(std::max(5.0, width_max / kLetterWidth));
   if (text.size() <= letters) return text;
@@ -81,9 +81,9 @@ double HostsOf(const Exploration& exploration, size_t point) {
 
 struct Measure {
   const char* name;
-  std::function<double(size_t)> value;  // For a point that ends well.
+  std::function<double(size_t)> value;  // For a point that succeeds.
   std::function<NumberInterval(size_t)> interval;
-  std::function<double(size_t)> at_least;  // A lower bound if it was pruned; 0: nothing is known.
+  std::function<double(size_t)> at_least;  // A lower bound for a pruned point; 0: unknown.
 };
 
 Measure Seconds(const Exploration& exploration) {
@@ -141,9 +141,9 @@ std::string TitleOf(std::string_view dimension) {
   const std::pair<std::string_view, std::string_view> titles[] = {
       {"nodes", "hosts in all"},
       {"hosts", "hosts that run tasks"},
-      {"storage", "hosts with storage alone (0: storage is on the tasks' hosts)"},
+      {"storage", "hosts with storage only (0: storage is on the tasks' hosts)"},
       {"manager", "the manager's host"},
-      {"slots", "tasks at a time on a host (0: one per core)"},
+      {"slots", "concurrent tasks per host (0: one per core)"},
       {"chunk", "chunk size, bytes"},
       {"stripe", "stripe width, nodes (0: all)"},
       {"replicas", "copies of each file"},
@@ -158,7 +158,7 @@ std::string TitleOf(std::string_view dimension) {
 struct Axis {
   std::string name;
   std::vector<std::string> values;
-  bool numbers = true;        // Else words.
+  bool numbers = true;        // Otherwise words.
   std::vector<double> parts;  // By value, 0 to 1.
   std::vector<size_t> of_point;
 };
@@ -176,7 +176,7 @@ std::optional<double> NumberOf(std::string_view dimension, const std::string& va
   return number;
 }
 
-// Numbers by size and to scale; words one beside the other, as they were said.
+// Places numbers by size and to scale; words side by side, in the given order.
 void PlaceValues(const std::vector<std::string>& texts, Axis& axis) {
   std::map<std::string, double> positions;
   for (const std::string& text : texts) {
@@ -211,10 +211,11 @@ std::vector<Axis> AxesOf(const Exploration& exploration) {
 
 // ---- curves
 
-// What is best of all points that have a value of each of two dimensions.
+// The best of all points that have a value of each of two dimensions.
 struct Cell {
-  std::optional<size_t> best;                                 // Simulated, and ends well.
-  double at_least = std::numeric_limits<double>::infinity();  // The least bound of those pruned.
+  std::optional<size_t> best;                                 // Simulated and successful.
+  double at_least = std::numeric_limits<double>::infinity();  // The smallest bound of the pruned
+                                                              // points.
   bool some_fail = false;
 };
 
@@ -268,7 +269,7 @@ class Curves {
     return cell.at_least > 0 && std::isfinite(cell.at_least);
   }
 
-  // A number's label that has no room is left out: its neighbours say what it is.
+  // Omits a number's label without room: its neighbours show what it is.
   void DrawNumberTicks(Chart& panel) const {
     double label = -1e9;
     for (size_t value = 0; value < along_.values.size(); ++value) {
@@ -287,7 +288,7 @@ class Curves {
                      Shortened(along_.values[value], std::min(apart, kWordWidthMax)));
   }
 
-  // Joined are values beside each other; between words there is nothing.
+  // Joins neighbouring values, but not words.
   void DrawJoined(Svg& svg, const Chart& panel, size_t curve) const {
     const Svg::LineStyle style = {.color = kColors[curve],
                                   .width = along_.numbers ? 1.6 : 0.7,
@@ -304,7 +305,7 @@ class Curves {
     }
   }
 
-  // Beside those of other curves.
+  // Next to those of other curves.
   void DrawFailed(Svg& svg, const Chart& panel, size_t curve, double at) const {
     const double x =
         at + 9 * (static_cast<double>(curve) - static_cast<double>(curve_count() - 1) / 2);
@@ -334,7 +335,7 @@ class Curves {
     }
   }
 
-  // As many lines as it takes, the last just above the panel.
+  // Uses as many lines as needed, the last just above the panel.
   void DrawLegend(Svg& svg, const Chart& panel) const {
     const std::string name = Shortened(curves_->name, 2 * kWordWidthMax) + ":";
     const double left = panel.left() + 60;
@@ -362,8 +363,8 @@ class Curves {
   std::vector<Cell> cells_;  // Curve by curve.
 };
 
-// How much slower the worst value of a dimension is than the best, all others being as is fastest.
-// A pruned point counts by its bound: it is slower still.
+// How much slower the worst value of a dimension is than the best, with all others as in the
+// fastest point. A pruned point counts by its bound, since it is slower still.
 double InfluenceOf(const Exploration& exploration, const Axis& axis) {
   std::vector<double> fastest(axis.values.size(), std::numeric_limits<double>::infinity());
   for (size_t i = 0; i < exploration.explored.size(); ++i) {
@@ -397,15 +398,15 @@ const Axis* CurvesBeside(const Exploration& exploration, const std::vector<Axis>
 }
 
 std::string NoteOf(const Exploration& exploration) {
-  std::string note = "The best that other dimensions leave.";
+  std::string note = "Each point: the best over the other dimensions.";
   if (exploration.draws > 0) note += " Bars: nine of ten, where drawn.";
   if (const size_t failed = CountFailed(exploration); failed > 0)
     note += fmt::format(" x: all simulated there fail, as {} of {} do.", failed,
                         Count(exploration, Fate::kSimulated));
   if (Count(exploration, Fate::kPruned) > 0)
     note +=
-        " Hollow: what was pruned there may be better; ^: all was, at least so much (--no-prune "
-        "simulates it).";
+        " Hollow: a pruned point may be better; ^: all were pruned, lower bound (--no-prune "
+        "simulates them).";
   return note;
 }
 
@@ -441,7 +442,7 @@ class FrontPanel {
     return panel.At(scale.PartOf(cost_.value(point)), seconds_.value(point));
   }
 
-  // What lies between the least and the most of it, in both directions.
+  // Shades the range from the smallest to the largest, in both directions.
   void DrawLikeBest(Svg& svg, const Chart& panel, const Scale& scale) const {
     Point low{std::numeric_limits<double>::infinity(), std::numeric_limits<double>::infinity()};
     Point high;
@@ -456,7 +457,7 @@ class FrontPanel {
             high.y - low.y + 2 * kAround, kShade);
   }
 
-  // Joined is what nothing is better than in these two alone.
+  // Joins the points that nothing beats in these two objectives alone.
   void DrawFrontLine(Svg& svg, Chart& panel, const Scale& scale,
                      const std::vector<size_t>& front) const {
     std::vector<Point> joined;
@@ -476,7 +477,7 @@ class FrontPanel {
     DrawNumbers(svg, panel, scale, front);
   }
 
-  // What lies at nearly the same place has them together.
+  // Points at nearly the same place share a label.
   void DrawNumbers(Svg& svg, const Chart& panel, const Scale& scale,
                    const std::vector<size_t>& front) const {
     std::vector<std::pair<Point, std::vector<size_t>>> labels;
@@ -518,7 +519,7 @@ void DrawFrontLegend(Svg& svg, bool with_draws) {
   svg.Dot({271, y - 5}, 2.4, kColors[0]);
   svg.Text({290, y}, "cannot be told apart from the fastest", {});
   svg.Dot({512, y - 4}, 2.4, kPlain);
-  svg.Text({522, y}, "others that were simulated", {});
+  svg.Text({522, y}, "other simulated points", {});
 }
 
 // The front in words, then what else there is.

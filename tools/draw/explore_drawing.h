@@ -9,17 +9,17 @@
 
 namespace mosa::cli {
 
-// A row for each dimension, with time, cost, and energy if it counts, over its values: a curve for
-// each value of the dimension that matters most beside it, where all others are as is best. A bar
-// is the interval. A hollow point says that what was pruned there may be better; a "^" that all
-// was, and what its bound is; an "x" at the bottom that all that was simulated there fails. Between
-// values nothing is joined across one where nothing is known to end well. Precondition: some point
-// ends well, and there is a dimension.
+// One row per dimension, with time, cost and, if it counts, energy over its values. Each curve is
+// for a value of the most important other dimension, with all further dimensions at their best. A
+// bar is the interval. A hollow point says that a pruned point there may be better; a "^" that all
+// points there were pruned, and their bound; an "x" at the bottom that all simulated points there
+// fail. Curves do not join values across one without a point known to succeed. Precondition: some
+// point succeeds, and there is a dimension.
 std::string DrawCurves(const Exploration& exploration);
 
-// Time over cost, and over energy if it counts, of all that was simulated: the front numbered, with
-// its intervals, and shaded what cannot be told apart from the fastest. Below it the front in
-// words, and how many others there are. Precondition: some point ends well.
+// Time over cost, and over energy if it counts, of all simulated points: the front is numbered,
+// with its intervals, and what cannot be told apart from the fastest is shaded. Below it the front
+// in words, and the number of other points. Precondition: some point succeeds.
 std::string DrawFront(const Exploration& exploration);
 
 }  // namespace mosa::cli

@@ -14,7 +14,7 @@ bool IsOfXml(std::string_view letter) {
   return !is_control && IsUtf8(letter) && letter != "\uFFFE" && letter != "\uFFFF";
 }
 
-// What XML cannot hold is a "?".
+// Replaces what XML cannot hold with "?".
 std::string Escaped(std::string_view text) {
   std::string escaped;
   while (!text.empty()) {

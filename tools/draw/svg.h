@@ -1,4 +1,4 @@
-// One picture as a self-contained SVG text: elements are drawn over those before them. Coordinates
+// One picture as a self-contained SVG text: each element is drawn over those before it. Coordinates
 // are pixels from the upper left corner.
 #ifndef MOSA_TOOLS_DRAW_SVG_H_
 #define MOSA_TOOLS_DRAW_SVG_H_
@@ -51,7 +51,7 @@ class Svg {
   std::string elements_;
 };
 
-// Colours for things that are told apart by them, in their order.
+// Colours that distinguish things, in a fixed order.
 inline constexpr std::string_view kColors[] = {"#2a6f97", "#c44e52", "#6a994e", "#8c6bb1",
                                                "#d08c2e", "#5a5a5a", "#17a2a2", "#7f5539"};
 inline std::string_view SvgColor(size_t index) { return kColors[index % std::size(kColors)]; }

@@ -37,14 +37,14 @@ class Bench {
     }
     bar_.End();
     const bool interrupted = cluster::InterruptGuard::Interrupted() != 0;
-    // Only a failure leaves something to be looked at.
+    // Keeps the scratch directory only after a failure, for inspection.
     if (interrupted) RemoveScratch();
     const Status saved = results_.Save(status.ok()   ? "done"
                                        : interrupted ? "interrupted"
                                                      : "failed");
     if (interrupted && !status.ok())
       return AbortedError(
-          fmt::format("interrupted: the same command goes on with {}", options_.out));
+          fmt::format("interrupted: run the same command again to continue with {}", options_.out));
     return status.ok() ? saved : status;
   }
 
@@ -56,7 +56,7 @@ class Bench {
         total_ += group.cells.size();
       }
       for (size_t i = 0; i < group.cells.size(); ++i) {
-        // Nobody is always the first after a pause.
+        // Rotates the order, so that no cell is always the first after a pause.
         const Cell& cell = group.cells[(i + repeat) % group.cells.size()];
         ++done_;
         if (results_.RunCount(cell) > repeat) continue;
@@ -77,7 +77,7 @@ class Bench {
         fmt::format("{} {} {}", ToText(cell.pattern), ToText(cell.size), cell.name());
     bar_.Show(done_ - 1, total_, SecondsLeft(), name);
     const Time begin = clock_.Monotonic();
-    // Readers of JSON take 53 bits whole.
+    // Keeps 53 bits, which readers of JSON take exactly.
     const uint64_t seed =
         HashCombine(HashCombine(options_.seed, repeat), Hash64(cell.name())) >> 11;
     auto run = RunCell(place_, cell, options_.width, seed);
@@ -118,7 +118,7 @@ Status CheckBackend(const std::string& option, const std::string& directory) {
   std::error_code error;
   if (fs::path(directory).is_absolute() && fs::is_directory(directory, error)) return OkStatus();
   return NotFoundError(
-      fmt::format("{} {}: there is no such directory: give the backend's, an absolute path", option,
+      fmt::format("{} {}: no such directory: give the absolute path of a backend directory", option,
                   directory));
 }
 
@@ -162,7 +162,7 @@ Status CheckNames(PatternsRequest& options, size_t hosts) {
   const fs::path workdir = options.workdir;
   if (workdir.empty() || workdir.has_parent_path() || workdir == "." || workdir == "..")
     return InvalidArgumentError(fmt::format(
-        "--workdir '{}': give the name of a directory that the benchmark may make and remove",
+        "--workdir '{}': give the name of a directory that the benchmark may create and remove",
         options.workdir));
   if (options.width == 0) options.width = static_cast<uint32_t>(hosts);
   if (options.width <= predict::kSyntheticWidthMax) return OkStatus();
@@ -194,10 +194,9 @@ Status RunPatterns(PatternsRequest options, bool as_json) {
   const cluster::InterruptGuard guard;
   const auto lock = LockRecord(options.out);
   if (!lock.ok())
-    return FailedPreconditionError(
-        fmt::format("{} cannot be written, or another benchmark writes it: give another --out and "
-                    "--workdir",
-                    options.out));
+    return FailedPreconditionError(fmt::format(
+        "cannot write {}, or another benchmark is writing it: give another --out and --workdir",
+        options.out));
   BenchResults results(options.out, ConfigurationOf(options, hosts));
   MOSA_RETURN_IF_ERROR(results.Load());
   MOSA_RETURN_IF_ERROR(CheckPlaces(plan, options, hosts));

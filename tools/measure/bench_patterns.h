@@ -1,5 +1,5 @@
-// What `mosa bench patterns` does: what is asked for, checked whole before the first run; then cell
-// by cell, the systems of a group in turns, so that their ratios are of the same minutes.
+// `mosa bench patterns`: checks the whole request before the first run, then runs cell by cell. The
+// systems of a group take turns, so that their ratios are of the same minutes.
 #ifndef MOSA_TOOLS_MEASURE_BENCH_PATTERNS_H_
 #define MOSA_TOOLS_MEASURE_BENCH_PATTERNS_H_
 
@@ -17,7 +17,7 @@ struct PatternsRequest {
   ClusterChoice cluster;
   HostsRequest hosts;
   PlanRequest plan;
-  uint32_t width = 0;  // 0: as many as hosts.
+  uint32_t width = 0;  // 0: the number of hosts.
   uint64_t seed = 1;
   std::string workdir = "mosa-bench";
   std::string stage_in, stage_out;
@@ -25,8 +25,8 @@ struct PatternsRequest {
   bool map = false;
 };
 
-// Measures what `options.out` does not have yet, keeps it there, and prints all. Aborted: a signal
-// came, and the same request goes on.
+// Measures what `options.out` does not have yet, stores it there, and prints everything. Aborted: a
+// signal came, and the same request continues.
 Status RunPatterns(PatternsRequest options, bool as_json);
 
 }  // namespace mosa::cli

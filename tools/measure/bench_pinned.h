@@ -1,5 +1,5 @@
-// Carries out a workflow whose tasks have their hosts beforehand, or learn them when they are
-// ready: for what is said of regions of files, which no file graph says.
+// Runs a workflow whose tasks have their hosts assigned beforehand, or when they become ready: for
+// hints on regions of files, which a file graph cannot express.
 #ifndef MOSA_TOOLS_MEASURE_BENCH_PINNED_H_
 #define MOSA_TOOLS_MEASURE_BENCH_PINNED_H_
 
@@ -14,15 +14,15 @@
 namespace mosa::cli {
 
 struct PinnedOptions {
-  std::string logs;  // A directory that exists: standard output and error of every task.
-  // Makes a task's place ready and says which host it runs on; called when the task is.
+  std::string logs;  // An existing directory for the standard output and error of every task.
+  // Prepares a task's place and returns the host that runs it; called when the task is ready.
   std::function<Result<predict::HostIndex>(predict::TaskIndex)> pin;
-  int held = -1;  // As of TaskProcesses.
+  int held = -1;  // As in TaskProcesses.
 };
 
-// OK if every task is done; else what the first that failed last said. `record` has hosts and as
-// many tasks as the workflow; it gets one attempt of each. Aborted by a signal
-// (cluster::InterruptGuard). No task runs on when this returns.
+// OK if every task is done; else the last message of the first task that failed. `record` has the
+// hosts and as many tasks as the workflow; each task gets one attempt. Aborted by a signal
+// (cluster::InterruptGuard). No task is still running when this returns.
 Status RunPinned(const predict::Workflow& workflow, RunRecord& record,
                  const PinnedOptions& options);
 

@@ -40,14 +40,15 @@ Result<Scales> ParseScales(const std::vector<std::string>& words) {
         equals == word.npos ? std::nullopt : predict::ParseWorkloadSize(word.substr(0, equals));
     if (equals != word.npos && !size)
       return InvalidArgumentError(
-          fmt::format("--scale {}: there is no size '{}': small, medium or large", word,
+          fmt::format("--scale {}: unknown size '{}': use small, medium or large", word,
                       word.substr(0, equals)));
     const auto scale = ParseNumber<double>(text);
     const double millionths =
         std::round(scale.value_or(0) * static_cast<double>(predict::kScaleOne));
     if (!scale || !(millionths >= 1) || *scale > kScaleMax)
       return InvalidArgumentError(fmt::format(
-          "--scale {}: '{}' is no share of Table 2's sizes: give 0.000001 to 100", word, text));
+          "--scale {}: '{}' is not a factor on the sizes of Table 2: give 0.000001 to 100", word,
+          text));
     for (size_t i = 0; i < kSizes; ++i) {
       if (!size || static_cast<size_t>(*size) == i) scales[i] = static_cast<uint64_t>(millionths);
     }
@@ -61,7 +62,7 @@ Result<std::vector<uint32_t>> ParseReplicas(const PlanRequest& request) {
     const auto count = word == "N" ? request.hosts : ParseNumber<uint32_t>(word).value_or(0);
     if (count == 0 || count > request.hosts)
       return InvalidArgumentError(fmt::format(
-          "--replicas {}: give 1 to {}, the number of hosts, or N for that", word, request.hosts));
+          "--replicas {}: give 1 to {} (the number of hosts), or N for all", word, request.hosts));
     copies.insert(count);
   }
   if (request.replicas.empty()) {
@@ -116,13 +117,13 @@ Result<BenchPlan> PlanBench(const PlanRequest& request) {
     const auto pattern = predict::ParsePattern(pattern_name);
     if (!pattern)
       return InvalidArgumentError(fmt::format(
-          "--patterns: there is no pattern '{}': pipeline, reduce, broadcast, scatter or gather",
+          "--patterns: unknown pattern '{}': use pipeline, reduce, broadcast, scatter or gather",
           pattern_name));
     for (const std::string& size_name : request.sizes) {
       const auto size = predict::ParseWorkloadSize(size_name);
       if (!size)
         return InvalidArgumentError(
-            fmt::format("--sizes: there is no size '{}': small, medium or large", size_name));
+            fmt::format("--sizes: unknown size '{}': use small, medium or large", size_name));
       if (!planned.emplace(*pattern, *size).second) continue;
       Group group = MakeGroup(*pattern, *size, scales[static_cast<size_t>(*size)], systems, copies);
       if (!group.cells.empty()) plan.groups.push_back(std::move(group));
@@ -130,7 +131,7 @@ Result<BenchPlan> PlanBench(const PlanRequest& request) {
   }
   if (plan.groups.empty())
     return InvalidArgumentError(
-        "nothing is to be measured: local is for the pattern pipeline alone, name other --systems");
+        "nothing to measure: system local runs the pattern pipeline only; give other --systems");
   return plan;
 }
 

@@ -1,4 +1,4 @@
-// What `mosa bench patterns` is asked for, as the cells to measure. Pure.
+// Turns the request of `mosa bench patterns` into the cells to measure. Pure.
 #ifndef MOSA_TOOLS_MEASURE_BENCH_PLAN_H_
 #define MOSA_TOOLS_MEASURE_BENCH_PLAN_H_
 
@@ -14,14 +14,14 @@ namespace mosa::cli {
 struct PlanRequest {
   std::vector<std::string> patterns = {"pipeline", "reduce", "broadcast", "scatter", "gather"};
   std::vector<std::string> sizes = {"small", "medium", "large"};
-  std::vector<std::string> scales = {"1"};  // "0.1", or of one size "large=0.02".
+  std::vector<std::string> scales = {"1"};  // "0.1", or for one size "large=0.02".
   std::vector<std::string> systems = {"dss", "wass", "local"};
-  std::vector<std::string> replicas;  // Numbers and "N"; none: 1, 2, 4, 8, 12, 16, N.
+  std::vector<std::string> replicas;  // Numbers and "N"; empty: 1, 2, 4, 8, 12, 16, N.
   std::string repeats = "10..20";
-  uint32_t hosts = 1;  // That there are.
+  uint32_t hosts = 1;  // Number of hosts in the cluster.
 };
 
-// Cells that are measured in turns, as their times are laid side by side.
+// Cells that are measured in turns, because their times are compared.
 struct Group {
   std::vector<Cell> cells;
 };
@@ -32,7 +32,7 @@ struct BenchPlan {
   size_t repeats_max = 1;
 };
 
-// InvalidArgument names the option, what it says and what it may say.
+// InvalidArgument names the option, its value and the allowed values.
 Result<BenchPlan> PlanBench(const PlanRequest& request);
 
 }  // namespace mosa::cli

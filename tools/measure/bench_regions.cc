@@ -37,7 +37,7 @@ Status RegionFile::Prepare(const predict::Workflow& workflow) {
   for (const predict::WorkflowFile& file : workflow.files) {
     MOSA_RETURN_IF_ERROR(PrepareOutput(directory, file.path, hinted_ ? file.hints : kNone));
     if (file.producer) continue;
-    // The first byte settles where all regions go.
+    // The first written byte fixes the places of all regions.
     const std::string path = std::filesystem::path(directory) / file.path;
     UniqueFd made(open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666));
     const bool written = made && (!hinted_ || pwrite(made.get(), "", 1, 0) == 1);

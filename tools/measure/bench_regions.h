@@ -1,6 +1,6 @@
-// Files whose tasks read or write regions: prepared with their hints, and where each region is. The
-// Opportunity Study (section III.B) sets the chunk to the region and has each task run on the node
-// of its chunk.
+// Files whose tasks read or write regions: prepares them with their hints, and finds where each
+// region is. The Opportunity Study (section III.B) sets the chunk to the region and runs each task
+// on the node of its chunk.
 #ifndef MOSA_TOOLS_MEASURE_BENCH_REGIONS_H_
 #define MOSA_TOOLS_MEASURE_BENCH_REGIONS_H_
 
@@ -16,19 +16,20 @@
 
 namespace mosa::cli {
 
-// The node that holds the byte at `offset`, or will, by `user.mosa.layout`; empty if it is not
-// settled yet.
+// The node that holds, or will hold, the byte at `offset`, by `user.mosa.layout`; empty if that is
+// not settled yet.
 std::string NodeAt(const nlohmann::json& layout, uint64_t offset);
 
 class RegionFile {
  public:
-  // With `hinted` files get their own hints; else none.
+  // With `hinted`, files get their own hints; else none.
   RegionFile(const std::vector<RunHost>& hosts, bool hinted) : hosts_(hosts), hinted_(hinted) {}
 
-  // Makes the files that the workflow's tasks need to be there, through the first host's mount.
+  // Creates the files that the workflow's tasks expect, through the first host's mount.
   Status Prepare(const predict::Workflow& workflow);
 
-  // Where the region is, or will be; `otherwise` if no host is the node's.
+  // The host of the node that holds, or will hold, the region; `otherwise` if that node is on no
+  // host.
   Result<predict::HostIndex> HostOf(const predict::Transfer& region, predict::HostIndex otherwise);
 
  private:

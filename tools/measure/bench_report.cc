@@ -56,7 +56,7 @@ void AddRow(const Cell& cell, const Cell* dss, const BenchResults& results, Tabl
              Bytes(paths, "bytes_written_passthrough")});
 }
 
-// "2 tasks, 50 %" of a host and stage.
+// "2 tasks, 50 %", for a host and stage.
 std::string MapCell(const json& stage, const std::string& host) {
   uint64_t all = 0;
   for (const auto& [name, own] : stage.at("hosts").items())
@@ -72,8 +72,10 @@ std::string MapCell(const json& stage, const std::string& host) {
 }
 
 void PrintMap(const Cell& cell, const json& run) {
-  fmt::print("\n{} {} {}: tasks, and share of what the stage wrote, by host\n",
-             ToText(cell.pattern), ToText(cell.size), cell.name());
+  fmt::print(
+      "\n"
+      "{} {} {}: tasks by host, and each host's share of the bytes that the stage wrote\n",
+      ToText(cell.pattern), ToText(cell.size), cell.name());
   std::vector<std::string> heading = {"HOST"};
   std::set<std::string> hosts;
   for (const json& stage : run.at("tasks_by_stage")) {

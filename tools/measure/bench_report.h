@@ -1,4 +1,4 @@
-// The results of `mosa bench patterns` for people.
+// Prints the results of `mosa bench patterns`.
 #ifndef MOSA_TOOLS_MEASURE_BENCH_REPORT_H_
 #define MOSA_TOOLS_MEASURE_BENCH_REPORT_H_
 
@@ -7,12 +7,12 @@
 
 namespace mosa::cli {
 
-// A row per cell that was measured: seconds with their interval, staging, how often it fits into
-// DSS's time, bytes over the network and by path in the last run.
+// One row per measured cell: seconds with their interval, staging, the speedup over DSS, bytes over
+// the network and by path in the last run.
 void PrintTable(const BenchPlan& plan, const BenchResults& results);
 
-// For each cell a row per host: how many tasks of each stage ran there, and which share of what the
-// stage wrote lies there.
+// For each cell one row per host: the number of tasks of each stage that ran there, and the share
+// of the stage's output that lies there.
 void PrintMaps(const BenchPlan& plan, const BenchResults& results);
 
 }  // namespace mosa::cli

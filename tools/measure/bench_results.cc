@@ -58,8 +58,8 @@ json SummaryToJson(const Summary& summary) {
 }
 
 Status NoResult(const std::string& path, const char* why) {
-  return InvalidArgumentError(
-      fmt::format("{} is no result of 'mosa bench patterns' ({}): give another --out", path, why));
+  return InvalidArgumentError(fmt::format(
+      "{} is not a result of 'mosa bench patterns' ({}): give another --out", path, why));
 }
 
 }  // namespace
@@ -94,8 +94,9 @@ Status BenchResults::Load() {
     }
     cells_ = std::move(cells);
   } catch (const json::exception& error) {
-    return InvalidArgumentError(fmt::format(
-        "{} is no result of 'mosa bench patterns' ({}): give another --out", path_, error.what()));
+    return InvalidArgumentError(
+        fmt::format("{} is not a result of 'mosa bench patterns' ({}): give another --out", path_,
+                    error.what()));
   }
   return OkStatus();
 }
@@ -153,7 +154,7 @@ json BenchResults::WithSummary(const json& entry) const {
     object["seconds"][phase] = SummaryToJson(summary);
     if (std::string_view(phase) == "stages") object["settled"] = IsWithin(summary, kIntervalShare);
   }
-  // How often this fits into each other system's time.
+  // The speedup over each other system.
   for (const json& other : cells_) {
     if (!IsOfOneGroup(entry, other) || other.at("system") == entry.at("system")) continue;
     const auto summary = Summarize(Ratios(other, entry));

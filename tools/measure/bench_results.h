@@ -1,5 +1,5 @@
-// What `mosa bench patterns` has measured: runs by cell, kept as JSON with stable names, and what
-// they say. A file of the same configuration is gone on with.
+// What `mosa bench patterns` has measured: runs by cell, stored as JSON with stable names, and
+// their evaluation. Continues a file of the same configuration.
 #ifndef MOSA_TOOLS_MEASURE_BENCH_RESULTS_H_
 #define MOSA_TOOLS_MEASURE_BENCH_RESULTS_H_
 
@@ -14,16 +14,16 @@
 
 namespace mosa::cli {
 
-// Half of a 95 % interval may be so large a share of its mean.
+// Half of the 95 % interval may be at most this share of the mean.
 inline constexpr double kIntervalShare = 0.05;
 
 class BenchResults {
  public:
-  // `configuration` is all that must be equal for runs to be of one kind.
+  // `configuration` is everything that must be equal for runs to be comparable.
   BenchResults(std::string path, nlohmann::json configuration);
 
-  // Takes over what is in the file, if there is one. FailedPrecondition if it is of another
-  // configuration, InvalidArgument if it is no such file.
+  // Loads the file, if there is one. FailedPrecondition if it has another configuration,
+  // InvalidArgument if it is not such a file.
   Status Load();
   Status Save(const std::string& outcome);
 
@@ -31,12 +31,12 @@ class BenchResults {
   void AddRun(const Cell& cell, nlohmann::json run);
   // The seconds of the phase ("stages", "stage-in", "stage-out") in each run that has it.
   std::vector<double> SecondsOf(const Cell& cell, const std::string& phase) const;
-  // Ratios of run i of one to run i of the other, for as many as both have.
+  // Ratios of run i of one cell to run i of the other, for the runs that both have.
   std::vector<double> RatiosOf(const Cell& cell, const Cell& by) const;
   // The last run; null if there is none.
   const nlohmann::json* LastRun(const Cell& cell) const;
 
-  // All, with what the runs of each cell say.
+  // Everything, with an evaluation of each cell's runs.
   nlohmann::json ToJson(const std::string& outcome) const;
 
  private:

@@ -31,7 +31,7 @@ using predict::TaskIndex;
 using predict::Transfer;
 using predict::Workflow;
 
-// What is deleted is free within a second of the last close.
+// The space of deleted files is free within a second of their last close.
 constexpr Duration kSpaceMax = Seconds(3);
 
 WorkStep StepOf(const Transfer& transfer, Operation operation, const std::string& backend) {
@@ -96,7 +96,8 @@ class CellRun {
     return FailedPreconditionError(fmt::format("cannot create {}: {}", directory, error.message()));
   }
 
-  // Does the steps on a host; here, if its directories are: only those of its own are not.
+  // Does the steps on a host; in this process if the directories are visible here, as all but a
+  // host's own are.
   Status OnHost(const RunHost& host, std::vector<WorkStep> steps) {
     for (WorkStep& step : steps) step.path = ForHost(step.path, host.name);
     if (host.exec.empty() || cell_.system.kind != SystemKind::kLocal)
@@ -216,7 +217,7 @@ class CellRun {
     const Status ended = Engine(workflow, record, options).Run();
     traffic = meter_.Read() - before;
     if (cluster::InterruptGuard::Interrupted() != 0) return ended;
-    // The engine goes on without it, but that measures something else.
+    // The engine continues without the host, but that measures something else.
     if (!record.hosts_lost.empty())
       return UnavailableError(fmt::format("host {} was lost", record.hosts_lost.front()));
     if (ended.ok()) return ended;
@@ -231,7 +232,8 @@ class CellRun {
     return ended;
   }
 
-  // Lane k's task runs on host k; one that reads or writes a region whose place is known, there.
+  // Lane k's task runs on host k; a task that reads or writes a region with a known place runs
+  // there.
   Status RunByPins(const SyntheticPart& part, const Workflow& workflow, RunRecord& record,
                    const std::string& logs, Traffic& traffic) {
     MOSA_RETURN_IF_ERROR(MakeDirectories());
@@ -304,7 +306,8 @@ class CellRun {
       if (const auto found = traffic.by_path.find(path); found != traffic.by_path.end())
         carried += found->second;
     }
-    // What tasks read and no mount carried: the kernel did, from the object or its own pages.
+    // What tasks read and no mount carried, the kernel moved: from the object or from its own
+    // pages.
     if (!traffic.by_path.empty())
       phase["by_path"]["bytes_read_kernel"] = read > carried ? read - carried : 0;
     return OkStatus();
@@ -319,7 +322,7 @@ class CellRun {
     std::ifstream file(attempt.output_path);
     const json did = json::parse(file, nullptr, false);
     if (!did.is_object())
-      return InternalError(fmt::format("{} did not say what it did (see {})",
+      return InternalError(fmt::format("{} did not report what it did (see {})",
                                        predict::Describe(task), attempt.output_path));
     Grow(stage.sums["tasks"], 1);
     for (const auto& [name, value] : did.items()) {

@@ -1,4 +1,4 @@
-// One run of one cell: its phases carried out, everything read compared, and what it took.
+// One run of one cell: runs its phases, compares everything that is read, and measures it.
 #ifndef MOSA_TOOLS_MEASURE_BENCH_RUN_H_
 #define MOSA_TOOLS_MEASURE_BENCH_RUN_H_
 
@@ -18,17 +18,17 @@ namespace mosa::cli {
 
 struct RunPlace {
   std::vector<RunHost> hosts;
-  Meters meters;                    // The cluster's; none: other machines.
-  std::string workdir;              // Below each system's place; ours alone, made and removed.
-  std::string stage_in, stage_out;  // Directories of the backend; empty: none.
-  std::string scratch;              // A directory here, for records and logs.
+  Meters meters;                    // The cluster's; empty on other machines.
+  std::string workdir;              // Below each system's place; ours alone, created and removed.
+  std::string stage_in, stage_out;  // Backend directories; empty: none.
+  std::string scratch;              // A local directory, for records and logs.
   std::string program;              // The `mosa` that hosts run.
-  int held = -1;                    // As of TaskProcesses.
+  int held = -1;                    // As in TaskProcesses.
 };
 
-// The run as JSON with stable names: seconds of each phase and stage, bytes by path and link, how
-// many tasks of each stage and which bytes of its files each host had. Nothing is left of its
-// files. An error names the task, its host and what it said; records and logs are left then.
+// Returns the run as JSON with stable names: seconds of each phase and stage, bytes by path and
+// link, and for each host the number of tasks of each stage and the bytes of its files. Removes the
+// run's files. An error names the task, its host and its message, and keeps records and logs.
 // Precondition: at least one host.
 Result<nlohmann::json> RunCell(const RunPlace& place, const Cell& cell, uint32_t width,
                                uint64_t seed);

@@ -1,4 +1,5 @@
-// What repeated measurements say: mean, its 95 % confidence interval by Student's t, median. Pure.
+// Statistics of repeated measurements: mean, its 95 % confidence interval by Student's t, median.
+// Pure.
 #ifndef MOSA_TOOLS_MEASURE_BENCH_STATISTICS_H_
 #define MOSA_TOOLS_MEASURE_BENCH_STATISTICS_H_
 
@@ -12,7 +13,7 @@ struct Summary {
   size_t count = 0;
   double mean = 0;
   double median = 0;
-  // Half of the interval's width; nothing with less than two samples.
+  // Half of the interval's width; nothing with fewer than two samples.
   std::optional<double> half_width;
 };
 

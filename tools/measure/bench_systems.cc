@@ -29,23 +29,23 @@ Result<BenchSystem> ParseSystem(const std::string& word) {
              word.starts_with("path=") && colon != word.npos && colon > 5) {
     system = {SystemKind::kPath, word.substr(5, colon - 5), word.substr(colon + 1)};
   } else {
-    return InvalidArgumentError(fmt::format(
-        "there is no system '{}': name dss, wass, local, local=DIR or path=NAME:DIR", word));
+    return InvalidArgumentError(
+        fmt::format("unknown system '{}': use dss, wass, local, local=DIR or path=NAME:DIR", word));
   }
   if (!system.directory.starts_with('/'))
     return InvalidArgumentError(
-        fmt::format("system '{}': '{}' is no absolute path", word, system.directory));
+        fmt::format("system '{}': '{}' is not an absolute path", word, system.directory));
   return system;
 }
 
-// Nothing of somebody else's is ever removed.
+// Refuses a place that is in use: nobody else's files are ever removed.
 Status CheckUnused(const BenchSystem& system, const RunHost& host) {
   std::error_code error;
   if (!fs::exists(host.directory, error) || fs::is_empty(host.directory, error)) return OkStatus();
-  return FailedPreconditionError(fmt::format(
-      "system '{}' on host {}: {} is not empty: if a benchmark that was killed has left it, remove "
-      "it, else give another --workdir",
-      system.name, host.name, host.directory));
+  return FailedPreconditionError(
+      fmt::format("system '{}' on host {}: {} is not empty: remove it if a killed benchmark left "
+                  "it, otherwise give another --workdir",
+                  system.name, host.name, host.directory));
 }
 
 }  // namespace
@@ -72,7 +72,7 @@ std::vector<RunHost> HostsOf(const BenchSystem& system, const std::vector<RunHos
       host.mount_point = ForHost(system.directory, host.name);
     }
     host.directory = (fs::path(host.mount_point) / workdir).lexically_normal();
-    // One directory for all must not be everybody's own.
+    // A directory that all hosts share must not serve as each host's own.
     if (system.kind == SystemKind::kLocal) host.directory += "-" + host.name;
     host.environment["MOSA_MOUNT"] = host.mount_point;
   }
@@ -82,7 +82,7 @@ std::vector<RunHost> HostsOf(const BenchSystem& system, const std::vector<RunHos
 Status CheckPlace(const BenchSystem& system, const std::vector<RunHost>& hosts,
                   const std::string& workdir, uint64_t bytes) {
   for (const RunHost& host : HostsOf(system, hosts, workdir)) {
-    // Another machine's own directory is looked at by nobody here.
+    // Another machine's own directory cannot be seen from here.
     if (!host.exec.empty() && system.kind == SystemKind::kLocal) continue;
     std::error_code error;
     if (!fs::is_directory(host.mount_point, error))
@@ -97,7 +97,7 @@ Status CheckPlace(const BenchSystem& system, const std::vector<RunHost>& hosts,
     const uint64_t free = uint64_t{space.f_bavail} * space.f_frsize;
     if (free < bytes)
       return ResourceExhaustedError(
-          fmt::format("system '{}' has {} free at {} (host {}), and the files of one run take {}: "
+          fmt::format("system '{}' has {} free at {} (host {}), but the files of one run take {}: "
                       "lower --scale or --width",
                       system.name, HumanBytes(static_cast<int64_t>(free)), host.mount_point,
                       host.name, HumanBytes(static_cast<int64_t>(bytes))));

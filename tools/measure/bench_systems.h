@@ -1,4 +1,4 @@
-// The stores that `mosa bench` lays side by side, and where each has its files on each host.
+// The stores that `mosa bench` compares, and where each has its files on each host.
 #ifndef MOSA_TOOLS_MEASURE_BENCH_SYSTEMS_H_
 #define MOSA_TOOLS_MEASURE_BENCH_SYSTEMS_H_
 
@@ -26,33 +26,33 @@ struct BenchSystem {
 };
 
 // "dss", "wass", "local", "local=DIR", "path=NAME:DIR". InvalidArgument names the word that is none
-// of these or says the same twice.
+// of these, or that repeats a system.
 Result<std::vector<BenchSystem>> ParseSystems(const std::vector<std::string>& words);
 
 // The hosts, with the place of that system: their `directory` is where a run's files go, and may
-// not exist yet. `workdir` is the name of a directory that is ours alone: runs make and remove it.
+// not exist yet. `workdir` names a directory of our own, which runs create and remove.
 std::vector<RunHost> HostsOf(const BenchSystem& system, const std::vector<RunHost>& hosts,
                              const std::string& workdir);
 
-// Whether the system's place is there, has nothing in `workdir` that a run would remove, and has
-// room for so many bytes at a time. NotFound, FailedPrecondition and ResourceExhausted name it, the
-// host, what is there and what is needed.
+// Checks that the system's place exists, holds nothing in `workdir` that a run would remove, and
+// has room for `bytes` at a time. NotFound, FailedPrecondition and ResourceExhausted name the
+// system, the host, what is there and what is needed.
 Status CheckPlace(const BenchSystem& system, const std::vector<RunHost>& hosts,
                   const std::string& workdir, uint64_t bytes);
 
-// A workload on one system, measured again and again.
+// A workload on one system, measured repeatedly.
 struct Cell {
   predict::Pattern pattern = predict::Pattern::kPipeline;
   predict::WorkloadSize size = predict::WorkloadSize::kSmall;
   uint64_t scale_millionths = predict::kScaleOne;
   BenchSystem system;
-  uint32_t copies = 0;  // For broadcast files; 0: none is asked for.
+  uint32_t copies = 0;  // For broadcast files; 0: not requested.
 
-  // "wass-8": what tells the cells of one pattern and size apart.
+  // "wass-8": distinguishes the cells of one pattern and size.
   std::string name() const;
 };
 
-// Whether the pattern can be had there: a directory of a host's own has no other readers.
+// Whether the pattern can run there: a host's own directory has no other readers.
 bool Applies(predict::Pattern pattern, SystemKind kind);
 
 }  // namespace mosa::cli

@@ -86,8 +86,8 @@ TEST(WorkStep, RefusesWithTheWord) {
   const struct {
     const char* word;
     const char* why;
-  } rows[] = {{"copy:x", "'copy:x' is no step of work"},
-              {"read", "is no step of work"},
+  } rows[] = {{"copy:x", "'copy:x' is not a step of work"},
+              {"read", "is not a step of work"},
               {"read:x", "has no content"},
               {"read:x:1", "has no numbers"},
               {"read:x:0:-1:p", "has no numbers"},
@@ -95,7 +95,7 @@ TEST(WorkStep, RefusesWithTheWord) {
               {"read:x:1:8:p", "at a multiple of 8"},
               {"read:x:0:8:", "has no path"},
               {"make:", "has no path"},
-              {"", "is no step of work"}};
+              {"", "is not a step of work"}};
   for (const auto& [word, why] : rows) {
     const auto step = ParseWorkStep(word);
     ASSERT_FALSE(step.ok()) << word;
@@ -150,8 +150,8 @@ TEST_F(Work, NamesFileAndOffsetOfWhatIsWrong) {
 
 TEST_F(Work, NamesWhereAFileIsTooShortOrTooLong) {
   ASSERT_TRUE(Do({"write:c:0:1000:f"}).ok());
-  EXPECT_THAT(Refusal("read:c:0:1001:f"), HasSubstr("ends at offset 1000: 1001 bytes"));
-  EXPECT_THAT(Refusal("read:c:0:992:f"), HasSubstr("goes on behind offset 992"));
+  EXPECT_THAT(Refusal("read:c:0:1001:f"), HasSubstr("ends at offset 1000, but 1001 bytes"));
+  EXPECT_THAT(Refusal("read:c:0:992:f"), HasSubstr("continues beyond offset 992"));
   EXPECT_THAT(Refusal("read:c:0:8:none"), HasSubstr("cannot open"));
 }
 
@@ -220,23 +220,24 @@ TEST(Plan, RefusesWithOptionAndValue) {
     PlanRequest request;
     const char* why;
   } rows[] = {
-      {{.patterns = {"pipe"}}, "--patterns: there is no pattern 'pipe'"},
-      {{.sizes = {"huge"}}, "--sizes: there is no size 'huge'"},
-      {{.scales = {"0"}}, "--scale 0: '0' is no share of Table 2's sizes"},
-      {{.scales = {"-1"}}, "--scale -1: '-1' is no share"},
-      {{.scales = {"nan"}}, "'nan' is no share"},
-      {{.scales = {"101"}}, "'101' is no share"},
-      {{.scales = {"huge=1"}}, "there is no size 'huge'"},
-      {{.systems = {"ext4"}}, "there is no system 'ext4'"},
-      {{.systems = {"path=nfs"}}, "there is no system 'path=nfs'"},
-      {{.systems = {"path=nfs:mnt"}}, "'mnt' is no absolute path"},
+      {{.patterns = {"pipe"}}, "--patterns: unknown pattern 'pipe'"},
+      {{.sizes = {"huge"}}, "--sizes: unknown size 'huge'"},
+      {{.scales = {"0"}}, "--scale 0: '0' is not a factor on the sizes of Table 2"},
+      {{.scales = {"-1"}}, "--scale -1: '-1' is not a factor"},
+      {{.scales = {"nan"}}, "'nan' is not a factor"},
+      {{.scales = {"101"}}, "'101' is not a factor"},
+      {{.scales = {"huge=1"}}, "unknown size 'huge'"},
+      {{.systems = {"ext4"}}, "unknown system 'ext4'"},
+      {{.systems = {"path=nfs"}}, "unknown system 'path=nfs'"},
+      {{.systems = {"path=nfs:mnt"}}, "'mnt' is not an absolute path"},
       {{.systems = {"dss", "dss"}}, "names 'dss' twice"},
       {{.replicas = {"0"}, .hosts = 4}, "--replicas 0: give 1 to 4"},
       {{.replicas = {"5"}, .hosts = 4}, "--replicas 5: give 1 to 4"},
       {{.repeats = "0..3"}, "--repeats 0..3"},
       {{.repeats = "4..3"}, "--repeats 4..3"},
       {{.repeats = "1..2..3"}, "--repeats 1..2..3"},
-      {{.patterns = {"gather"}, .systems = {"local"}}, "local is for the pattern pipeline alone"},
+      {{.patterns = {"gather"}, .systems = {"local"}},
+       "system local runs the pattern pipeline only"},
   };
   for (const auto& row : rows) {
     const auto plan = PlanBench(row.request);
@@ -370,7 +371,7 @@ TEST_F(Results, WhatIsNoResultIsRefused) {
     BenchResults results(path("r.json"), nlohmann::json::object());
     const Status refused = results.Load();
     EXPECT_EQ(refused.code(), StatusCode::kInvalidArgument) << text;
-    EXPECT_THAT(MessageOf(refused), HasSubstr("is no result of 'mosa bench patterns'"));
+    EXPECT_THAT(MessageOf(refused), HasSubstr("is not a result of 'mosa bench patterns'"));
   }
 }
 

@@ -26,7 +26,7 @@ uint64_t ReadCounter(const std::string& device, const char* name) {
   return bytes;
 }
 
-// Counts all its threads, those that have ended too; 0 once it is gone.
+// Counts all its threads, including ended ones; 0 once the process is gone.
 double ProcessorSeconds(pid_t process) {
   clockid_t clock{};
   timespec taken{};
@@ -34,7 +34,7 @@ double ProcessorSeconds(pid_t process) {
   return static_cast<double>(taken.tv_sec) + static_cast<double>(taken.tv_nsec) / 1e9;
 }
 
-// A counter that begins anew, since its daemon did, says nothing.
+// A counter that starts again with its daemon says nothing.
 template <typename Number>
 Number Grown(Number after, Number before) {
   return after > before ? after - before : 0;
@@ -95,7 +95,7 @@ TrafficMeter::TrafficMeter(const std::vector<RunHost>& hosts, Meters meters)
   for (const RunHost& host : hosts) {
     if (host.mosa) mounts.insert(host.mount_point);
   }
-  // A mount of one name on every host is not theirs, seen from here.
+  // If all hosts use the same mount path, the mount at that path here is not theirs.
   if (mounts.size() == hosts.size()) mount_points_.assign(mounts.begin(), mounts.end());
 }
 
@@ -106,7 +106,7 @@ Traffic TrafficMeter::Read() const {
     if (!counters.ok()) continue;
     for (const char* path : kPaths) traffic.by_path[path] += counters->value(path, uint64_t{0});
   }
-  // What a host sends, the other end of its link receives.
+  // What a host sends is what the other end of its link receives.
   for (const auto& [host, device] : meters_.links)
     traffic.links[host] = {ReadCounter(device, "rx_bytes"), ReadCounter(device, "tx_bytes")};
   for (const auto& [host, processes] : meters_.daemons)

@@ -1,5 +1,5 @@
-// What a benchmark's bytes went over: by path, as the mounts count them, and over each host's link;
-// and what the daemons of each host computed meanwhile.
+// How a benchmark's bytes moved: by path, as the mounts count them, and over each host's link; and
+// the processor time of each host's daemons meanwhile.
 #ifndef MOSA_TOOLS_MEASURE_BENCH_TRAFFIC_H_
 #define MOSA_TOOLS_MEASURE_BENCH_TRAFFIC_H_
 
@@ -22,16 +22,15 @@ struct LinkBytes {
 };
 
 struct Traffic {
-  // "bytes_read_remote" and so on, over all mounts; without a mount that can be asked from here,
-  // none.
+  // "bytes_read_remote" and so on, over all mounts; empty if no mount can be asked from here.
   std::map<std::string, uint64_t> by_path;
-  // By host; only of clusters of namespaces on this machine. Headers are counted.
+  // By host; only for clusters of namespaces on this machine. Includes headers.
   std::map<std::string, LinkBytes> links;
-  // Processor seconds by host, the manager's too; only of clusters on this machine.
+  // Processor seconds by host, including the manager's; only for clusters on this machine.
   std::map<std::string, double> daemon_seconds;
 
-  // What a mount moved between itself and nodes elsewhere, and nodes between one another; without
-  // links only what mounts moved.
+  // Bytes that mounts exchanged with nodes elsewhere, and nodes with each other; without links,
+  // only what mounts moved.
   uint64_t NetworkBytes() const;
   // Bytes on the link and direction that carried most; 0 without links.
   uint64_t BusiestLinkBytes() const;
@@ -42,7 +41,7 @@ nlohmann::json ToJson(const Traffic& traffic);
 
 // What can be read here about a cluster on this machine, by host.
 struct Meters {
-  std::map<std::string, std::string> links;  // Devices whose other ends the hosts have.
+  std::map<std::string, std::string> links;  // Devices at the other ends of the hosts' links.
   std::map<std::string, std::vector<pid_t>> daemons;
 };
 

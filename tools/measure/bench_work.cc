@@ -65,7 +65,7 @@ Status OpenFile(const WorkStep& step, UniqueFd& file) {
   return file ? OkStatus() : Failed("open", step);
 }
 
-// Reads until `bytes` is full or the file ends; how much came.
+// Reads until `bytes` is full or the file ends. Returns the number of bytes.
 Result<size_t> ReadAll(int file, const WorkStep& step, uint64_t offset,
                        std::span<std::byte> bytes) {
   size_t have = 0;
@@ -92,7 +92,7 @@ Status ReadAndCompare(const WorkStep& step, uint64_t key, std::span<std::byte> b
           fmt::format("{} has wrong bytes at offset {}: expected {:#018x}, found {:#018x}",
                       step.path, wrong->offset, wrong->expected, wrong->found));
     if (have < bytes.size())
-      return DataLossError(fmt::format("{} ends at offset {}: {} bytes were written", step.path,
+      return DataLossError(fmt::format("{} ends at offset {}, but {} bytes were written", step.path,
                                        offset + have, step.begin + step.bytes));
     done += have;
   }
@@ -101,8 +101,9 @@ Status ReadAndCompare(const WorkStep& step, uint64_t key, std::span<std::byte> b
   MOSA_ASSIGN_OR_RETURN(const size_t have,
                         ReadAll(file.get(), step, step.begin + step.bytes, {&more, 1}));
   if (have == 0) return OkStatus();
-  return DataLossError(fmt::format("{} goes on behind offset {}: only as many bytes were written",
-                                   step.path, step.begin + step.bytes));
+  return DataLossError(
+      fmt::format("{} continues beyond offset {}, but only that many bytes were written", step.path,
+                  step.begin + step.bytes));
 }
 
 Status Write(const WorkStep& step, uint64_t key, std::span<std::byte> block) {
@@ -165,7 +166,7 @@ std::optional<Mismatch> FindMismatch(uint64_t key, uint64_t begin,
   MOSA_CHECK(begin % kWord == 0);
   const size_t words = bytes.size() / kWord;
   uint64_t expected = key + begin / kWord * kStep;
-  // All words first, without a branch for each.
+  // Compares all words first, without a branch for each.
   uint64_t difference = 0;
   for (size_t i = 0; i < words; ++i) {
     uint64_t found = 0;
@@ -204,7 +205,7 @@ Result<WorkStep> ParseWorkStep(const std::string& word) {
   const auto known = std::find_if(std::begin(kOperations), std::end(kOperations),
                                   [&](const auto& row) { return row.name == name; });
   if (known == std::end(kOperations) || name.size() == rest.size())
-    return refused("is no step of work");
+    return refused("is not a step of work");
   rest.remove_prefix(name.size() + 1);
   WorkStep step;
   step.operation = known->operation;

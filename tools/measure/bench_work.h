@@ -1,5 +1,5 @@
-// What a task of `mosa bench` does: writes bytes that follow from a name and their offset, and
-// reads them back, every one compared.
+// The work of a `mosa bench` task: writes bytes that follow from a name and their offset, reads
+// them back and compares every one.
 #ifndef MOSA_TOOLS_MEASURE_BENCH_WORK_H_
 #define MOSA_TOOLS_MEASURE_BENCH_WORK_H_
 
@@ -16,28 +16,29 @@
 
 namespace mosa::cli {
 
-// Names one sequence of bytes; two of different content or seed differ nearly everywhere.
+// The key of one sequence of bytes. Sequences of different content or seed differ nearly
+// everywhere.
 uint64_t ContentKey(std::string_view content, uint64_t seed);
 
-// Word i (8 bytes, little end first) is key + i * an odd constant: an addition per word, so that
-// the machine is busy with the store and not with this. Bytes of another content, from another
-// offset, of nobody or with a bit turned do not pass. Precondition: begin is a multiple of 8.
+// Word i (8 bytes, little-endian) is key + i * an odd constant: one addition per word, so that the
+// machine is busy with the store and not with this. Detects bytes with another content or offset,
+// unwritten bytes, and a flipped bit. Precondition: begin is a multiple of 8.
 void FillContent(uint64_t key, uint64_t begin, std::span<std::byte> bytes);
 
 struct Mismatch {
-  uint64_t offset = 0;  // The first word that is wrong, from the content's beginning.
+  uint64_t offset = 0;  // The first wrong word, from the begin of the content.
   uint64_t expected = 0;
-  uint64_t found = 0;  // Words; where the bytes end, as many bytes as there are.
+  uint64_t found = 0;  // Words; at the end of the bytes, as many bytes as remain.
 };
 std::optional<Mismatch> FindMismatch(uint64_t key, uint64_t begin,
                                      std::span<const std::byte> bytes);
 
 enum class Operation : uint8_t {
   kRead,    // Reads and compares; a whole file (begin 0) must not be longer.
-  kWrite,   // Makes the file, with its directory if need be, or replaces what is in it.
-  kUpdate,  // Writes a region of a file that is there.
-  kMake,    // Makes a directory with those above it.
-  kRemove,  // Removes a file or directory with all that is in it; nothing to remove is fine.
+  kWrite,   // Creates the file, and its directory if needed, or replaces its content.
+  kUpdate,  // Writes a region of an existing file.
+  kMake,    // Makes a directory and its parents.
+  kRemove,  // Removes a file or directory with everything in it; an absent one is fine.
 };
 
 struct WorkStep {
@@ -49,17 +50,17 @@ struct WorkStep {
   std::string path;
 };
 
-// "read:CONTENT:BEGIN:BYTES:PATH", where "part" instead of "read" says that the file goes on
-// behind; "write" and "update" likewise; "make:PATH", "remove:PATH".
+// "read:CONTENT:BEGIN:BYTES:PATH", where "part" instead of "read" says that the file continues
+// beyond it; "write" and "update" likewise; "make:PATH", "remove:PATH".
 std::string ToWord(const WorkStep& step);
 Result<WorkStep> ParseWorkStep(const std::string& word);
 
-// Does the steps in turn. What was read and written, and the seconds of each. DataLoss names file,
-// offset, what was expected and found.
+// Does the steps in turn. Returns what was read and written, and the seconds of each. DataLoss
+// names the file, the offset, and what was expected and found.
 Result<nlohmann::json> DoWork(const std::vector<WorkStep>& steps, uint64_t seed);
 
-// Does the steps that these words say, with the host's name for every "{host}" in a path, and
-// prints what DoWork() says.
+// Does the steps that these words describe, with the host's name for every "{host}" in a path, and
+// prints the result of DoWork().
 Status RunWork(const std::vector<std::string>& words, uint64_t seed);
 
 }  // namespace mosa::cli

@@ -16,11 +16,11 @@ using predict::CapacityLoad;
 using predict::CapacityPart;
 using predict::OperationRates;
 
-constexpr int kFioMajorMin = 3;  // Whose JSON has the names that are read here.
+constexpr int kFioMajorMin = 3;  // The first with the JSON names that are read here.
 constexpr int64_t kRampMs = 300;
 constexpr double kRoundingMax = 0.1;  // Rounding a share to a whole per cent.
 constexpr Duration kSpareTime = Seconds(30);
-constexpr uint64_t kBytesPerSecondMin = 1'000'000;  // The slowest store's, when files are laid.
+constexpr uint64_t kBytesPerSecondMin = 1'000'000;  // For the slowest store, when files are laid.
 
 // "fio-3.33": 3; 0 if it says something else.
 int MajorOf(const std::string& version) {
@@ -33,7 +33,7 @@ int MajorOf(const std::string& version) {
 
 std::string Human(uint64_t bytes) { return HumanBytes(static_cast<int64_t>(bytes)); }
 
-// In per cent, and as fio takes it.
+// In per cent, in the form that fio takes.
 struct FioShare {
   double asked = 0;
   int64_t told = 0;
@@ -46,7 +46,7 @@ double ReadPercentOf(const CapacityLoad& load) {
   return read_percent;
 }
 
-// Shares of the reads, or of the writes, that each part has. Whole per cents that add up to 100.
+// Each part's share of the reads, or of the writes, in whole per cents that add up to 100.
 std::vector<FioShare> SharesOf(const CapacityLoad& load, bool reads) {
   double all = 0;
   const auto weight = [reads](const CapacityPart& part) {
@@ -72,7 +72,7 @@ std::string SplitOf(const CapacityLoad& load, bool reads) {
   return split;
 }
 
-// What is rounded away would be an error of the estimate.
+// Rounding would become an error of the estimate.
 Status CheckShares(const CapacityLoad& load) {
   const double reads = ReadPercentOf(load);
   const double rounded = std::round(reads);
@@ -87,9 +87,9 @@ Status CheckShares(const CapacityLoad& load) {
         kRoundingMax * share.asked + 1e-9)
       continue;
     return InvalidArgumentError(
-        fmt::format("{}: fio takes whole per cents, so that {:.2f} % (of reads, of writes, or of "
-                    "one size among "
-                    "these) would become {} %: give shares and reads that are nearer to whole ones",
+        fmt::format("{}: fio takes whole per cents only, so {:.2f} % (of reads, of writes, or of "
+                    "one size among these) would become {} %: give shares and percentages of reads "
+                    "that are closer to whole ones",
                     predict::TextOf(load), share.asked, share.told));
   }
   return OkStatus();
@@ -101,8 +101,9 @@ Result<std::vector<CapacityLoad>> ClientLoads(const CapacityLoad& load, uint32_t
                                               uint64_t file_bytes) {
   for (const CapacityPart& part : load.parts) {
     if (part.size_bytes > file_bytes)
-      return InvalidArgumentError(fmt::format("I/O of {} in files of {}: give a larger --file-size",
-                                              Human(part.size_bytes), Human(file_bytes)));
+      return InvalidArgumentError(
+          fmt::format("I/O size {} exceeds the file size {}: give a larger --file-size",
+                      Human(part.size_bytes), Human(file_bytes)));
   }
   if (load.share_of == predict::ShareOf::kOperations) {
     MOSA_RETURN_IF_ERROR(CheckShares(load));
@@ -113,8 +114,8 @@ Result<std::vector<CapacityLoad>> ClientLoads(const CapacityLoad& load, uint32_t
     const uint32_t hundredfold = part.share_percent * clients;
     if (hundredfold % 100 != 0)
       return InvalidArgumentError(
-          fmt::format("{}: {} % of {} clients are no whole clients: give other shares, another "
-                      "--jobs, or shares of operations",
+          fmt::format("{}: {} % of {} clients is not a whole number of clients: give other shares, "
+                      "another --jobs, or shares of operations",
                       predict::TextOf(load), part.share_percent, clients));
     all.insert(all.end(), hundredfold / 100, predict::OneSize(part.size_bytes, part.read_percent));
   }
@@ -158,13 +159,12 @@ Result<std::string> CapacityMeasure::FioVersion() {
     if (!answer.ok()) return answer.status();
     const std::string version = answer->at("version");
     if (MajorOf(version) < kFioMajorMin)
-      return FailedPreconditionError(
-          fmt::format("host {}: its fio says it is '{}': install fio {} or later", name, version,
-                      kFioMajorMin));
+      return FailedPreconditionError(fmt::format(
+          "host {} has fio version '{}': install fio {} or later", name, version, kFioMajorMin));
     if (host == 0) first = version;
     if (version != first)
       return FailedPreconditionError(
-          fmt::format("host {} has {} and host {} has {}: install the same on all",
+          fmt::format("host {} has {} and host {} has {}: install the same version on all hosts",
                       workers_.hosts().front().name, first, name, version));
   }
   return first;
@@ -178,7 +178,7 @@ Status CapacityMeasure::CheckRoom() {
     if (free >= bytes) continue;
     const RunHost& host = workers_.hosts()[i];
     return ResourceExhaustedError(
-        fmt::format("{} (host {}) has {} free, and the files of {} clients take {}: lower "
+        fmt::format("{} (host {}) has {} free, but the files of {} clients take {}: lower "
                     "--file-size or --jobs",
                     host.mount_point, host.name, Human(free), clients(), Human(bytes)));
   }
@@ -186,7 +186,7 @@ Status CapacityMeasure::CheckRoom() {
 }
 
 Status CapacityMeasure::LayFiles() {
-  // What a measurement that was killed has left here takes room.
+  // What a killed measurement left here takes room.
   MOSA_RETURN_IF_ERROR(workers_.Settle(0));
   MOSA_RETURN_IF_ERROR(CheckRoom());
   const size_t hosts = workers_.hosts().size();
@@ -198,7 +198,7 @@ Status CapacityMeasure::LayFiles() {
                              "--rw=write", "--bs=1M", "--fallocate=none", "--end_fsync=1"})
       arguments.push_back(word);
     arguments.push_back(fmt::format("--size={}", clients_.file_bytes));
-    // The files of the host before it.
+    // Uses the files of the host before it.
     for (size_t client = 0; client < clients(); ++client) {
       if ((client + 1) % hosts != host) continue;
       arguments.push_back(fmt::format("--name={}", client));
@@ -220,7 +220,7 @@ Result<OperationRates> CapacityMeasure::Sample(const CapacityLoad& load, uint64_
         "--output-format=json", "--eta=never", "--thread", "--ioengine=psync", "--time_based",
         "--norandommap", "--allow_file_create=0",
         fmt::format("--direct={}", clients_.direct ? 1 : 0),
-        // Its --fdatasync comes behind reads as well.
+        // fio's --fdatasync would also sync after reads.
         fmt::format("--sync={}", clients_.stored ? "dsync" : "none"),
         fmt::format("--runtime={}ms", clients_.sample_ms), fmt::format("--ramp_time={}ms", kRampMs),
         fmt::format("--size={}", clients_.file_bytes)};

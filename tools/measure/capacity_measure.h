@@ -1,9 +1,10 @@
-// Measures what a store carries of one load: fio on every host, with as many clients on each.
+// Measures the throughput of a store under one load: fio runs on every host, with the same number
+// of clients on each.
 //
 // Each client is a thread that does one operation after the other (ioengine psync), at random
-// places of a file of its own, all of whose bytes were written once by another host, if there are
-// two. Hosts are told to begin at the same time, and what is counted begins after a ramp; when they
-// do begin is not measured, so that samples must be long beside that.
+// offsets of its own file. If there are two hosts, another host has written all bytes of that file
+// once. Hosts are told to begin at the same time, and counting begins after a ramp. When they
+// actually begin is not measured, so samples must be long compared with that.
 #ifndef MOSA_TOOLS_MEASURE_CAPACITY_MEASURE_H_
 #define MOSA_TOOLS_MEASURE_CAPACITY_MEASURE_H_
 
@@ -22,36 +23,37 @@ namespace mosa::cli {
 struct CapacityClients {
   uint32_t jobs = 4;  // On each host.
   uint64_t file_bytes = 16 << 20;
-  int64_t sample_ms = 2000;  // That are counted.
+  int64_t sample_ms = 2000;  // Counted length.
   bool direct = true;        // O_DIRECT: past the page cache of the client's host.
   bool stored = true;        // O_DSYNC: a write is done when the store has it.
-  uint64_t seed = 1;         // Chooses the places.
+  uint64_t seed = 1;         // Chooses the offsets.
 };
 
-// What each client does; clients go to the hosts in turn. InvalidArgument if shares of
-// clients are not whole clients, fio cannot do the shares of operations, or an operation is
-// larger than the files.
+// The load of each client; clients go to the hosts in turn. InvalidArgument if shares of clients
+// are not whole clients, fio cannot do the shares of operations, or an operation is larger than the
+// files.
 Result<std::vector<predict::CapacityLoad>> ClientLoads(const predict::CapacityLoad& load,
                                                        uint32_t clients, uint64_t file_bytes);
-// fio's words for a client that does this.
+// The arguments of fio for such a client.
 std::vector<std::string> FioJob(const predict::CapacityLoad& load, uint64_t seed);
 
 // One thread.
 class CapacityMeasure {
  public:
-  // `directory`: as StoreWorkers has it.
+  // `directory`: as in StoreWorkers.
   CapacityMeasure(MeasuredStore store, std::string directory, CapacityClients clients)
       : workers_({std::move(store)}, std::move(directory)), clients_(clients) {}
 
   Status Start() { return workers_.Start(workers_.hosts().size()); }
   Result<std::vector<nlohmann::json>> Facts() { return workers_.Facts(0); }
-  // FailedPrecondition names a host without fio, with one that is too old, or two that differ.
+  // FailedPrecondition names a host without fio or with one that is too old, or two hosts that
+  // differ.
   Result<std::string> FioVersion();
-  // Makes the directory and the files. ResourceExhausted: they do not fit.
+  // Makes the directory and the files. ResourceExhausted if they do not fit.
   Status LayFiles();
   // Unavailable: a host or its fio is gone.
   Result<predict::OperationRates> Sample(const predict::CapacityLoad& load, uint64_t number);
-  // Removes all of it; what is left, as words.
+  // Removes everything. Returns what is left, in words.
   std::string Clear() { return workers_.Clear(); }
 
   uint32_t clients() const {

@@ -47,8 +47,8 @@ TEST(CapacityMeasure, FioIsToldSizesAndRatios) {
   EXPECT_EQ(FioJob(OneSize(4096, 0), 7), (Words{"--randseed=7", "--rw=randwrite", "--bs=4096"}));
   EXPECT_EQ(FioJob(OneSize(4096, 70), 7),
             (Words{"--randseed=7", "--rw=randrw", "--rwmixread=70", "--bs=4096"}));
-  // Half of all is of each size: of 4K three in ten are reads, of 1M all, so that of reads 4K is
-  // 15 in 65.
+  // Each size has half of the operations. Of 4K three in ten are reads, of 1M all: so 4K has 15 of
+  // 65 reads.
   EXPECT_EQ(FioJob(*ParseLoad("operations=4K:30%r:0.5,1M:100%r:0.5"), 7),
             (Words{"--randseed=7", "--rw=randrw", "--rwmixread=65",
                    "--bssplit=4096/23:1048576/77,4096/100:1048576/0", "--blockalign=1048576"}));
@@ -70,7 +70,7 @@ TEST(CapacityMeasure, FioSaysWhatAllJobsDid) {
   for (const char* text : {"", "{\n}\n", "{\"jobs\": [{}]\n}\n", "no JSON\n{\n", idle})
     EXPECT_EQ(FioRatesOf(text).status().code(), StatusCode::kFailedPrecondition) << text;
   EXPECT_EQ(MessageOf(FioRatesOf(idle).status()),
-            "fio: job 0 did no operation in its time: give more --seconds");
+            "fio: job 0 completed no operation: give more --seconds");
 }
 
 }  // namespace

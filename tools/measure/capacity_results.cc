@@ -123,8 +123,8 @@ Status CapacityResults::Load() {
   }
   if (!other.empty())
     return FailedPreconditionError(
-        fmt::format("{} is of another store, machine or choice of options ({}): give another "
-                    "--out, or remove it",
+        fmt::format("{} holds results of another store, machine or set of options ({}): give "
+                    "another --out, or remove it",
                     path_, other));
   for (const json& note : root.value("notes", json::array()))
     if (note.is_string()) AddNote(note.get<std::string>());

@@ -1,6 +1,6 @@
-// What `mosa capacity run` has measured: samples by load, kept as JSON with stable names
-// (predictor/capacity/capacity_json.h), and what they say. A file of the same configuration is gone
-// on with.
+// What `mosa capacity run` has measured: samples by load, stored as JSON with stable names
+// (predictor/capacity/capacity_json.h), and their evaluation. Continues a file of the same
+// configuration.
 #ifndef MOSA_TOOLS_MEASURE_CAPACITY_RESULTS_H_
 #define MOSA_TOOLS_MEASURE_CAPACITY_RESULTS_H_
 
@@ -15,13 +15,13 @@ namespace mosa::cli {
 
 class CapacityResults {
  public:
-  // `configuration` is all that must be equal for samples to be of one kind; `conditions` says for
-  // people how they are taken.
+  // `configuration` is everything that must be equal for samples to be comparable; `conditions`
+  // tells readers how they are taken.
   CapacityResults(std::string path, std::string store, nlohmann::json configuration,
                   std::string conditions);
 
-  // Takes over what is in the file, if there is one. FailedPrecondition if it is of another
-  // configuration, and says what differs; InvalidArgument if it is no such file.
+  // Loads the file, if there is one. FailedPrecondition if it has another configuration, and says
+  // what differs; InvalidArgument if it is not such a file.
   Status Load();
   // `outcome`: "running", "done", "out of time", "interrupted" or "failed".
   Status Save(const std::string& outcome);
@@ -44,7 +44,7 @@ class CapacityResults {
 // The error names the file.
 Result<predict::Capacity> ReadCapacityFile(const std::string& path);
 
-// Seeds, checks with errors, and a sentence for each size.
+// Prints seeds, checks with errors, and a sentence for each size.
 void PrintCapacity(const predict::Capacity& capacity);
 nlohmann::json ToJson(const predict::Capacity& capacity);
 // "812 (790-833)", in operations per second.

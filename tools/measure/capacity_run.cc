@@ -23,9 +23,9 @@ using predict::OneSize;
 constexpr uint32_t kRepeatsMax = 1000;
 constexpr uint32_t kJobsMax = 256;
 constexpr int64_t kFileBytesMax = int64_t{1} << 40;
-constexpr int64_t kDirectBytes = 4096;       // Stores take O_DIRECT of whole pages.
-constexpr int64_t kFileUnitBytes = 1 << 20;  // In which files are laid.
-constexpr double kReadPercentOffMax = 5;     // For a sample; more is noted.
+constexpr int64_t kDirectBytes = 4096;       // O_DIRECT needs whole pages.
+constexpr int64_t kFileUnitBytes = 1 << 20;  // Unit of file sizes.
+constexpr double kReadPercentOffMax = 5;     // Per sample; a larger deviation is noted.
 
 // ---- what is asked for
 
@@ -36,7 +36,7 @@ Result<std::vector<uint64_t>> SizesOf(const std::string& option,
     const Result<int64_t> size = ParseBytes(word);
     if (!size.ok() || *size <= 0 || (direct && *size % kDirectBytes != 0))
       return InvalidArgumentError(
-          fmt::format("{} {}: give sizes like 32K{}", option, word,
+          fmt::format("{} {}: give sizes such as 32K{}", option, word,
                       direct ? ", multiples of 4K (or --pages cached)" : ""));
     sizes.push_back(static_cast<uint64_t>(*size));
   }
@@ -45,8 +45,8 @@ Result<std::vector<uint64_t>> SizesOf(const std::string& option,
   return sizes;
 }
 
-// The least size with the greatest, by halves, of clients and of operations: only reads, only
-// writes, both.
+// The smallest size mixed with the largest, by halves of clients and of operations: only reads,
+// only writes, both.
 std::vector<std::string> MixesByDefault(const std::vector<uint64_t>& sizes) {
   std::vector<std::string> mixes;
   for (const char* share_of : {"clients", "operations"}) {
@@ -109,7 +109,7 @@ Result<CapacityClients> ClientsOf(const CapacityRequest& options) {
   for (const uint32_t ratio : options.ratios) {
     if (ratio == 0 || ratio >= 100)
       return InvalidArgumentError(
-          fmt::format("--ratios {}: give per cents of reads, 1 to 99", ratio));
+          fmt::format("--ratios {}: give percentages of reads, 1 to 99", ratio));
   }
   clients.jobs = options.jobs;
   clients.file_bytes = static_cast<uint64_t>(*bytes);
@@ -122,7 +122,7 @@ Result<CapacityClients> ClientsOf(const CapacityRequest& options) {
 
 Result<MeasuredStore> StoreOf(const CapacityRequest& options) {
   if (!options.path.empty() && !options.hosts.mount.empty())
-    return InvalidArgumentError("--mount is for when no PATH is given: give one of them");
+    return InvalidArgumentError("give either PATH or --mount, not both");
   HostsRequest request = options.hosts;
   request.cluster = options.cluster.name;
   request.cluster_directory = options.cluster.directory;
@@ -132,15 +132,14 @@ Result<MeasuredStore> StoreOf(const CapacityRequest& options) {
 
 std::string ConditionsOf(const CapacityClients& clients) {
   return fmt::format(
-      "fio on every host, {} clients on each: threads that do one operation after the other "
-      "(psync) "
-      "at random places, aligned to the size, of a file of {} of their own, which another host has "
-      "written if there is one. Pages: {}. A write is done when {}. Counted are {} ms after a ramp "
-      "of 0.3 s, of all hosts at about the same time: when each begins is not measured. Of a mix, "
-      "places are aligned to its largest size.",
+      "fio on every host, with {} clients each: threads that do one operation after the other "
+      "(psync) at random offsets, aligned to the I/O size, of a file of {} of their own, which "
+      "another host has written if there is one. Pages: {}. A write is done when {}. Each sample "
+      "counts {} ms after a ramp of 0.3 s, on all hosts at about the same time: when each begins "
+      "is not measured. In a mix, offsets are aligned to its largest size.",
       clients.jobs, HumanBytes(static_cast<int64_t>(clients.file_bytes)),
       clients.direct ? "direct (O_DIRECT): past the page cache of the client's host"
-                     : "cached: through the page cache of the client's host, which fio empties of "
+                     : "cached: through the page cache of the client's host, from which fio drops "
                        "the file at the beginning and which then keeps all of it",
       clients.stored ? "the store has it (O_DSYNC)" : "write() returns", clients.sample_ms);
 }
@@ -168,7 +167,8 @@ class CapacityRun {
         results_(results),
         until_(until) {}
 
-  // Rounds over all, so that what drifts meets seeds and checks alike. Whether the time sufficed.
+  // Goes round over all loads, so that drift affects seeds and checks alike. Returns whether the
+  // time sufficed.
   Result<bool> Run() {
     for (size_t repeat = 0; repeat < repeats_; ++repeat) {
       for (size_t i = 0; i < loads_.size(); ++i) {
@@ -246,8 +246,8 @@ Status MeasureAll(const CapacityRequest& options, const CapacityClients& clients
   const bool any = !results->capacity().samples.empty();
   if (whole.ok() && !any)
     return FailedPreconditionError(
-        fmt::format("the {} s of --budget are used up before the first sample, by making the "
-                    "files: give more, or lower --file-size",
+        fmt::format("creating the files used up the {} s of --budget before the first sample: give "
+                    "more, or lower --file-size",
                     options.budget_seconds));
   return SaveEnd({"mosa capacity run", options.out, options.budget_seconds}, whole,
                  [&results, any](const std::string& outcome) {

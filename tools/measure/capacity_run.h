@@ -1,5 +1,5 @@
-// What `mosa capacity run` does: what is asked for, checked whole before the first effect; then
-// round after round over all loads, until there are enough samples or the time is used up.
+// `mosa capacity run`: checks the whole request before the first effect; then goes round over all
+// loads until there are enough samples or the time is used up.
 #ifndef MOSA_TOOLS_MEASURE_CAPACITY_RUN_H_
 #define MOSA_TOOLS_MEASURE_CAPACITY_RUN_H_
 
@@ -32,7 +32,7 @@ struct CapacityRequest {
   std::string out = "capacity.json";
 };
 
-// Measures what `options.out` does not have yet, keeps it there, and prints all.
+// Measures what `options.out` does not have yet, stores it there, and prints everything.
 Status RunCapacity(const CapacityRequest& options, bool as_json);
 
 }  // namespace mosa::cli

@@ -24,10 +24,10 @@ using nlohmann::json;
 using predict::EnvelopeOperation;
 
 constexpr size_t kBlockBytes = 1 << 20;  // As programs read and write.
-// All clients are told a moment that is near: further away is somebody else's clock.
+// All clients are told a time in the near future; one further away comes from a wrong clock.
 constexpr Duration kWaitMax = Seconds(20);
-// A process that has a file open, or has looked at it, may see others' writes so late: longer than
-// stores keep attributes by default.
+// A process that has a file open, or has looked at it, may see others' writes this late: longer
+// than stores cache attributes by default.
 constexpr Duration kSeenLateMax = Seconds(5);
 constexpr Duration kLookAgain = Milliseconds(50);
 
@@ -66,7 +66,7 @@ Status WriteBytes(int file, std::span<const std::byte> bytes, const std::string&
   return OkStatus();
 }
 
-// Until the file ends, as programs do; no more than fits. How much came.
+// Reads until the file ends, as programs do, but at most what fits. Returns the number of bytes.
 Result<size_t> ReadBytes(int file, std::span<std::byte> bytes, const std::string& path) {
   std::byte more{};
   for (size_t have = 0;;) {
@@ -110,7 +110,8 @@ Status MakeOne(const ClientSample& sample, uint64_t index, std::span<std::byte> 
   return close(file.release()) == 0 ? OkStatus() : Refused("close", path);
 }
 
-// `not_yet`: a name or bytes at the end are missing, which may come late; what is there is right.
+// Sets `not_yet` if a name or bytes at the end are missing, which may come late, and everything
+// that is there is right.
 Status CheckOneStored(const ClientSample& sample, uint64_t index, std::byte* room, bool& not_yet) {
   const uint64_t size = MovesBytes(sample.operation) ? sample.size_bytes : 0;
   const std::string path = PathOf(sample, index);
@@ -122,7 +123,7 @@ Status CheckOneStored(const ClientSample& sample, uint64_t index, std::byte* roo
   if (have == size) return OkStatus();
   not_yet = true;
   return DataLossError(
-      fmt::format("{} ends at offset {}: {} bytes were written", path, have, size));
+      fmt::format("{} ends at offset {}, but {} bytes were written", path, have, size));
 }
 
 }  // namespace
@@ -169,7 +170,7 @@ Status EnvelopeClient::Ready(const ClientSample& sample, bool warm) {
     return OkStatus();
   }
   for (uint64_t i = 0; warm && i < FilesOf(sample); ++i) MOSA_RETURN_IF_ERROR(Operate(sample, i));
-  // Nothing that is there by chance may pass for read, and no page be new when the time runs.
+  // Old content must not pass for read bytes, and no page may be new while time is taken.
   std::memset(bytes_.get(), 1, bytes);
   return OkStatus();
 }
@@ -186,7 +187,7 @@ Status EnvelopeClient::Operate(const ClientSample& sample, uint64_t index) {
     MOSA_ASSIGN_OR_RETURN(const size_t have, ReadBytes(file.get(), bytes, path));
     if (have < bytes.size())
       return DataLossError(
-          fmt::format("{} ends at offset {}: {} bytes were written", path, have, bytes.size()));
+          fmt::format("{} ends at offset {}, but {} bytes were written", path, have, bytes.size()));
   }
   if (sample.operation == EnvelopeOperation::kWrite)
     MOSA_RETURN_IF_ERROR(WriteBytes(file.get(), bytes, path));
@@ -198,7 +199,7 @@ Result<ClientSpan> EnvelopeClient::Go(const ClientSample& sample, Time begin) {
   ClientSpan span;
   span.told = clock.Monotonic();
   if (begin - span.told > kWaitMax)
-    return InvalidArgumentError("the moment to begin is too far away: is a clock wrong?");
+    return InvalidArgumentError("the time to begin is too far away: check the clocks");
   const timespec moment{begin.ns / 1'000'000'000, begin.ns % 1'000'000'000};
   while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &moment, nullptr) == EINTR) {
   }

@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 using predict::EnvelopeCell;
 using enum predict::EnvelopeOperation;
 
-constexpr uint64_t kSize = 3'000'001;  // Several blocks, and no whole words.
+constexpr uint64_t kSize = 3'000'001;  // Several blocks, and not whole words.
 
 class EnvelopeClientTest : public testing::Test {
  protected:
@@ -37,7 +37,7 @@ class EnvelopeClientTest : public testing::Test {
   std::string PathOf(const ClientSample& sample, uint64_t index) const {
     return directory_ + "/" + sample.name(index);
   }
-  // Up to the end of what is timed.
+  // Up to the end of the timed part.
   Status Run(const ClientSample& sample, bool warm = false) {
     MOSA_RETURN_IF_ERROR(EnvelopeClient::Prepare(sample));
     MOSA_RETURN_IF_ERROR(client_.Ready(sample, warm));

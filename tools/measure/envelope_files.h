@@ -1,4 +1,4 @@
-// Results of `mosa envelope run`, read for what is made of them.
+// Reads results of `mosa envelope run`.
 #ifndef MOSA_TOOLS_MEASURE_ENVELOPE_FILES_H_
 #define MOSA_TOOLS_MEASURE_ENVELOPE_FILES_H_
 
@@ -14,8 +14,8 @@ namespace mosa::cli {
 // Its stores. The error names the file.
 Result<std::vector<predict::Envelope>> ReadEnvelopeFile(const std::string& path);
 
-// The one of that name; `system` may be empty if it is the only one. `option`, of which the error
-// tells, chooses one.
+// The store of that name; `system` may be empty if there is only one. Errors name `option` as the
+// one that chooses a store.
 Result<predict::Envelope> ReadEnvelopeOf(const std::string& path, const std::string& system,
                                          std::string_view option);
 

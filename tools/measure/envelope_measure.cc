@@ -14,15 +14,15 @@ using predict::EnvelopeCell;
 using predict::EnvelopeOperation;
 
 constexpr int kClockReadings = 8;
-// Until all have heard when to begin: as long as it turns out to take.
+// Time for all clients to hear when to begin; adapted to what this takes.
 constexpr Duration kNoticeMin = Milliseconds(10);
 constexpr Duration kNoticeMax = Milliseconds(250);
-// A client that begins later than this, and this share of the sample, makes it another one.
+// A sample is repeated if a client begins later than this plus this share of the sample.
 constexpr Duration kLateMax = Milliseconds(5);
 constexpr double kLateShareMax = 0.05;
 constexpr int kTrials = 3;
-constexpr uint64_t kTicksMin = 5;  // Per processor: fewer are no share of anything.
-// Faster links are not limited, as far as anybody knows.
+constexpr uint64_t kTicksMin = 5;  // Per processor: fewer give no share.
+// A rate above this stands for an unknown limit.
 constexpr uint64_t kLinkKnownMax = 1'999'999'999;
 
 }  // namespace
@@ -60,7 +60,7 @@ Result<std::vector<json>> EnvelopeMeasure::Facts(size_t system) {
   return facts;
 }
 
-// The reading with the shortest round trip is the one that knows best.
+// The reading with the shortest round trip is the most exact.
 Status EnvelopeMeasure::ReadClocks() {
   offsets_.clear();
   for (size_t i = 0; i < workers_->count(); ++i) {
@@ -91,7 +91,7 @@ IdentifyWorkers::Question EnvelopeMeasure::QuestionOf(const std::string& step, c
   return {worker, std::move(words)};
 }
 
-// Runs a step on all clients at once; each client's preparing and checking is left to the next one.
+// Runs a step on all clients at once; the next client does the preparing and checking for a client.
 Result<std::vector<json>> EnvelopeMeasure::Step(const std::string& step, const Parts& parts,
                                                 Duration at_most) {
   const bool by_next = step == "prepare" || step == "check-stored";
@@ -117,7 +117,7 @@ Result<EnvelopeSample> EnvelopeMeasure::Go(const Parts& parts, Duration at_most)
   MOSA_ASSIGN_OR_RETURN(const std::vector<json> spans, workers_->Ask(questions, at_most));
   Time first{std::numeric_limits<int64_t>::max()};
   Time last{std::numeric_limits<int64_t>::min()};
-  Time told = begin, begun = begin;  // The last ones.
+  Time told = begin, begun = begin;  // The latest.
   BusyShare busy;
   std::optional<double> link_share = 0;
   for (size_t client = 0; client < spans.size(); ++client) {

@@ -1,10 +1,10 @@
-// Measures single samples of MTC envelopes: clients are processes on hosts, which are told to begin
+// Measures single samples of MTC envelopes. Clients are processes on hosts, which are told to begin
 // at one moment of their own clocks; a sample lasts until the last of them is done.
 //
-// A sample has a directory and files of its own. Files that are read, or that writers find empty,
-// are made by the next process, which is on another host if there are two, and are dropped from its
-// pages: the process that reads them has never seen them. What creating and writing left is looked
-// at by that other process, too.
+// A sample has its own directory and files. The next process, which is on another host if there are
+// two, creates the files that are read or that writers find empty, and drops them from its page
+// cache: the process that reads them has never seen them. That other process also checks what
+// creating and writing left.
 #ifndef MOSA_TOOLS_MEASURE_ENVELOPE_MEASURE_H_
 #define MOSA_TOOLS_MEASURE_ENVELOPE_MEASURE_H_
 
@@ -24,25 +24,26 @@
 
 namespace mosa::cli {
 
-// Processes for so many clients: as many on each host, in turn, so that after the last, too, the
-// next one is on another host.
+// Number of processes for this many clients: the same on each host, in turn, so that the one after
+// the last client is on another host too.
 constexpr size_t WorkersFor(uint32_t clients, size_t hosts) {
   return (clients + hosts - 1) / hosts * hosts;
 }
 
 struct EnvelopeSample {
   double seconds = 0;    // From the first client's beginning to the last one's end.
-  bool together = true;  // Whether they began at one moment, as far as that matters.
-  // The share of their time that the processors of clients' hosts worked, on anything. Nothing: it
-  // was too short to say.
+  bool together = true;  // Whether they began at one moment, within what matters.
+  // The share of time that the processors of the clients' hosts were busy, with anything. Nothing
+  // if the sample was too short to tell.
   std::optional<double> busy_share;
-  // The largest share of what a link of a client's host can move in one direction that any moved.
-  // Nothing: a limit or a counter is not known.
+  // The largest share of its capacity that a link of a client's host moved in one direction.
+  // Nothing if a limit or a counter is unknown.
   std::optional<double> link_share;
   Duration seen_late;  // Until another host saw what was created or written.
 };
 
-// Share of time that clients' processors were busy, by their ticks. Nothing: one has too few ticks.
+// Share of time that clients' processors were busy, by their ticks. Nothing if one has too few
+// ticks.
 class BusyShare {
  public:
   void Add(const ProcessorTicks& ticks, uint64_t processors);
@@ -56,28 +57,28 @@ class BusyShare {
 // One thread.
 class EnvelopeMeasure {
  public:
-  // `directory` is as StoreWorkers has it; `warm`: clients have read before what they read.
+  // `directory` is as in StoreWorkers; `warm`: clients have read the files before.
   EnvelopeMeasure(std::vector<MeasuredStore> systems, std::string directory, bool warm)
       : systems_(systems), workers_(std::move(systems), std::move(directory)), warm_(warm) {}
 
-  // Starts so many clients, in turn on the hosts. Unavailable names a host where it cannot.
+  // Starts this many clients, in turn on the hosts. Unavailable names a host where that fails.
   Status Start(uint32_t clients);
-  // Before the first sample of each.
+  // To be called before the first sample of each system.
   Result<std::vector<nlohmann::json>> Facts(size_t system);
   Status Settle(size_t system) { return workers_.Settle(system); }
   std::string Clear() { return workers_.Clear(); }
-  // Again, a few times, if clients did not begin together. DataLoss: a byte was wrong. Unavailable:
-  // a client is gone, or it takes longer than `at_most` for one step.
+  // Repeats the sample a few times if clients did not begin together. DataLoss: a byte was wrong.
+  // Unavailable: a client is gone, or one step takes longer than `at_most`.
   Result<EnvelopeSample> Sample(size_t system, const predict::EnvelopeCell& cell,
                                 uint64_t operations, uint64_t seed, Duration at_most);
 
  private:
   using Json = nlohmann::json;
 
-  // One sample: each client's part, but for the directory, which is its host's.
+  // One sample: each client's part, except for the directory, which depends on the host.
   struct Parts {
     size_t system = 0;
-    std::string name;  // The directory's, below ours.
+    std::string name;  // Name of the directory, below ours.
     std::vector<ClientSample> clients;
   };
 
@@ -92,17 +93,17 @@ class EnvelopeMeasure {
   Result<EnvelopeSample> SampleOnce(size_t system, const predict::EnvelopeCell& cell,
                                     uint64_t operations, uint64_t seed, Duration at_most);
 
-  // Clocks that drift apart by 50 millionths are 1 ms off then.
+  // Clocks that drift apart by 50 ppm differ by 1 ms after this time.
   static constexpr Duration kClocksGoodFor = Seconds(20);
 
   const std::vector<MeasuredStore> systems_;
   StoreWorkers workers_;
   const bool warm_;
-  std::set<size_t> mosa_;  // Systems that are Mosa: close-to-open is promised there.
+  std::set<size_t> mosa_;  // Systems that are Mosa, which promises close-to-open consistency.
   const SystemClock clock_;
-  std::vector<Duration> offsets_;  // By client: what its clock is ahead of ours.
+  std::vector<Duration> offsets_;  // By client: how far its clock is ahead of ours.
   Time clocks_read_;
-  Duration notice_;  // Between telling clients to begin, and that moment.
+  Duration notice_;  // Between telling clients to begin, and that time.
   uint64_t samples_ = 0;
 };
 

@@ -21,10 +21,10 @@ using predict::EnvelopeCell;
 using predict::Estimate;
 
 constexpr uintmax_t kResultBytesMax = 64 << 20;
-// Limits for a sample, such that ReadEnvelopes() takes its rates.
+// Limits of a sample, such that ReadEnvelopes() accepts its rates.
 constexpr double kSecondsMin = 1e-9;
 constexpr double kSecondsMax = 1e9;
-// A resource this much in use is used up, as far as samples of part of a second can
+// From this share on, a resource counts as used up, as far as samples of less than a second can
 // tell.
 constexpr double kUsedUpMin = 0.85;
 
@@ -65,9 +65,9 @@ json FallToJson(const ExplainedFall& each) {
 std::string UsedUpText(const ExplainedFall& each) {
   if (!each.used_up.empty()) return each.used_up;
   if (each.busy_share && each.link_share) return "neither processors nor clients' links";
-  if (each.busy_share) return "not processors; links are not known";
-  if (each.link_share) return "not clients' links; too short for processors";
-  return "not known";
+  if (each.busy_share) return "not processors; links are unknown";
+  if (each.link_share) return "not clients' links; too short to tell for processors";
+  return "unknown";
 }
 
 std::string PercentText(const std::optional<double>& share) {
@@ -120,8 +120,8 @@ Status EnvelopeResults::Load() {
   if (!std::filesystem::exists(path_, error)) return OkStatus();
   MOSA_ASSIGN_OR_RETURN(const std::string text, ReadText(path_, kResultBytesMax));
   const auto refused = [this](const std::string& why) {
-    return InvalidArgumentError(
-        fmt::format("{} is no result of 'mosa envelope run' ({}): give another --out", path_, why));
+    return InvalidArgumentError(fmt::format(
+        "{} is not a result of 'mosa envelope run' ({}): give another --out", path_, why));
   };
   try {
     const json root = json::parse(text);
@@ -133,10 +133,10 @@ Status EnvelopeResults::Load() {
           other += fmt::format("{}{} is {} there and {} here", other.empty() ? "" : ", ", name,
                                configuration.value(name, json()).dump(), value.dump());
       }
-      return FailedPreconditionError(fmt::format(
-          "{} is of another store, machine or choice of options ({}): give another --out, or "
-          "remove it",
-          path_, other.empty() ? "another version" : other));
+      return FailedPreconditionError(
+          fmt::format("{} holds results of another store, machine or set of options ({}): give "
+                      "another --out, or remove it",
+                      path_, other.empty() ? "another version" : other));
     }
     for (const json& note : root.at("notes")) AddNote(note.get<std::string>());
     for (const json& object : root.at("cells")) {
@@ -282,7 +282,7 @@ void PrintFalls(const std::vector<ExplainedFall>& falls, const std::vector<Envel
   for (const Envelope& envelope : envelopes)
     for (const auto& [cell, rate] : envelope.cells) untold += rate.confidence == 0 ? 1 : 0;
   if (untold > 0)
-    fmt::print("{} cell{} of one sample: whether curves fall there cannot be told.\n", untold,
+    fmt::print("{} cell{} based on one sample: whether curves fall there is unknown.\n", untold,
                untold == 1 ? " is" : "s are");
   if (falls.empty()) {
     fmt::print("No curve falls with more clients, beyond the intervals.\n");

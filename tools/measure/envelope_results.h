@@ -1,6 +1,6 @@
-// What `mosa envelope run` has measured: samples by store and cell, kept as JSON with stable names
-// (predictor/envelope/envelope_json.h), and what they say. A file of the same configuration is gone
-// on with.
+// What `mosa envelope run` has measured: samples by store and cell, stored as JSON with stable
+// names (predictor/envelope/envelope_json.h), and their evaluation. Continues a file of the same
+// configuration.
 #ifndef MOSA_TOOLS_MEASURE_ENVELOPE_RESULTS_H_
 #define MOSA_TOOLS_MEASURE_ENVELOPE_RESULTS_H_
 
@@ -23,31 +23,30 @@ namespace mosa::cli {
 nlohmann::json OrNull(const std::optional<double>& number);
 
 struct KeptSample {
-  double seconds = 0;                // That the cell's operations took.
-  std::optional<double> busy_share;  // These as of EnvelopeSample.
+  double seconds = 0;                // Time of the cell's operations.
+  std::optional<double> busy_share;  // These as in EnvelopeSample.
   std::optional<double> link_share;
 };
 
-// Where a store gets less done with more clients, and what was used up there, if it is known:
-// "processors" or "links",
-// which are those of the clients' hosts: a server's are not known.
+// A point where a store gets less done with more clients, and what was used up there, if known:
+// "processors" or "links", both of the clients' hosts, since those of servers are unknown.
 struct ExplainedFall {
   std::string system;
   predict::Fall fall;
   std::optional<double> busy_share;  // Medians.
   std::optional<double> link_share;
-  std::string used_up;  // Empty: neither, or it is not known.
+  std::string used_up;  // Empty: neither, or unknown.
 };
 
 class EnvelopeResults {
  public:
-  // `configuration` is all that must be equal for samples to be of one kind, the `grid` in it;
-  // `conditions` says for people how they are taken.
+  // `configuration` is everything that must be equal for samples to be comparable, including the
+  // `grid`; `conditions` tells readers how they are taken.
   EnvelopeResults(std::string path, predict::EnvelopeGrid grid, nlohmann::json configuration,
                   std::string conditions);
 
-  // Takes over what is in the file, if there is one. FailedPrecondition if it is of another
-  // configuration, and says what differs; InvalidArgument if it is no such file.
+  // Loads the file, if there is one. FailedPrecondition if it has another configuration, and says
+  // what differs; InvalidArgument if it is not such a file.
   Status Load();
   // `outcome`: "running", "done", "out of time", "interrupted" or "failed".
   Status Save(const std::string& outcome);
@@ -56,13 +55,13 @@ class EnvelopeResults {
   size_t Count(const std::string& system, const predict::EnvelopeCell& cell) const;
   void Add(const std::string& system, const predict::EnvelopeCell& cell, const KeptSample& sample);
 
-  // In the order of `systems`; cells without samples are not in them.
+  // In the order of `systems`; without cells that have no samples.
   std::vector<predict::Envelope> Envelopes(const std::vector<std::string>& systems) const;
   std::vector<ExplainedFall> Falls(const std::vector<std::string>& systems) const;
   // With the last outcome.
   nlohmann::json ToJson() const;
 
-  // What is to be known of the figures; each once.
+  // Adds a note about the figures; each note once.
   void AddNote(const std::string& note) { notes_.insert(note); }
   const std::set<std::string>& notes() const { return notes_; }
 
@@ -79,8 +78,7 @@ class EnvelopeResults {
   std::map<std::pair<std::string, predict::EnvelopeCell>, std::vector<KeptSample>> cells_;
 };
 
-// A line for each fall, or one that says that there is none.
-// `envelopes`: whose falls they are.
+// Prints a line for each fall of `envelopes`, or a line that says that there is none.
 void PrintFalls(const std::vector<ExplainedFall>& falls,
                 const std::vector<predict::Envelope>& envelopes);
 

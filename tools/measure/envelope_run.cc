@@ -27,7 +27,7 @@ constexpr uint64_t kSizeMax = uint64_t{1} << 30;
 constexpr uint64_t kBytesOfClientMax = uint64_t{1} << 30;
 constexpr uint32_t kRepeatsMax = 1000;
 constexpr double kScaleMax = 100;
-// A step of a sample may take so long, however slow the store.
+// A step of a sample may take at least this long, however slow the store.
 constexpr Duration kStepMin = Seconds(30);
 constexpr uint64_t kBytesPerSecondMin = 1'000'000;
 constexpr uint64_t kOperationsPerSecondMin = 20;
@@ -41,7 +41,7 @@ Result<EnvelopeGrid> GridOf(const EnvelopeRequest& options, size_t hosts) {
     const Result<int64_t> size = ParseBytes(word);
     if (!size.ok() || *size <= 0 || static_cast<uint64_t>(*size) > kSizeMax)
       return InvalidArgumentError(
-          fmt::format("--sizes {}: give sizes of 1 byte to 1G, like 128K", word));
+          fmt::format("--sizes {}: give sizes of 1 byte to 1G, such as 128K", word));
     grid.sizes.push_back(static_cast<uint64_t>(*size));
   }
   if (!options.clients.empty()) grid.clients = options.clients;
@@ -62,17 +62,17 @@ Result<EnvelopeGrid> GridOf(const EnvelopeRequest& options, size_t hosts) {
   grid.scale_millionths = static_cast<uint64_t>(millionths);
   const Result<int64_t> bytes = ParseBytes(options.bytes_max);
   if (!bytes.ok() || *bytes < 0)
-    return InvalidArgumentError(
-        fmt::format("--bytes-max {}: give a size like 64M, or 0 for no limit", options.bytes_max));
+    return InvalidArgumentError(fmt::format(
+        "--bytes-max {}: give a size such as 64M, or 0 for no limit", options.bytes_max));
   grid.bytes_max = static_cast<uint64_t>(*bytes);
   for (const EnvelopeCell& cell : CellsOf(grid)) {
     const uint64_t own = OperationsOf(grid, cell) / cell.clients * cell.size_bytes;
     if (own > kBytesOfClientMax)
-      return InvalidArgumentError(fmt::format(
-          "a client keeps what it reads until it is compared, here {}: lower --scale or "
-          "--bytes-max, at most {} for each client",
-          HumanBytes(static_cast<int64_t>(own)),
-          HumanBytes(static_cast<int64_t>(kBytesOfClientMax))));
+      return InvalidArgumentError(
+          fmt::format("a client keeps what it reads until it has been compared, here {}: lower "
+                      "--scale or --bytes-max, so that it is at most {} per client",
+                      HumanBytes(static_cast<int64_t>(own)),
+                      HumanBytes(static_cast<int64_t>(kBytesOfClientMax))));
   }
   return grid;
 }
@@ -85,11 +85,11 @@ Status CheckOptions(const EnvelopeRequest& options) {
     return InvalidArgumentError(
         fmt::format("--budget {}: give seconds, at most a day", options.budget_seconds));
   if (!options.paths.empty() && !options.hosts.mount.empty())
-    return InvalidArgumentError("--mount is for when no PATH is given: give one of them");
+    return InvalidArgumentError("give either PATH or --mount, not both");
   return OkStatus();
 }
 
-// "NAME=PATH", where a path alone is its own name.
+// "NAME=PATH"; a path alone is its own name.
 std::pair<std::string, std::string> NameAndPath(const std::string& word) {
   const size_t equals = word.find('=');
   if (equals == word.npos || word.find('/') < equals) return {word, word};
@@ -113,7 +113,7 @@ Result<std::vector<MeasuredStore>> FindSystems(const EnvelopeRequest& options) {
       return InvalidArgumentError(fmt::format("'{}': write PATH or NAME=PATH", word));
     if (!names.insert(name).second)
       return InvalidArgumentError(
-          fmt::format("'{}' is named twice: give each store a name, as NAME=PATH", name));
+          fmt::format("two stores are named '{}': give each its own name, as NAME=PATH", name));
     MOSA_ASSIGN_OR_RETURN(MeasuredStore system, FindSystem(options, name, path));
     systems.push_back(std::move(system));
   }
@@ -133,8 +133,8 @@ std::vector<std::string> NamesOf(const std::vector<MeasuredStore>& systems) {
 
 // ---- what is there
 
-// How much of a machine's memory (by boot id) is used at most: what clients on it keep and, if the
-// store is in memory, its share of the files. Hosts may be one machine.
+// The most memory of a machine (by boot id) that is used: what clients on it keep and, if the store
+// is in memory, its share of the files. Several hosts may be one machine.
 uint64_t MemoryTaken(const std::string& machine, const EnvelopeGrid& grid,
                      const std::vector<json>& facts) {
   const auto is_here = [&](const json& host) { return host.at("boot_id") == machine; };
@@ -152,7 +152,8 @@ uint64_t MemoryTaken(const std::string& machine, const EnvelopeGrid& grid,
   return most;
 }
 
-// Room of one store for the largest cell, and memory of its hosts for what clients keep.
+// Checks the room of one store for the largest cell, and the memory of its hosts for what clients
+// keep.
 Status CheckRoom(const MeasuredStore& system, const EnvelopeGrid& grid,
                  const std::vector<json>& facts) {
   uint64_t bytes = 0, files = 0;
@@ -164,22 +165,22 @@ Status CheckRoom(const MeasuredStore& system, const EnvelopeGrid& grid,
     const RunHost& host = system.hosts[i];
     const auto free = facts[i].at("store_free_bytes").get<uint64_t>();
     if (free < bytes)
-      return ResourceExhaustedError(fmt::format(
-          "{} (host {}) has {} free, and the files of one cell take {}: lower --scale or "
-          "--bytes-max, or leave out large --sizes",
-          host.mount_point, host.name, HumanBytes(static_cast<int64_t>(free)),
-          HumanBytes(static_cast<int64_t>(bytes))));
+      return ResourceExhaustedError(
+          fmt::format("{} (host {}) has {} free, but the files of one cell take {}: lower --scale "
+                      "or --bytes-max, or leave out large --sizes",
+                      host.mount_point, host.name, HumanBytes(static_cast<int64_t>(free)),
+                      HumanBytes(static_cast<int64_t>(bytes))));
     const auto names = facts[i].at("store_free_files").get<uint64_t>();
     if (names < files)
       return ResourceExhaustedError(
-          fmt::format("{} (host {}) takes {} more files, and a cell has {}: lower --scale",
+          fmt::format("{} (host {}) has room for {} more files, but a cell has {}: lower --scale",
                       host.mount_point, host.name, names, files));
     const uint64_t memory = facts[i].at("memory_available_kib").get<uint64_t>() * 1024;
     const uint64_t taken = MemoryTaken(facts[i].at("boot_id"), grid, facts);
     if (memory < taken)
       return ResourceExhaustedError(fmt::format(
-          "host {} has {} of memory left, and the clients and the store on its machine take up to "
-          "{} until all is compared: lower --scale or --bytes-max",
+          "host {} has {} of memory left, but the clients and the store on its machine take up to "
+          "{} until everything has been compared: lower --scale or --bytes-max",
           host.name, HumanBytes(static_cast<int64_t>(memory)),
           HumanBytes(static_cast<int64_t>(taken))));
   }
@@ -189,18 +190,17 @@ Status CheckRoom(const MeasuredStore& system, const EnvelopeGrid& grid,
 std::string ConditionsOf(const EnvelopeRequest& options) {
   return fmt::format(
       "Clients are processes, in turn on the hosts, that begin at one moment; a sample lasts until "
-      "the last has closed its last file. Create: empty files in one directory. Open: files that "
-      "are there, each once. Read: whole files into memory. Write: into empty files that are "
-      "there; close, no fsync. What is read, opened or written another process has made, of "
-      "another host if there is one; it was synced and dropped there from the page cache "
-      "(posix_fadvise), and each sample has its own files. Pages of readers: {}. N-to-1: each "
-      "client reads the one file again and again, and only its first read can be cold. Every byte "
-      "is compared, outside of the time. Busy shares are of the processors of the clients' hosts, "
-      "at "
-      "whoever's work, while a client is at its operations.",
+      "the last has closed its last file. Create: empty files in one directory. Open: existing "
+      "files, each once. Read: whole files into memory. Write: into existing empty files; close, "
+      "no fsync. Files that are read, opened or written were created by another process, on "
+      "another host if there is one, synced and dropped there from the page cache (posix_fadvise); "
+      "each sample has its own files. Pages of readers: {}. N-to-1: each client reads the one file "
+      "again and again, and only its first read can be cold. Every byte is compared, outside of "
+      "the measured time. Busy shares are of the processors of the clients' hosts, whoever uses "
+      "them, while a client is at its operations.",
       options.is_warm() ? "warm, each has read its files once before"
                         : "cold, no reader has seen its files before (on a tmpfs files are in "
-                          "memory all the same, on a host alone their names)");
+                          "memory anyway, and with one host so are their names)");
 }
 
 json ConfigurationOf(const EnvelopeRequest& options, const EnvelopeGrid& grid, json systems) {
@@ -224,12 +224,12 @@ class EnvelopeRun {
         results_(results),
         until_(until) {}
 
-  // Whether the time sufficed.
+  // Returns whether the time sufficed.
   Result<bool> Run() {
     for (size_t repeat = 0; repeat < options_.repeats; ++repeat) {
       for (const EnvelopeCell& cell : cells_) {
         for (size_t i = 0; i < systems_.size(); ++i) {
-          // Nobody is always the first.
+          // Rotates the order, so that no system is always first.
           const size_t system = (i + repeat) % systems_.size();
           if (results_.Count(systems_[system], cell) > repeat) continue;
           if (clock_.Monotonic() + Expected(system, cell) > until_) return false;
@@ -241,8 +241,8 @@ class EnvelopeRun {
   }
 
  private:
-  // As long as the last sample of the cell took with all around it; for a new cell, about twice as
-  // long as the one before it.
+  // As long as the last sample of the cell took with everything around it; for a new cell, about
+  // twice as long as the cell before it.
   Duration Expected(size_t system, const EnvelopeCell& cell) const {
     const auto known = taken_.find({system, cell});
     return known == taken_.end() ? last_taken_ * 2 : known->second;
@@ -256,7 +256,7 @@ class EnvelopeRun {
     ShowProgress(name);
     const Time begin = clock_.Monotonic();
     const uint64_t operations = OperationsOf(grid_, cell);
-    // Readers of JSON take 53 bits whole.
+    // Keeps 53 bits, which readers of JSON take exactly.
     const uint64_t seed = HashCombine(HashCombine(options_.seed, repeat), Hash64(name)) >> 11;
     const Duration at_most =
         kStepMin + Seconds(static_cast<int64_t>(operations * cell.size_bytes / kBytesPerSecondMin +
@@ -267,12 +267,12 @@ class EnvelopeRun {
                     fmt::format("{}: {}", name, MessageOf(sample.status())));
     if (!sample->together)
       results_.AddNote(
-          "clients of some samples did not begin at one moment, however often they were repeated: "
-          "rates of short samples are too low");
+          "in some samples clients did not begin at the same time, even when repeated: rates of "
+          "short samples are too low");
     if (sample->seen_late.ns > 0)
-      results_.AddNote(fmt::format(
-          "{}: names or sizes that a host had written another one saw late, within {} s",
-          systems_[system], (sample->seen_late + Seconds(1)).ns / 1'000'000'000));
+      results_.AddNote(fmt::format("{}: other hosts saw new names or sizes late, by up to {} s",
+                                   systems_[system],
+                                   (sample->seen_late + Seconds(1)).ns / 1'000'000'000));
     last_taken_ = taken_[{system, cell}] = clock_.Monotonic() - begin;
     ++done_;
     results_.Add(systems_[system], cell, {sample->seconds, sample->busy_share, sample->link_share});

@@ -1,6 +1,5 @@
-// What `mosa envelope run` does: what is asked for, checked whole before the first effect; then
-// round after round over all cells, the stores of a cell in turns, until there are enough samples
-// or the time is used up.
+// `mosa envelope run`: checks the whole request before the first effect; then goes round over all
+// cells, with the stores of a cell in turn, until there are enough samples or the time is used up.
 #ifndef MOSA_TOOLS_MEASURE_ENVELOPE_RUN_H_
 #define MOSA_TOOLS_MEASURE_ENVELOPE_RUN_H_
 
@@ -31,7 +30,7 @@ struct EnvelopeRequest {
   bool is_warm() const { return pages == "warm"; }
 };
 
-// Measures what `options.out` does not have yet, keeps it there, and prints all.
+// Measures what `options.out` does not have yet, stores it there, and prints everything.
 Status RunEnvelope(const EnvelopeRequest& options, bool as_json);
 
 }  // namespace mosa::cli

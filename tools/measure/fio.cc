@@ -20,7 +20,7 @@ namespace {
 using nlohmann::json;
 
 constexpr size_t kPrintedBytesMax = 16 << 20;
-constexpr int kNotFound = 127;  // As shells say it.
+constexpr int kNotFound = 127;  // The exit code of shells.
 
 [[noreturn]] void RunChild(pid_t parent, std::vector<char*>& arguments, int output) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -35,7 +35,7 @@ constexpr int kNotFound = 127;  // As shells say it.
   _exit(kNotFound);
 }
 
-// Until it is closed; false if there is something else to do.
+// Reads until the pipe is closed; false if `until_readable` comes first.
 bool ReadAll(int from, int until_readable, std::string& printed) {
   char buffer[65536];
   pollfd waits[] = {{from, POLLIN, 0}, {until_readable, POLLIN, 0}};
@@ -49,10 +49,10 @@ bool ReadAll(int from, int until_readable, std::string& printed) {
   }
 }
 
-// What fio complains of: its line that begins so, or its last one.
+// The complaint of fio: its line that begins like this, or its last one.
 std::string ComplaintIn(const std::string& printed) {
   constexpr std::string_view kOwn = "fio: ";
-  std::string complaint = "it says nothing";
+  std::string complaint = "it printed nothing";
   for (size_t begin = 0; begin < printed.size();) {
     const size_t end = std::min(printed.find('\n', begin), printed.size());
     const std::string line = printed.substr(begin, end - begin);
@@ -97,19 +97,19 @@ Result<std::string> RunFio(const std::vector<std::string>& arguments, int until_
   int status = 0;
   while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
   }
-  if (!whole) return AbortedError("fio was ended: there is something else to do");
+  if (!whole) return AbortedError("fio was stopped by a new request or the end of input");
   if (WIFSIGNALED(status))
-    return UnavailableError(fmt::format("fio was ended by signal {} ({})", WTERMSIG(status),
+    return UnavailableError(fmt::format("fio was killed by signal {} ({})", WTERMSIG(status),
                                         strsignal(WTERMSIG(status))));
-  // If fio is there but cannot begin, its loader says why.
+  // If fio exists but cannot start, its loader says why.
   if (WEXITSTATUS(status) == kNotFound && printed.empty())
-    return NotFoundError("there is no fio in PATH: install it (package 'fio')");
+    return NotFoundError("fio is not in PATH: install it (package 'fio')");
   if (WEXITSTATUS(status) != 0) return Failed(printed);
   return printed;
 }
 
 Result<predict::OperationRates> FioRatesOf(const std::string& printed) {
-  // Before and behind it there may be what fio has to say.
+  // fio may print messages before and after it.
   const size_t begin = printed.starts_with("{") ? 0 : printed.find("\n{");
   const size_t end = printed.rfind("\n}");
   if (begin != printed.npos && end != printed.npos && begin < end) {
@@ -120,7 +120,7 @@ Result<predict::OperationRates> FioRatesOf(const std::string& printed) {
         const double reads = job.at("read").at("iops"), writes = job.at("write").at("iops");
         if (!(reads + writes > 0))
           return FailedPreconditionError(
-              fmt::format("fio: job {} did no operation in its time: give more --seconds",
+              fmt::format("fio: job {} completed no operation: give more --seconds",
                           job.at("jobname").get<std::string>()));
         sum.reads += reads;
         sum.writes += writes;
@@ -130,7 +130,7 @@ Result<predict::OperationRates> FioRatesOf(const std::string& printed) {
     }
   }
   return FailedPreconditionError(
-      "fio prints no JSON that this program understands: is it fio 3 or later?");
+      "the output of fio is not JSON that this program understands: install fio 3 or later");
 }
 
 Result<json> DoFioStep(const std::string& step, const json& words, int until_readable) {

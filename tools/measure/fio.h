@@ -11,16 +11,17 @@
 
 namespace mosa::cli {
 
-// Runs fio with these arguments to its end, and returns what it prints. It ends early, Aborted, as
-// soon as there is anything to read from `until_readable`, and with this process. NotFound: there
-// is no fio; Unavailable: a signal ended it; ResourceExhausted or FailedPrecondition: what it says.
+// Runs fio with these arguments to its end, and returns what it prints. Ends it early, with
+// Aborted, as soon as `until_readable` has anything to read, and together with this process.
+// NotFound: there is no fio; Unavailable: a signal ended it; ResourceExhausted or
+// FailedPrecondition: its own message.
 Result<std::string> RunFio(const std::vector<std::string>& arguments, int until_readable);
 
-// What all jobs of a run with --output-format=json did, after their ramp. FailedPrecondition if
-// that is no such text, or a job did nothing.
+// What all jobs of a run with --output-format=json did after their ramp. FailedPrecondition if the
+// text has another form, or a job did nothing.
 Result<predict::OperationRates> FioRatesOf(const std::string& printed);
 
-// What a process on a host is told to do: "version", or "run" with "arguments".
+// The steps of a process on a host: "version", or "run" with "arguments".
 Result<nlohmann::json> DoFioStep(const std::string& step, const nlohmann::json& words,
                                  int until_readable);
 

@@ -29,12 +29,12 @@ constexpr size_t kNotesTold = 12;
 
 Duration OfSeconds(double seconds) { return Nanoseconds(static_cast<int64_t>(seconds * 1e9)); }
 
-// The last tenth is for the fit.
+// The last tenth of the budget is for the fit.
 double FitSeconds(double budget) {
   return std::clamp(budget / 10, std::min(3.0, budget / 2), 12.0);
 }
 
-// After a signal: none.
+// The share of the time that is left; none after a signal.
 double PartLeft(Time begin, Time now, Time end) {
   if (now >= end || cluster::InterruptGuard::Interrupted() != 0) return 0;
   return static_cast<double>((end - now).ns) / static_cast<double>((end - begin).ns);
@@ -45,12 +45,13 @@ Status CheckOptions(const IdentifyRequest& options) {
     return InvalidArgumentError(fmt::format("--budget {}: give 2 to {} seconds",
                                             options.budget_seconds, kIdentifyBudgetMax));
   if (!options.paths.empty() && !options.hosts.mount.empty())
-    return InvalidArgumentError("--path and --mount: give one of them");
+    return InvalidArgumentError("give either --path or --mount, not both");
   if (options.paths.size() > kIdentifyHostsMax)
-    return InvalidArgumentError(fmt::format("--path {} times: at most {} are measured",
+    return InvalidArgumentError(fmt::format("--path is given {} times: give at most {}",
                                             options.paths.size(), kIdentifyHostsMax));
   if (options.paths.size() > 1 && !options.hosts.names.empty())
-    return InvalidArgumentError("several --path are directories of this machine: without --hosts");
+    return InvalidArgumentError(
+        "several --path are directories of this machine: leave out --hosts");
   std::error_code error;
   if (fs::is_directory(options.out, error))
     return FailedPreconditionError(
@@ -102,7 +103,7 @@ std::string Today(Time now) {
   return fmt::format("{:%Y-%m-%d %H:%M} UTC", parts);
 }
 
-// Under another name first: whoever reads sees the old file or the new.
+// Writes under another name first: readers see either the old file or the new one.
 Status WriteFile(const std::string& path, const std::string& text) {
   const std::string temporary = fmt::format("{}.{}", path, getpid());
   std::ofstream file(temporary, std::ios::binary);
@@ -114,7 +115,7 @@ Status WriteFile(const std::string& path, const std::string& text) {
   return FailedPreconditionError(fmt::format("cannot write {}: {}", path, strerror(error)));
 }
 
-// Those that matter most come first; the file has all.
+// The most important notes come first; the file has all.
 void Tell(const std::vector<std::string>& notes, const std::string& out) {
   for (size_t i = 0; i < std::min(notes.size(), kNotesTold); ++i)
     fmt::print(stderr, "mosa identify: {}\n", notes[i]);

@@ -1,5 +1,5 @@
-// What `mosa identify` does: what is asked for, checked whole before the first effect; then
-// measuring, and the fit of a platform to what was measured.
+// `mosa identify`: checks the whole request before the first effect; then measures, and fits a
+// platform to the measurements.
 #ifndef MOSA_TOOLS_MEASURE_IDENTIFY_H_
 #define MOSA_TOOLS_MEASURE_IDENTIFY_H_
 
@@ -25,7 +25,7 @@ struct IdentifyRequest {
   std::string out = "platform.json";
 };
 
-// Writes the platform file, and says what it has measured.
+// Writes the platform file, and prints what it has measured.
 Status RunIdentify(IdentifyRequest options, bool as_json);
 
 }  // namespace mosa::cli

@@ -51,10 +51,10 @@ Status Stat(const std::string& path) {
 
 }  // namespace
 
-// What is written past the page cache the mount carries, wherever it lies, as it does where room is
-// too short for the kernel to write alone. (What is appended it carries too, but asks the manager
-// for the file's end each time.) Nor does the kernel read alone while somebody has the file open
-// who may read and write it, and opened it before it had a place.
+// What is written past the page cache goes through the mount, wherever the file lies, as it does
+// when room is too short for the kernel to write directly. (Appends go through it too, but each
+// asks the manager for the file's end.) Nor does the kernel read directly while a program has the
+// file open for reading and writing, and opened it before it had a place.
 int WriteModeOf(const Probe& probe, bool keep_open) {
   if (probe.where != Where::kOwnThroughMount) return O_WRONLY;
   return keep_open ? O_RDWR : O_WRONLY | O_DIRECT;
@@ -65,7 +65,7 @@ std::string SampleFiles::path(uint32_t index) const {
 }
 
 IdentifyFiles::IdentifyFiles() : block_(std::make_unique<Block>()) {
-  // No zeros, which some file systems do not store.
+  // No zeros, since some file systems do not store them.
   for (size_t i = 0; i < sizeof block_->bytes; ++i)
     block_->bytes[i] = static_cast<char>(i * 37 + 11);
 }
@@ -94,7 +94,7 @@ Status IdentifyFiles::WriteOne(const SampleFiles& files, uint32_t index, bool ke
 }
 
 Status IdentifyFiles::Write(const SampleFiles& files) {
-  // While it is open for writing through the mount, it is read through it too.
+  // A file that is open for writing through the mount is also read through it.
   const bool keep = files.probe.where == Where::kOwnThroughMount;
   for (uint32_t i = 0; i < files.count(); ++i) {
     MOSA_RETURN_IF_ERROR(WriteOne(files, i, keep));

@@ -1,4 +1,4 @@
-// What a process of `mosa identify` does to files of its host's mount, timed.
+// Timed operations of a process of `mosa identify` on files of its host's mount.
 #ifndef MOSA_TOOLS_MEASURE_IDENTIFY_FILES_H_
 #define MOSA_TOOLS_MEASURE_IDENTIFY_FILES_H_
 
@@ -19,22 +19,23 @@ struct SampleFiles {
   predict::Probe probe;
   std::string directory;
   std::string tag;
-  uint32_t rounds = 1;  // Operations in a row, each `probe.at_once` times at the same time.
+  uint32_t rounds = 1;  // Rounds one after the other, each of `probe.at_once` concurrent
+                        // operations.
   uint32_t count() const { return rounds * probe.at_once; }
   std::string path(uint32_t index) const;
 };
 
-// How a sample's file is opened to be written, besides that it is new. `keep_open`: the writer
-// only readies it, and holds it until it was read.
+// How a sample's file is opened for writing, besides being new. `keep_open`: the writer only
+// prepares the file, and holds it open until it has been read.
 int WriteModeOf(const predict::Probe& probe, bool keep_open);
 
-// One thread, which starts others for what happens at once.
+// One thread, which starts others for concurrent operations.
 class IdentifyFiles {
  public:
   IdentifyFiles();
-  // Writes them, for whoever operates on them. Errors name file and reason.
+  // Writes the files for whoever operates on them. Errors name the file and the reason.
   Status Write(const SampleFiles& files);
-  // Seconds of one round. What has to be known beforehand is looked up before the clock runs.
+  // Seconds of one round. Looks up whatever must be known before the clock starts.
   Result<double> Operate(const SampleFiles& files);
   Status Remove(const SampleFiles& files);
 
@@ -42,7 +43,7 @@ class IdentifyFiles {
   Status WriteOne(const SampleFiles& files, uint32_t index, bool keep_open);
   Status OperateOne(const SampleFiles& files, uint32_t index) const;
 
-  // Whole pages, as programs write: else the kernel cuts what goes past its cache into two
+  // Whole pages, as programs write: otherwise the kernel splits writes past its cache into two
   // requests.
   struct alignas(4096) Block {
     char bytes[1 << 20];

@@ -23,12 +23,12 @@ using predict::ProbeKind;
 using predict::Where;
 
 constexpr double kSampleSeconds = 0.03;  // For small operations, one after the other.
-// Probes of fewer bytes say nothing of how long bytes take.
+// Probes of fewer bytes do not tell how long bytes take.
 constexpr uint64_t kTellingBytes = 256 << 10;
-// A directory that nobody makes a second time: while it is there, so is the place.
+// A directory that is created only once: while it exists, so does the place.
 constexpr const char* kMark = "here";
 constexpr double kStreamSecondsMax = 1;
-// Less is nothing unusual.
+// A smaller load is normal.
 constexpr double kBusyCoresMin = 0.2;
 constexpr uint64_t kSampleRoomMax = 256 << 20;
 
@@ -40,7 +40,7 @@ std::string NewToken() {
   return text;
 }
 
-// Whose files the actor's operation is on.
+// Whether another process prepares the files of the actor's operation.
 bool ReadiedByOther(const Probe& probe) {
   switch (probe.kind) {
     case ProbeKind::kStat:
@@ -95,13 +95,13 @@ Status Measure::LookAtHosts() {
   return OkStatus();
 }
 
-// Before anything is measured, nothing of ours is at work.
+// None of our own processes are at work before the first measurement.
 void Measure::NoteLoad() {
   for (size_t i = 0; i < (one_machine_ ? 1 : facts_.size()); ++i) {
     const double busy = facts_[i].at("busy_cores");
     if (busy < kBusyCoresMin) continue;
     notes_.push_back(
-        fmt::format("host {}: {:.1f} of {} cores were busy with something else, which is in all "
+        fmt::format("host {}: {:.1f} of {} cores were busy with something else, which affects all "
                     "figures: measure again when the machine is idle",
                     workers_->name(i), busy, facts_[i].at("cores").get<int>()));
   }
@@ -145,7 +145,7 @@ Status Measure::Settle() {
   return OkStatus();
 }
 
-// How the store lays out a file of which nothing is said.
+// Finds how the store lays out a file without hints.
 Status Measure::FindLayout() {
   const json file = {{"do", "write"},    {"kind", "write"}, {"where", "default"},
                      {"bytes", 1 << 20}, {"at_once", 1},    {"directory", DirectoryOf(0, "")},
@@ -160,19 +160,19 @@ Status Measure::FindLayout() {
     return OkStatus();
   }
   deployment_.stripe_width = layout.at("width");
-  // As wide as there are nodes: as wide as it gets, also on more of them.
+  // As wide as there are nodes means as wide as possible, also with more nodes.
   if (deployment_.stripe_width >= options_.hosts_in_all) deployment_.stripe_width = 0;
   return OkStatus();
 }
 
-// Those that see one store.
+// The hosts that see one store.
 std::vector<RunHost> Measure::HostsOfRuns() const {
   std::vector<RunHost> hosts = options_.hosts;
   if (!mosa_ && scope_.hosts < hosts.size()) hosts.resize(scope_.hosts);
   return hosts;
 }
 
-// What the store calls the other host's node.
+// Finds the store's name for the other host's node.
 Status Measure::FindOthersNode() {
   const std::string directory = "where";
   MOSA_RETURN_IF_ERROR(
@@ -214,8 +214,8 @@ void Measure::AddRunItems() {
                       "s",
                       [this, probe, index]() -> Result<double> {
                         std::vector<RunHost> hosts = HostsOfRuns();
-                        // Each sample has its own: in one that is used again, outputs of before
-                        // would be removed first.
+                        // Each sample has its own directory: in a reused one, earlier outputs would
+                        // be removed first.
                         const std::string own = fmt::format("run-{}-{}", index, ++runs_);
                         for (size_t i = 0; i < hosts.size(); ++i)
                           hosts[i].directory = DirectoryOf(i, own);
@@ -231,7 +231,7 @@ Result<double> Measure::SampleProbe(const Probe& probe, size_t index) {
   const bool by_other = ReadiedByOther(probe);
   if (!made_[index]) {
     const bool there = probe.where == Where::kOther && !by_other;
-    // What is read through the mount gets its hint file by file: see IdentifyFiles.
+    // Files that are read through the mount get their hints one by one: see IdentifyFiles.
     const bool local = probe.where == Where::kOwn || (probe.where == Where::kOther && by_other) ||
                        (probe.where == Where::kOwnThroughMount && probe.kind == ProbeKind::kWrite);
     const std::string placement = !mosa_  ? ""
@@ -263,7 +263,7 @@ Result<double> Measure::SampleProbe(const Probe& probe, size_t index) {
   Status readied;
   if (NeedsFiles(probe.kind)) readied = ask("write", writer).status();
   const Result<json> answer = readied.ok() ? ask("operate", 0) : Result<json>(readied);
-  // Also those of a failed sample: they would take the room of others.
+  // Also removes files of a failed sample: they would take the room of others.
   const Status removed = ask("remove", writer).status();
   if (!answer.ok()) return answer.status();
   MOSA_RETURN_IF_ERROR(removed);
@@ -305,14 +305,14 @@ Status Measure::MeasureAll() {
         expected > kStreamSecondsMax) {
       schedule_->GiveUp(*next);
       notes_.push_back(fmt::format(
-          "'{}' was not measured: it takes about {:.1f} s, more than {:.1f} s tell little",
+          "'{}' was not measured: it takes about {:.1f} s, and beyond {:.1f} s it adds little",
           item.what, expected, kStreamSecondsMax));
       continue;
     }
     if (seconds_[*next] == 0 && expected > left) {
       schedule_->GiveUp(*next);
       notes_.push_back(
-          fmt::format("'{}' was not measured: it takes about {:.0f} s, of which {:.0f} were left",
+          fmt::format("'{}' was not measured: it takes about {:.0f} s, but only {:.0f} s were left",
                       item.what, expected, left));
       continue;
     }
@@ -333,7 +333,7 @@ Status Measure::MeasureAll() {
   return OkStatus();
 }
 
-// What a host's process says that is not of this program's kind ends it like any error.
+// A message from a host's process that this program does not understand ends it like any error.
 Status Measure::MeasureEverything() {
   try {
     MOSA_RETURN_IF_ERROR(LookAtHosts());
@@ -351,7 +351,7 @@ Status Measure::MeasureEverything() {
 
 std::string Measure::Clear() {
   if (!workers_ || name_.empty()) return "";
-  // Where all hosts see one store, another one does it for a host that hangs.
+  // If all hosts see one store, another host cleans up for a host that hangs.
   const size_t able = mosa_ || scope_.hosts > 1 ? workers_->count() : 1;
   std::string why;
   for (size_t host = 0; host < able; ++host) {
@@ -360,7 +360,7 @@ std::string Measure::Clear() {
     if (cleared.ok()) return "";
     if (why.empty()) why = MessageOf(cleared.status());
   }
-  return fmt::format("{} is left, remove it ({})", DirectoryOf(0, ""), why);
+  return fmt::format("{} is left: remove it ({})", DirectoryOf(0, ""), why);
 }
 
 Result<Measurements> Measure::Run() {
@@ -389,14 +389,15 @@ Measurements Measure::Gather() const {
   host.store_bytes = std::max<uint64_t>(
       1, facts.at("store_bytes").get<uint64_t>() / (mosa_ ? options_.hosts_in_all : 1));
   found.known.client.passthrough = !mosa_ || scope_.passthrough;
-  // A simulated store has as many nodes as the real one: files without hints are on all of them.
+  // A simulated store has as many nodes as the real one: files without hints spread over all of
+  // them.
   found.deployment = deployment_;
   found.deployment.hosts =
       std::max<uint32_t>(2, mosa_ ? static_cast<uint32_t>(options_.hosts_in_all) : scope_.hosts);
   found.findings.run_hosts = static_cast<uint32_t>(HostsOfRuns().size());
   found.deployment.manager_apart = true;
   found.deployment.slots = options_.hosts.front().slots;
-  // Guesses are of Mosa.
+  // Guesses are made for Mosa.
   if (!mosa_) found.findings.guess_sigma *= 2;
   FillNetwork(found);
   for (size_t i = 0; i < items_.size(); ++i) {
@@ -413,7 +414,7 @@ Measurements Measure::Gather() const {
   }
   if (none > 0)
     found.direct.notes.push_back(
-        fmt::format("for {} of {} measurements there was no time", none, items_.size()));
+        fmt::format("there was no time for {} of {} measurements", none, items_.size()));
   if (wide > 0)
     found.direct.notes.push_back(
         fmt::format("{} of {} measurements have no 95 % interval within {:.0f} %", wide,

@@ -1,4 +1,4 @@
-// Everything that `mosa identify` measures on a deployment, one sample after the other, until it is
+// Measures a deployment for `mosa identify`, one sample after the other, until the result is good
 // enough or the time is used up.
 #ifndef MOSA_TOOLS_MEASURE_IDENTIFY_MEASURE_H_
 #define MOSA_TOOLS_MEASURE_IDENTIFY_MEASURE_H_
@@ -21,29 +21,30 @@
 
 namespace mosa::cli {
 
-// What Identify() wants, and what is to be said besides.
+// The input of Identify(), and what else to report.
 struct Measurements {
-  predict::Platform known;  // Hosts and links as measured, guesses of the rest.
+  predict::Platform known;  // Hosts and links as measured, guesses for the rest.
   predict::Configuration deployment;
   predict::Findings findings;
-  predict::Evidence direct;  // What the fit does not see: links, and notes.
+  predict::Evidence direct;  // What the fit does not use: links, and notes.
 };
 
 struct MeasureOptions {
-  std::vector<RunHost> hosts;  // At most so many as may be used; not empty.
-  size_t hosts_in_all = 1;     // That share the store's room, and hold its files.
-  bool one_machine = false;    // All of those are this machine's.
-  std::string scratch;         // A directory here.
-  Time until;                  // On the monotonic clock: nothing begins that would end later.
+  std::vector<RunHost> hosts;  // At most as many as allowed; not empty.
+  size_t hosts_in_all = 1;     // All that share the store's room and hold its files.
+  bool one_machine = false;    // All of those are on this machine.
+  std::string scratch;         // A local directory.
+  Time until;                  // On the monotonic clock: starts nothing that would end later.
 };
 
 class Measure {
  public:
   explicit Measure(MeasureOptions options) : options_(std::move(options)) {}
 
-  // The first thing that keeps anything from being measured; Aborted after a signal
-  // (cluster::InterruptGuard). What single measurements cannot have is a note. Nothing is left on
-  // the store, after a signal neither; if it cannot be removed, error or note say where it is.
+  // Returns the first error that prevents all measuring; Aborted after a signal
+  // (cluster::InterruptGuard). A single measurement that fails becomes a note. Leaves nothing on
+  // the store, even after a signal; if something cannot be removed, the error or a note says where
+  // it is.
   Result<Measurements> Run();
 
  private:
@@ -68,7 +69,7 @@ class Measure {
   Status MeasureAll();
   Status MeasureEverything();
   Status StillThere();
-  // By what smaller ones took; 0 if nothing tells it.
+  // Extrapolated from smaller probes; 0 if there are none.
   double ExpectedSeconds(const predict::Probe& probe) const;
   Result<double> SampleProbe(const predict::Probe& probe, size_t index);
   Result<double> Stream(const std::vector<std::pair<size_t, size_t>>& ways, uint32_t connections);
@@ -85,35 +86,36 @@ class Measure {
   Result<Json> Ask(size_t host, Json words) {
     return workers_->Ask(host, std::move(words), kAnswerMax);
   }
-  // Takes away what was made. What is left and why, as words; empty: nothing.
+  // Removes what was made. Returns what is left and why, in words; empty: nothing.
   std::string Clear();
 
   static constexpr Duration kStartMax = Seconds(15);
-  // At least; what moves bytes has longer, as it is expected to take.
+  // At least; steps that move bytes get longer, by the time they are expected to take.
   static constexpr Duration kAnswerMax = Seconds(10);
-  static constexpr Duration kClearMax = Seconds(5);  // Per host, also after a signal.
+  static constexpr Duration kClearMax = Seconds(5);  // Per host, even after a signal.
 
   const MeasureOptions options_;
   const SystemClock clock_;
   std::optional<IdentifyWorkers> workers_;
   std::vector<Json> facts_;             // By host.
   std::vector<uint16_t> ports_;         // By host; 0: it does not listen.
-  std::vector<std::string> addresses_;  // Where it does.
+  std::vector<std::string> addresses_;  // Where it listens.
   std::string token_;
-  std::string name_;  // Our directory's, below each host's.
+  std::string name_;  // Name of our directory, below each host's.
   std::string others_node_;
   predict::ProbeScope scope_;
-  predict::Configuration deployment_;  // What is known of it, for files without hints.
+  predict::Configuration deployment_;  // What is known of the store, for files without hints.
   bool mosa_ = false;
   bool one_machine_ = false;
   std::vector<Item> items_;
-  std::vector<bool> made_;                             // By item: its directory.
-  std::map<predict::Where, double> seconds_per_byte_;  // For whole samples, with what readies them.
-  size_t runs_ = 0;                                    // Begun so far.
-  std::vector<double> seconds_;                        // By item: its last sample's.
+  std::vector<bool> made_;                             // By item: whether its directory exists.
+  std::map<predict::Where, double> seconds_per_byte_;  // For whole samples, including their
+                                                       // preparation.
+  size_t runs_ = 0;                                    // Number begun so far.
+  std::vector<double> seconds_;                        // By item: those of its last sample.
   std::map<std::pair<size_t, size_t>, uint64_t> stream_bytes_;
   double link_rate_ = 0;             // Bytes per second from the first host to the second.
-  uint64_t burst_stream_bytes_ = 0;  // The stream after a pause.
+  uint64_t burst_stream_bytes_ = 0;  // Length of the stream after a pause.
   std::optional<predict::Schedule> schedule_;
   std::vector<std::string> notes_;
 };

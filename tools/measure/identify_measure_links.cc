@@ -1,4 +1,4 @@
-// What `mosa identify` measures of links and their queues, and what of the platform that says.
+// What `mosa identify` measures of links and their queues, and what that tells of the platform.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -21,10 +21,10 @@ constexpr uint64_t kStreamBytesMin = 4 << 20;
 constexpr double kBurstSeconds =
     0.1;  // Length of a stream that begins with a burst, and of the pause before.
 constexpr uint64_t kBurstStreamBytesMin = 1 << 20;
-constexpr double kBurstShareMin = 0.05;       // Less of that stream is none.
-constexpr Duration kStreamMax = Seconds(40);  // A megabit a second carries those.
+constexpr double kBurstShareMin = 0.05;       // A smaller share is not a burst.
+constexpr Duration kStreamMax = Seconds(40);  // Enough for a link of one megabit per second.
 constexpr uint64_t kStreamBytesMax = 256 << 20;
-constexpr double kSharesSeconds = 0.2;  // In which streams that share a link are counted.
+constexpr double kSharesSeconds = 0.2;  // Time in which streams that share a link are counted.
 constexpr const char* kMeetingUnevenness = "unevenness of 4 streams from ";
 constexpr const char* kLeavingUnevenness = "unevenness of 4 streams that leave ";
 constexpr const char* kAfterPause = "stream after a pause from ";
@@ -32,8 +32,8 @@ constexpr uint32_t kPings = 50;
 constexpr uint32_t kLoadedPings = 5;
 constexpr uint32_t kMeetingConnections = 4;
 
-// By round trips: alone, beside a stream of the sender's, and where another's meets that one. Of
-// two hosts nothing tells the last: then it is as where one leaves.
+// From round trips: alone, beside a stream of the sender, and where another host's stream meets it.
+// With two hosts nothing measures the last: it is then taken to equal the second.
 void FillQueues(double trip_s, double loaded_s, double met_s, predict::NetworkPlatform& network) {
   const auto ns = [](double seconds) {
     return static_cast<uint64_t>(std::max(0.0, seconds) * 1e9);
@@ -50,10 +50,11 @@ json Measure::TargetOf(size_t host) const {
   return {{"addresses", {addresses_[host]}}, {"port", ports_[host]}, {"token", token_}};
 }
 
-// Bytes per second of all ways at the same time, each from another host to the same one.
+// Bytes per second over all ways at the same time, each from a different host to the same one.
 Result<double> Measure::Stream(const std::vector<std::pair<size_t, size_t>>& ways,
                                uint32_t connections) {
-  // As a host answers one question at a time, ways from one host are connections of it.
+  // A host answers one question at a time, so ways from one host become connections of one
+  // question.
   std::vector<IdentifyWorkers::Question> questions;
   uint64_t& bytes = stream_bytes_[ways.front()];
   bytes = std::max(bytes, kStreamBytesMin);
@@ -86,7 +87,7 @@ json Measure::PingOf(size_t target, bool loaded) const {
   return words;
 }
 
-// How many bytes a link carries in that time.
+// How many bytes a link carries in this time.
 Result<uint64_t> Measure::LinkBytes(double seconds) {
   if (link_rate_ == 0) {
     MOSA_ASSIGN_OR_RETURN(link_rate_, Stream({{0, 1}}, 1));
@@ -95,8 +96,8 @@ Result<uint64_t> Measure::LinkBytes(double seconds) {
       std::min(link_rate_ * seconds, static_cast<double>(kStreamBytesMax)));
 }
 
-// Bytes per second of a short stream over links that were idle, from its first byte on: more than
-// they can keep, if they allow bursts.
+// Bytes per second of a short stream over idle links, counted from its first byte: more than they
+// can sustain, if they allow bursts.
 Result<double> Measure::StreamAfterPause() {
   MOSA_ASSIGN_OR_RETURN(const uint64_t bytes, LinkBytes(kBurstSeconds));
   burst_stream_bytes_ = std::max(bytes, kBurstStreamBytesMin);
@@ -116,11 +117,11 @@ Result<double> Measure::Ping(size_t source, size_t target, bool loaded) {
   return answer.at("value").get<double>();
 }
 
-// From the second host to the first, beside its own stream and one of the third host.
+// Round trips from the second host to the first, beside its own stream and one of the third host.
 Result<double> Measure::PingWhereStreamsMeet() {
   json stream = TargetOf(0);
   stream["do"] = "stream";
-  // So long that it outlasts the other, and over several connections, which fill queues sooner.
+  // Long enough to outlast the other, and over several connections, which fill queues sooner.
   stream["bytes"] = std::max(stream_bytes_[{2, 0}], kStreamBytesMin);
   stream["warm_bytes"] = 0;
   stream["connections"] = kMeetingConnections;
@@ -129,11 +130,11 @@ Result<double> Measure::PingWhereStreamsMeet() {
   return answers.front().at("value").get<double>();
 }
 
-// The standard deviation of the logarithms of what each of two streams on every way gets while all
-// are under way.
+// The standard deviation of the logarithms of the rates that two streams on every way get while all
+// of them run.
 Result<double> Measure::Unevenness(const std::vector<size_t>& sources,
                                    const std::vector<size_t>& targets) {
-  // None of them ends within the time that counts: all of the link would not carry more.
+  // None of them ends within the counted time: the whole link would not carry more.
   MOSA_ASSIGN_OR_RETURN(const uint64_t bytes, LinkBytes(1.5 * kSharesSeconds));
   std::vector<IdentifyWorkers::Question> questions;
   for (const size_t source : sources) {
@@ -204,7 +205,7 @@ void Measure::AddNetworkItems() {
   add("round trip inside a host", "s", [this] { return Ping(0, 0, false); });
 }
 
-// Links: as good as the best that several streams get, as a host's link is what limits them.
+// A link is as fast as the best rate of several streams, since a host's link is what limits them.
 void Measure::FillNetwork(Measurements& found) const {
   predict::Platform& known = found.known;
   double pairs = 0, pairs_squared = 0, best = 0, trips = 0, half = 0;
@@ -241,7 +242,7 @@ void Measure::FillNetwork(Measurements& found) const {
       if (!item.what.starts_with("stream from")) continue;
       pairs += measured.mean;
       pairs_squared += measured.mean * measured.mean;
-      // With one sample by itself, the other pairs' say more.
+      // With a single sample, the other pairs tell more.
       if (measured.count > 1) half = std::max(half, measured.RelativeHalf());
       ++pair_count;
     }
@@ -256,9 +257,9 @@ void Measure::FillNetwork(Measurements& found) const {
   if (trip_count > 0) FillQueues(trips / trip_count, loaded, met, known.network);
   if (trip_count > 0 && (loaded == 0 || met == 0))
     found.direct.notes.push_back(fmt::format(
-        "nothing measured how long messages wait where streams of two hosts meet ({}): it is taken "
-        "to be {:.3g} ms",
-        workers_->count() > 2 ? "the measurement failed or had no time" : "it takes three hosts",
+        "how long messages wait where streams of two hosts meet was not measured ({}): {:.3g} ms "
+        "is assumed",
+        workers_->count() > 2 ? "the measurement failed or had no time" : "this needs three hosts",
         static_cast<double>(known.network.in_queue_ns_max) / 1e6));
   if (pair_count == 0) return;
   const double mean = pairs / pair_count;

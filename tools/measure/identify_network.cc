@@ -24,17 +24,17 @@ namespace {
 
 constexpr size_t kSentAtOnceBytes = 256 << 10;
 constexpr int kConnectMs = 2000;
-constexpr timeval kSilence{10, 0};  // Nobody waits longer for the other side.
-constexpr int kServedMax = 64;      // Connections of one receiver at the same time;
-constexpr int kStrangersMax = 8;    // of them, that have not said the token.
+constexpr timeval kSilence{10, 0};  // Limit of waiting for the other side.
+constexpr int kServedMax = 64;      // Concurrent connections of one receiver;
+constexpr int kStrangersMax = 8;    // those of them that have not sent the token.
 constexpr Duration kStrangeMax = Seconds(1);
-constexpr uint64_t kPing = 0;  // Instead of a number of bytes.
+constexpr uint64_t kPing = 0;  // Sent instead of a number of bytes.
 
 // What a sender says first, after the token.
 struct Header {
   uint64_t bytes = kPing;
-  uint64_t warm_bytes = 0;  // The part of these that is not counted.
-  int64_t counted_ns = 0;   // How long the others are; 0: to the end.
+  uint64_t warm_bytes = 0;  // The first part of these, which is not counted.
+  int64_t counted_ns = 0;   // How long the rest is counted; 0: to the end.
 };
 
 bool SendWhole(int fd, const void* data, size_t size) {
@@ -59,7 +59,7 @@ bool ReceiveWhole(int fd, void* data, size_t size) {
   return true;
 }
 
-// All of it within kStrangeMax.
+// Receives all of it within kStrangeMax.
 bool ReceiveSoon(int fd, char* at, size_t size) {
   const SystemClock clock;
   const Time until = clock.Monotonic() + kStrangeMax;
@@ -92,8 +92,8 @@ UniqueFd ConnectTo(const std::string& address, uint16_t port) {
   for (const addrinfo* each = found; each != nullptr && !connected; each = each->ai_next) {
     UniqueFd fd(socket(each->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     if (!fd) continue;
-    // As the store's own: how full queues on the way get is the sender's congestion control's
-    // doing.
+    // Like the store's own connections: the sender's congestion control decides how full queues on
+    // the way get.
     TuneBulkTcp(fd.get());
     int error = connect(fd.get(), each->ai_addr, each->ai_addrlen) == 0 ? 0 : errno;
     if (error == EINPROGRESS) {
@@ -112,7 +112,7 @@ UniqueFd ConnectTo(const std::string& address, uint16_t port) {
   return connected;
 }
 
-// A connection whose other side knows the token: it has sent it back.
+// Connects to a receiver that knows the token, as it proves by sending it back.
 Result<UniqueFd> Connect(const StreamTarget& target) {
   for (const std::string& address : target.addresses) {
     UniqueFd fd = ConnectTo(address, target.port);
@@ -124,7 +124,7 @@ Result<UniqueFd> Connect(const StreamTarget& target) {
       return fd;
   }
   return UnavailableError(
-      fmt::format("cannot reach port {} of any of {}: between hosts all ports must be open",
+      fmt::format("cannot reach port {} on any of {}: open all ports between the hosts",
                   target.port, fmt::join(target.addresses, ", ")));
 }
 
@@ -186,7 +186,7 @@ Result<std::unique_ptr<StreamReceiver>> StreamReceiver::Open(const std::string& 
   own6.sin6_family = AF_INET6;
   const bool is4 = inet_pton(AF_INET, address.c_str(), &own4.sin_addr) == 1;
   if (!is4 && inet_pton(AF_INET6, address.c_str(), &own6.sin6_addr) != 1)
-    return InvalidArgumentError(fmt::format("'{}' is no address to listen on", address));
+    return InvalidArgumentError(fmt::format("'{}' is not an address to listen on", address));
   sockaddr* const own =
       is4 ? reinterpret_cast<sockaddr*>(&own4) : reinterpret_cast<sockaddr*>(&own6);
   socklen_t size = is4 ? sizeof own4 : sizeof own6;
@@ -206,7 +206,7 @@ StreamReceiver::~StreamReceiver() {
   for (Serving& each : serving_) each.thread.join();
 }
 
-// Takes away those that have ended first.
+// Removes ended connections first.
 bool StreamReceiver::HasRoom() {
   int strangers = 0;
   for (auto each = serving_.begin(); each != serving_.end();) {
@@ -330,7 +330,7 @@ std::string AddressTowards(const std::string& peer) {
   wanted.ai_socktype = SOCK_DGRAM;
   addrinfo* found = nullptr;
   if (peer.empty() || getaddrinfo(peer.c_str(), "9", &wanted, &found) != 0) return kLoopback;
-  // No byte is sent: the kernel only looks for the way.
+  // Sends no byte: the kernel only looks up the route.
   const UniqueFd fd(socket(found->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   sockaddr_storage own{};
   socklen_t size = sizeof own;

@@ -1,4 +1,4 @@
-// Runs of trivial tasks by the engine of `mosa run`, timed.
+// Times runs of trivial tasks by the engine of `mosa run`.
 #ifndef MOSA_TOOLS_MEASURE_IDENTIFY_TASKS_H_
 #define MOSA_TOOLS_MEASURE_IDENTIFY_TASKS_H_
 
@@ -11,9 +11,9 @@
 
 namespace mosa::cli {
 
-// Seconds from the first task's start to the last one's end. The hosts' directory is made, and
-// holds the outputs afterwards; `scratch` is a directory here, for record and logs. Aborted after a
-// signal (cluster::InterruptGuard).
+// Seconds from the first task's start to the last one's end. Creates the hosts' directory, which
+// holds the outputs afterwards; `scratch` is a local directory, for record and logs. Aborted after
+// a signal (cluster::InterruptGuard).
 Result<double> SecondsOfRun(const predict::RunProbe& probe, const std::vector<RunHost>& hosts,
                             const std::string& scratch);
 

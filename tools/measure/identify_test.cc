@@ -101,7 +101,7 @@ TEST(IdentifyNetwork, BearsFewStrangersAndNotForLong) {
     ASSERT_EQ(connect(strangers.back().get(), reinterpret_cast<sockaddr*>(&there), sizeof there),
               0);
   }
-  // Those beyond the eighth are dropped at once, the others after a second; none gets a byte.
+  // Connections beyond the eighth are dropped at once, the others after a second; none gets a byte.
   for (const size_t i : {11, 0}) {
     pollfd wait{strangers[i].get(), POLLIN, 0};
     ASSERT_EQ(poll(&wait, 1, 10'000), 1) << i;
@@ -150,7 +150,7 @@ TEST(IdentifyFiles, DoesWhatProbesSayAndLeavesNothing) {
   }
 }
 
-// What is appended costs twice as much: the mount asks the manager for the end each time.
+// Appending costs twice as much: the mount asks the manager for the end each time.
 TEST(IdentifyFiles, WritesThroughTheMountWithoutAppending) {
   const int mode = WriteModeOf({ProbeKind::kWrite, Where::kOwnThroughMount, 1 << 20, 1}, false);
   EXPECT_EQ(mode & O_APPEND, 0);

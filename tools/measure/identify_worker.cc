@@ -44,7 +44,7 @@ std::string FirstLine(const char* path) {
   return line;
 }
 
-// The value of the first line of `path` that begins with `key`, behind the colon.
+// The value after the colon in the first line of `path` that begins with `key`.
 std::string ValueIn(const char* path, std::string_view key) {
   std::ifstream file(path);
   for (std::string line; std::getline(file, line);) {
@@ -55,7 +55,7 @@ std::string ValueIn(const char* path, std::string_view key) {
   return "";
 }
 
-// Whether it is a Mosa mount, and its kernel reads and writes objects by itself.
+// Whether it is a Mosa mount whose kernel reads and writes objects directly.
 struct MountFacts {
   bool mosa = false;
   bool passthrough = false;
@@ -69,12 +69,12 @@ MountFacts FactsOf(const std::string& mount_point) {
   return {true, fuse.value("passthrough", false)};
 }
 
-// What is mounted there, as the kernel says it; all empty if it is not known.
+// What is mounted there, according to the kernel; all empty if that is unknown.
 struct FileSystem {
   std::string type;      // "tmpfs", "nfs4", "fuse.mosa".
   std::string source;    // "10.0.0.1:/export".
-  std::string options;   // The mount's, and the file system's.
-  uint64_t born_us = 0;  // The directory itself, since 1970; 0: it does not say.
+  std::string options;   // Options of the mount, and of the file system.
+  uint64_t born_us = 0;  // Birth of the directory itself, since 1970; 0: unknown.
 };
 FileSystem FileSystemOf(const std::string& directory) {
   struct statx seen {};
@@ -99,7 +99,7 @@ FileSystem FileSystemOf(const std::string& directory) {
   return {};
 }
 
-// How many cores were at work during a moment, whoever's work it was.
+// How many cores were busy during a moment, with anything.
 double BusyCores() {
   constexpr Duration kMoment = Milliseconds(300);
   const ProcessorTicks before = ReadProcessorTicks();
@@ -140,7 +140,7 @@ json Facts(const std::string& directory, const std::string& mount_point) {
 
 Status MakeDirectory(const std::string& path, const std::string& placement) {
   std::error_code error;
-  // Not those above it: what has vanished must not come back.
+  // Does not create its parents: what has vanished must not come back.
   fs::create_directory(path, error);
   if (error)
     return FailedPreconditionError(fmt::format("cannot create {}: {}", path, error.message()));
@@ -151,7 +151,7 @@ Status MakeDirectory(const std::string& path, const std::string& placement) {
       fmt::format("cannot hint {} with placement={}: {}", path, placement, strerror(errno)));
 }
 
-// Whether there was anything. Another host may just be making the last file below it.
+// Returns whether there was anything. Another host may be creating the last file below it.
 Result<bool> Clear(const std::string& path) {
   std::error_code error;
   const bool found = fs::exists(path, error);
@@ -176,7 +176,8 @@ SampleFiles FilesFrom(const json& words) {
   return files;
 }
 
-// Where others reach this host, if they do: as whoever started this process by ssh did.
+// The address at which other hosts reach this one, if they do: where the ssh that started this
+// process reached it.
 std::string OwnAddress(bool reached_from_afar) {
   if (!reached_from_afar) return AddressTowards("");
   // "PEER PORT OWN PORT".
@@ -261,7 +262,7 @@ class IdentifyWorker {
       if (fs::is_directory(words.at("path").get<std::string>(), error)) return OkStatus();
       return NotFoundError(fmt::format("{} is gone", words.at("path").get<std::string>()));
     }
-    return InvalidArgumentError(fmt::format("there is nothing called '{}' to do", what));
+    return InvalidArgumentError(fmt::format("unknown request '{}'", what));
   }
   static Result<json> Number(const Result<double>& number) {
     if (!number.ok()) return number.status();

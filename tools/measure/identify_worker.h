@@ -1,5 +1,5 @@
-// What `mosa identify`, `mosa envelope` and `mosa capacity` start on each host: it says what the
-// host is, sends and receives, and does to files what it is told, timed.
+// The process that `mosa identify`, `mosa envelope` and `mosa capacity` start on each host: it
+// reports what the host is, sends and receives, and operates on files as it is told, timed.
 #ifndef MOSA_TOOLS_MEASURE_IDENTIFY_WORKER_H_
 #define MOSA_TOOLS_MEASURE_IDENTIFY_WORKER_H_
 
@@ -11,7 +11,7 @@
 
 namespace mosa::cli {
 
-// Until standard input ends. `parent` is the process with which this one ends; 0: none. Enters
+// Serves until standard input ends. This process ends together with `parent`; 0: with none. Enters
 // `net_namespace` first; empty: stays where it is.
 Status ServeAsIdentifyWorker(pid_t parent, const std::string& net_namespace);
 

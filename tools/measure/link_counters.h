@@ -1,4 +1,4 @@
-// What the links of a host moved, as its kernel counts it.
+// Bytes that the links of a host moved, as its kernel counts them.
 #ifndef MOSA_TOOLS_MEASURE_LINK_COUNTERS_H_
 #define MOSA_TOOLS_MEASURE_LINK_COUNTERS_H_
 
@@ -18,8 +18,8 @@ struct LinkCounter {
 // By link, in bytes; without the loopback.
 using LinkCounters = std::map<std::string, LinkCounter>;
 
-// As /proc/net/dev has it: a line "eth0: 1200 9 0 0 0 0 0 0 800 ...", the ninth number is what was
-// sent.
+// Parses /proc/net/dev: a line "eth0: 1200 9 0 0 0 0 0 0 800 ...", of which the ninth number is
+// what was sent.
 inline LinkCounters ParseLinkCounters(std::istream& text) {
   LinkCounters links;
   for (std::string line; std::getline(text, line);) {
@@ -36,7 +36,7 @@ inline LinkCounters ParseLinkCounters(std::istream& text) {
   return links;
 }
 
-// Reads the network namespace of this process. Empty if the kernel does not say.
+// Reads the network namespace of this process. Empty if the kernel reports nothing.
 inline LinkCounters ReadLinkCounters() {
   std::ifstream file("/proc/self/net/dev");
   return ParseLinkCounters(file);

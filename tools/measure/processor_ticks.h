@@ -1,4 +1,4 @@
-// How busy a machine's processors were, as its kernel counts it.
+// How busy the processors of a machine were, as its kernel counts it.
 #ifndef MOSA_TOOLS_MEASURE_PROCESSOR_TICKS_H_
 #define MOSA_TOOLS_MEASURE_PROCESSOR_TICKS_H_
 
@@ -8,9 +8,9 @@
 
 namespace mosa::cli {
 
-// Since the machine's start, over all its processors, in clock ticks (sysconf).
+// Since boot, over all processors, in clock ticks (sysconf).
 struct ProcessorTicks {
-  uint64_t busy = 0;  // At whoever's work.
+  uint64_t busy = 0;  // With anything.
   uint64_t all = 0;
 
   ProcessorTicks operator-(const ProcessorTicks& before) const {
@@ -18,7 +18,7 @@ struct ProcessorTicks {
   }
 };
 
-// All 0 if the kernel does not say.
+// All 0 if the kernel reports nothing.
 inline ProcessorTicks ReadProcessorTicks() {
   std::ifstream file("/proc/stat");
   std::string name;

@@ -17,7 +17,7 @@ namespace {
 using nlohmann::json;
 using OnSignal = IdentifyWorkers::OnSignal;
 
-constexpr double kBusyCoresMin = 0.2;  // Less is nothing unusual.
+constexpr double kBusyCoresMin = 0.2;  // A smaller load is normal.
 
 }  // namespace
 
@@ -89,7 +89,7 @@ Status MeasureInto(const std::string& out, const std::function<Status()>& measur
   const auto lock = LockRecord(out);
   if (!lock.ok())
     return FailedPreconditionError(fmt::format(
-        "{} cannot be written, or another measurement writes it: give another --out", out));
+        "cannot write {}, or another measurement is writing it: give another --out", out));
   Status status;
   try {
     status = measuring();
@@ -107,15 +107,16 @@ Status SaveEnd(const Measurement& measurement, const Result<bool>& whole,
   if (whole.ok()) {
     if (!*whole)
       fmt::print(stderr,
-                 "{}: the {} s of --budget are used up, so there are fewer samples than were asked "
-                 "for: the same command goes on with {}\n",
+                 "{}: the {} s of --budget are used up, so there are fewer samples than requested: "
+                 "run the same command again to continue with {}\n",
                  command, budget_seconds, out);
     return save(*whole ? "done" : "out of time");
   }
   const bool interrupted = cluster::InterruptGuard::Interrupted() != 0;
   MOSA_RETURN_IF_ERROR(save(interrupted ? "interrupted" : "failed"));
   if (interrupted)
-    return AbortedError(fmt::format("interrupted: the same command goes on with {}", out));
+    return AbortedError(
+        fmt::format("interrupted: run the same command again to continue with {}", out));
   return whole.status();
 }
 
@@ -123,7 +124,7 @@ Status SaveEnd(const Measurement& measurement, const Result<bool>& whole,
 
 std::string StoreWorkers::DirectoryOf(size_t store, size_t worker) const {
   const std::vector<RunHost>& hosts = stores_[store].hosts;
-  // Two names may be of one store.
+  // Two names may stand for one store.
   return fmt::format("{}/{}-{}", hosts[worker % hosts.size()].directory, directory_, store);
 }
 
@@ -147,7 +148,7 @@ Result<std::vector<json>> StoreWorkers::Facts(size_t store) {
 
 Status StoreWorkers::Settle(size_t store) {
   made_[store] = Made::kPerhaps;
-  // What was ended without a chance to remove it.
+  // Removes what an earlier measurement was killed too early to remove.
   MOSA_RETURN_IF_ERROR(
       workers_->Ask(0, {{"do", "clear"}, {"path", DirectoryOf(store, 0)}}, kAnswerMax).status());
   MOSA_RETURN_IF_ERROR(
@@ -178,21 +179,21 @@ std::string StoreWorkers::ClearOne(size_t store, Time until) {
     const Duration at_most = std::min(kClearMax, until - clock_.Monotonic());
     const auto cleared = workers_->Ask(host, {{"do", "clear"}, {"path", DirectoryOf(store, host)}},
                                        at_most, OnSignal::kGoOn);
-    // Where the store is not mounted any more there is nothing, and another host has it.
+    // If the store is no longer mounted there, nothing is found, but another host may find it.
     if (cleared.ok() && cleared->value("found", false)) return "";
     if (!cleared.ok()) why = MessageOf(cleared.status());
   }
   if (why.empty() && made_[store] == Made::kPerhaps) return "";
   if (why.empty())
-    return fmt::format("{} may be left, remove it: no host sees it any more, is the store mounted?",
+    return fmt::format("{} may be left: no host sees it any more; mount the store and remove it",
                        DirectoryOf(store, 0));
-  return fmt::format("{} is left, remove it ({})", DirectoryOf(store, 0), why);
+  return fmt::format("{} is left: remove it ({})", DirectoryOf(store, 0), why);
 }
 
 std::string StoreWorkers::Clear() {
   if (!workers_) return "";
   const Time until = clock_.Monotonic() + kClearAllMax;
-  // A worker still at a sample would make files in what is being removed.
+  // A worker that is still busy with a sample would create files in what is being removed.
   std::vector<IdentifyWorkers::Question> questions;
   for (size_t i = 0; i < workers_->count(); ++i) questions.push_back({i, {{"do", "clock"}}});
   const bool whole = workers_->Ask(questions, kClearMax, OnSignal::kGoOn).ok();
@@ -201,7 +202,7 @@ std::string StoreWorkers::Clear() {
     if (made_[store] == Made::kNo) continue;
     std::string own = ClearOne(store, until);
     if (!own.empty() && !whole) {
-      // A worker that is gone may have been the only one that could.
+      // The worker that is gone may have been the only one that could.
       auto fresh = IdentifyWorkers::Start({stores_[store].hosts.front()}, kClearMax);
       if (fresh.ok()) {
         workers_.emplace(*std::move(fresh));

@@ -59,7 +59,7 @@ void PrintAdoption(const std::vector<AsideFile>& files, const CommandLine& line)
   }
 }
 
-// Adopts or discards, some thousand in one call, and shows what became of each.
+// Adopts or discards the files, a few thousand per call, and prints the outcome of each.
 Status Change(sai::AdminClient& manager, const std::vector<FileId>& files, bool discard,
               CommandLine& line) {
   nlohmann::json json = nlohmann::json::array();
@@ -85,12 +85,12 @@ Status Change(sai::AdminClient& manager, const std::vector<FileId>& files, bool 
   if (line.json) PrintJson(json);
   if (refused == 0) return OkStatus();
   return FailedPreconditionError(
-      fmt::format("{} of {} files were left as they are", refused, files.size()));
+      fmt::format("{} of {} files were left unchanged", refused, files.size()));
 }
 
 Status Adopt(const AdoptOptions& options, CommandLine& line) {
   if (options.all && !options.ids.empty())
-    return InvalidArgumentError("name files, or use --all; not both");
+    return InvalidArgumentError("give file ids or --all, not both");
   if (options.discard && !options.all && options.ids.empty())
     return InvalidArgumentError("--discard needs the ids of files, or --all");
   MOSA_ASSIGN_OR_RETURN(const auto manager, ConnectManager(options.manager));

@@ -61,7 +61,7 @@ void AddAdvise(CLI::App& app, CommandLine& line) {
       ->capture_default_str();
   command
       ->add_option("--jobs", options->jobs,
-                   "Number of simulations to run at a time; 0: one per core")
+                   "Number of simulations to run in parallel; 0: one per core")
       ->check(CLI::Range(0U, kAdviseJobsMax))
       ->capture_default_str();
   command->callback(

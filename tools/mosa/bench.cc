@@ -56,7 +56,7 @@ void AddBenchPatterns(CLI::App& noun, CommandLine& line) {
       "path.");
   AddHostChoice(*command, options->cluster, options->hosts);
   command->add_option("--slots", options->hosts.slots,
-                      "Tasks at a time on each host; default: a share of the cores, 1 with --exec");
+                      "Concurrent tasks per host; default: a share of the cores, 1 with --exec");
   command->add_option(
       "--link", options->hosts.link,
       "Link rate for the scheduler, such as 1gbit; default: the cluster's, or 16gbit");

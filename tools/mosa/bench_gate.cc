@@ -1,4 +1,4 @@
-// `mosa bench gate`: whether the store is as fast as predicted, for CI.
+// `mosa bench gate`: checks in CI whether the store is as fast as predicted.
 #include <memory>
 
 #include "common/base/exit_code.h"
@@ -27,8 +27,8 @@ void AddBenchGate(CLI::App& noun, CommandLine& line) {
       "  mosa bench gate --platform lab.json --config hosts=4,manager=apart --name lab -o gate\n\n"
       "Predicts each pattern, writes the prediction to a file, runs the pattern and compares. A\n"
       "pattern fails if its median run is slower than 19 of 20 predicted runs, and slower than\n"
-      "predicted by more than the margin. The part of the cluster that explains it best is\n"
-      "named.");
+      "predicted by more than the margin. Names the part of the cluster that explains the\n"
+      "slowdown best.");
   command
       ->add_option("--platform", options->words.platform,
                    "Platform file written by 'mosa identify'")

@@ -1,4 +1,4 @@
-// `mosa bench work`: what a task of a benchmark is.
+// `mosa bench work`: does the work of one benchmark task.
 #include "tools/measure/bench_work.h"
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace mosa::cli {
 
 void AddBenchWork(CLI::App& noun, CommandLine& line) {
   auto options = std::make_shared<std::pair<std::vector<std::string>, uint64_t>>();
-  // Empty group: what a benchmark starts by itself is not for people to find.
+  // The empty group hides this command from --help: only benchmarks start it.
   CLI::App* command =
       noun.add_subcommand("work", "Do the work of one benchmark task (internal)")->group("");
   command->add_option("--seed", options->second, "Seed of the generated file contents")

@@ -1,5 +1,5 @@
-// `mosa capacity`: what a store carries of any share of reads and any mix of I/O sizes, from a few
-// measurements (the paper Fighting with Unknowns).
+// `mosa capacity`: estimates a store's throughput for any share of reads and any mix of I/O sizes
+// from a few measurements (the paper Fighting with Unknowns).
 #ifndef MOSA_TOOLS_MOSA_CAPACITY_H_
 #define MOSA_TOOLS_MOSA_CAPACITY_H_
 

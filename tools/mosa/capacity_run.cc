@@ -1,4 +1,4 @@
-// `mosa capacity run`: each I/O size with fio, only reads and only writes.
+// `mosa capacity run`: measures each I/O size with fio, reads only and writes only.
 #include "tools/measure/capacity_run.h"
 
 #include <memory>

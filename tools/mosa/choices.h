@@ -1,4 +1,4 @@
-// Options that several subcommands share: the cluster, its manager, hosts, what is predicted.
+// Options that several subcommands share: the cluster, its manager, hosts, and predictions.
 #ifndef MOSA_TOOLS_MOSA_CHOICES_H_
 #define MOSA_TOOLS_MOSA_CHOICES_H_
 

@@ -24,7 +24,7 @@ Status RunDown(const DownOptions& options, const CommandLine& line) {
       std::filesystem::absolute(options.choice.directory).lexically_normal();
   MOSA_ASSIGN_OR_RETURN(const auto state, cluster::Load(directory, options.choice.name));
   const std::string what = fmt::format(
-      "cluster '{}': {} hosts, {} daemons and all that is stored in {}", options.choice.name,
+      "cluster '{}': {} hosts, {} daemons and everything stored in {}", options.choice.name,
       state.plan.hosts.size(), state.daemons.size(), state.plan.directory);
   const cluster::InterruptGuard guard;
   if (!options.discard) {
@@ -32,9 +32,9 @@ Status RunDown(const DownOptions& options, const CommandLine& line) {
     MOSA_RETURN_IF_ERROR(StageBeforeDown(state, choice, options.stage_out, options.dry_run));
   }
   if (cluster::InterruptGuard::Interrupted() != 0)
-    return AbortedError(fmt::format("interrupted: cluster '{}' is as it was", options.choice.name));
+    return AbortedError(fmt::format("interrupted: cluster '{}' is unchanged", options.choice.name));
   if (!options.dry_run) {
-    // An interrupted undoing would leave half a cluster.
+    // Interrupting the teardown would leave half a cluster behind.
     MOSA_RETURN_IF_ERROR(cluster::DownByName(directory, options.choice.name));
   }
   if (line.json) {
@@ -59,13 +59,13 @@ void AddClusterDown(CLI::App& noun, CommandLine& line) {
       "out.");
   AddClusterChoice(*command, options->choice);
   CLI::Option* discard = command->add_flag(
-      "--discard", options->discard, "Give up files with lifetime=keep that are not staged out");
+      "--discard", options->discard, "Discard files with lifetime=keep that are not staged out");
   command
       ->add_option(
           "--stage-out", options->stage_out,
           "Directory to copy files with lifetime=keep to first, by their paths in the store")
       ->excludes(discard);
-  command->add_flag("--dry-run", options->dry_run, "Print what would be stopped, and stop nothing");
+  command->add_flag("--dry-run", options->dry_run, "Print what would be stopped, but stop nothing");
   command->callback(
       [options, &line] { line.action = [options, &line] { return RunDown(*options, line); }; });
 }

@@ -18,7 +18,7 @@ Status RunRestart(const ClusterChoice& choice, const CommandLine& line) {
   MOSA_ASSIGN_OR_RETURN(const auto state,
                         cluster::RestartManager(directory, choice.name, binaries));
   if (line.json) PrintJson({{"name", choice.name}, {"manager", state.manager_address}});
-  fmt::print(stderr, "The manager of cluster '{}' runs again at {}\n", choice.name,
+  fmt::print(stderr, "The manager of cluster '{}' is running again at {}\n", choice.name,
              state.manager_address);
   return OkStatus();
 }

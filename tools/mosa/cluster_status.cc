@@ -13,7 +13,8 @@
 namespace mosa::cli {
 namespace {
 
-// One host as its processes show, and as the manager sees its node when it answers.
+// One host: the state of its processes, and its node as the manager sees it, if the manager
+// answers.
 struct HostView {
   const cluster::HostPlan* plan = nullptr;
   const cluster::Daemon* storage = nullptr;
@@ -79,7 +80,7 @@ Result<std::unique_ptr<View>> Look(const ClusterChoice& choice) {
   return view;
 }
 
-// What the node's objects occupy: as the manager was told, or as its own tmpfs says.
+// Bytes that the node's objects occupy: as reported to the manager, else as its own tmpfs reports.
 uint64_t UsedBytes(const cluster::ClusterPlan& plan, const HostView& host) {
   if (host.node != nullptr) return host.node->used_bytes;
   struct statvfs space {};
@@ -131,7 +132,7 @@ void PrintAsTable(const View& view) {
   table.Print();
 }
 
-// Unavailable if any daemon is not running, so that a script can ask.
+// Returns Unavailable if any daemon is not running, so that scripts can test the exit code.
 Status Verdict(const View& view) {
   std::vector<std::string> missing;
   if (!Runs(view.manager)) missing.push_back("the manager");
@@ -142,8 +143,8 @@ Status Verdict(const View& view) {
   const std::string name = " --name " + view.state.plan.name;
   if (!Runs(view.manager) && view.state.complete) {
     return UnavailableError(
-        fmt::format("{0} not running: 'mosa cluster restart{1}' starts the manager again, 'mosa "
-                    "cluster down{1} --discard' gives up all that is stored",
+        fmt::format("{0} not running: 'mosa cluster restart{1}' restarts the manager, 'mosa "
+                    "cluster down{1} --discard' stops the cluster and discards everything stored",
                     fmt::join(missing, ", "), name));
   }
   if (!missing.empty()) {

@@ -70,7 +70,7 @@ void Explain(const cluster::ClusterPlan& plan, const UpOptions& options) {
   fmt::print(stderr,
              "Cluster '{}' is up: {} host{} with {} each{}.\n"
              "Run a program on a host:  mosa cluster exec{} h1 -- sh -c 'ls -l $MOSA_MOUNT'\n"
-             "See it, end it:           mosa cluster status{} ; mosa cluster down{}\n",
+             "Inspect it, stop it:      mosa cluster status{} ; mosa cluster down{}\n",
              plan.name, plan.hosts.size(), plan.hosts.size() == 1 ? "" : "s",
              HumanBytes(plan.ram_bytes), plan.rate.empty() ? "" : " and " + plan.rate, choice,
              choice, choice);
@@ -79,7 +79,7 @@ void Explain(const cluster::ClusterPlan& plan, const UpOptions& options) {
   if (options.choice.directory != ClusterChoice().directory)
     names += " MOSA_CLUSTER_DIR=" +
              std::filesystem::absolute(options.choice.directory).lexically_normal().string();
-  if (!names.empty()) fmt::print(stderr, "Say it to all commands:    export{}\n", names);
+  if (!names.empty()) fmt::print(stderr, "Make it the default:       export{}\n", names);
 }
 
 Status RunUp(const UpOptions& options, const CommandLine& line) {
@@ -96,10 +96,11 @@ Status RunUp(const UpOptions& options, const CommandLine& line) {
                           cluster::PlanCluster(request, cluster::InspectMachine()));
     return ShowPlan(plan, line);
   }
-  // Asked twice: bad input is refused before anything is touched, and what is free on this machine
-  // is only known for certain under the lock.
+  // Planned twice: bad input is refused before anything is touched, and only under the lock is it
+  // certain what is free on this machine.
   MOSA_RETURN_IF_ERROR(cluster::PlanCluster(request, cluster::InspectMachine()).status());
-  // To the process' end: a command that dies of a late signal would say that nothing is up.
+  // Lives until the process ends: a command that died of a late signal would suggest that no
+  // cluster is running.
   alignas(cluster::InterruptGuard) static std::byte place[sizeof(cluster::InterruptGuard)];
   new (place) cluster::InterruptGuard;
   MOSA_ASSIGN_OR_RETURN(auto lock, cluster::DirectoryLock::Take(request.directory));
@@ -107,7 +108,7 @@ Status RunUp(const UpOptions& options, const CommandLine& line) {
   const std::string binaries = std::filesystem::read_symlink("/proc/self/exe").parent_path();
   const auto state = cluster::Up(plan, binaries, std::move(lock));
   if (!state.ok() && cluster::InterruptGuard::Interrupted() != 0) {
-    return AbortedError("interrupted: what had been started is gone again");
+    return AbortedError("interrupted: everything that had been started was stopped again");
   }
   MOSA_RETURN_IF_ERROR(state.status());
   if (line.json) {
@@ -159,7 +160,7 @@ void AddClusterUp(CLI::App& noun, CommandLine& line) {
   command->add_flag("--plain", request.plain,
                     "Run hosts as plain processes on loopback, even as root");
   command->add_flag("--dry-run", options->dry_run,
-                    "Print what would be created, and create nothing");
+                    "Print what would be created, but create nothing");
   command->callback(
       [options, &line] { line.action = [options, &line] { return RunUp(*options, line); }; });
 }

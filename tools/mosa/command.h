@@ -1,7 +1,7 @@
-// What every subcommand shares: how it enters the command line, and how it fails.
+// What all subcommands share: how they register on the command line, and how they report errors.
 //
 // A subcommand's file adds itself to a CLI::App with a callback that sets CommandLine::action; the
-// action runs after the whole line was understood. Data goes to standard output, messages to
+// action runs once the whole line has been parsed. Data goes to standard output, messages to
 // standard error.
 #ifndef MOSA_TOOLS_MOSA_COMMAND_H_
 #define MOSA_TOOLS_MOSA_COMMAND_H_

@@ -1,5 +1,5 @@
-// `mosa compare`: what was predicted of a workflow beside what its runs took, and what of the
-// differences is an anomaly.
+// `mosa compare`: compares a workflow's prediction with its runs, and reports which differences are
+// anomalies.
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -23,12 +23,12 @@ constexpr uint32_t kRunsMax = 1000;
 struct CompareWords {
   PredictionWords words;
   std::vector<std::string> runs;
-  std::vector<std::string> command;  // "run", the workflow, and what else `mosa run` is told.
+  std::vector<std::string> command;  // "run", the workflow, and other arguments of `mosa run`.
   uint32_t repeats = 3;
   std::string directory = "compare";
 };
 
-// Whatever it was that was compared: an anomaly has its own exit code.
+// Prints a comparison of any kind. An anomaly has its own exit code.
 void ShowCompared(const Compared& compared, CommandLine& line) {
   if (line.json)
     PrintJson(ToJson(compared.report, compared.comparison));
@@ -41,7 +41,9 @@ Status RunCompare(const CompareWords& options, CommandLine& line) {
   MOSA_RETURN_IF_ERROR(CheckDraws(options.words));
   if (!options.command.empty()) {
     if (!options.runs.empty())
-      return InvalidArgumentError("--run is of finished runs: leave out that, or what follows --");
+      return InvalidArgumentError(
+          "--run names finished runs, but the words after -- make new ones: give only one of the "
+          "two");
     MOSA_ASSIGN_OR_RETURN(const MadeComparison made, CompareMade({.words = options.words,
                                                                   .command = options.command,
                                                                   .repeats = options.repeats,
@@ -52,7 +54,7 @@ Status RunCompare(const CompareWords& options, CommandLine& line) {
   }
   if (options.runs.empty())
     return InvalidArgumentError(
-        "there is no run to compare: give --run RECORD, or after -- the run that is to be made");
+        "no run to compare: give --run RECORD for a finished run, or the run to make after --");
   std::vector<std::string> notes;
   MOSA_ASSIGN_OR_RETURN(const std::vector<RunFile> files,
                         ReadRunFiles(options.runs, CutFiles::kRefuse, notes));
@@ -74,9 +76,9 @@ void AddCompare(CLI::App& app, CommandLine& line) {
       "    run words.yaml --cluster lab\n\n"
       "The second form makes the prediction, runs the workflow and compares. The workflow, or\n"
       "--workload, must give the runtimes of tasks; for the second form, it must also give file\n"
-      "sizes, and --config must give hosts. An anomaly is a difference that is hardly chance,\n"
-      "matters, and occurred in two of the last three runs, or is large in a single run. Exit\n"
-      "code: 7 if there is an anomaly, otherwise that of the first run that was made and\n"
+      "sizes, and --config must give hosts. An anomaly is a difference that is unlikely to be\n"
+      "chance, matters, and occurred in two of the last three runs, or is large in a single\n"
+      "run. Exit code: 7 if there is an anomaly, otherwise that of the first new run that\n"
       "failed.");
   AddPredictionWords(*command, options->words)->required();
   command->add_option(

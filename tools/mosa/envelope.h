@@ -1,5 +1,5 @@
-// `mosa envelope`: what a store carries of many small and large files, and what bounds an
-// application on it (the MTC Envelope paper).
+// `mosa envelope`: measures a store's throughput for many small and large files, and finds what
+// bounds an application on it (the MTC Envelope paper).
 #ifndef MOSA_TOOLS_MOSA_ENVELOPE_H_
 #define MOSA_TOOLS_MOSA_ENVELOPE_H_
 

@@ -1,4 +1,4 @@
-// `mosa envelope classify`: what bounds each stage of a workflow on a store.
+// `mosa envelope classify`: finds what bounds each stage of a workflow on a store.
 #include "tools/forecast/envelope_classify.h"
 
 #include <memory>
@@ -31,7 +31,7 @@ void AddEnvelopeClassify(CLI::App& noun, CommandLine& line) {
   AddApplicationFiles(*command, options->files);
   command
       ->add_option("--clients", options->clients,
-                   "Number of tasks at the same time; default: the most clients in the envelope")
+                   "Number of concurrent tasks; default: the most clients in the envelope")
       ->check(CLI::Range(1U, 1'000'000U));
   CLI::Option* record =
       command->add_option("--record", options->record, "Record of the measured 'mosa run'");

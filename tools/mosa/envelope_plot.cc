@@ -1,4 +1,4 @@
-// `mosa envelope plot`: several stores on one page.
+// `mosa envelope plot`: draws several stores on one page.
 #include <memory>
 #include <string>
 #include <vector>

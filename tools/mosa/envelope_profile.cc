@@ -1,4 +1,4 @@
-// `mosa envelope profile`: the I/O of each stage of a workflow.
+// `mosa envelope profile`: shows the I/O of each stage of a workflow.
 #include "tools/forecast/envelope_profile.h"
 
 #include <memory>

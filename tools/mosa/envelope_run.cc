@@ -1,4 +1,5 @@
-// `mosa envelope run`: creates, opens, reads and writes over file sizes and numbers of clients.
+// `mosa envelope run`: measures creates, opens, reads and writes over file sizes and numbers of
+// clients.
 #include "tools/measure/envelope_run.h"
 
 #include <memory>

@@ -1,4 +1,4 @@
-// `mosa explore`: a whole space of configurations in, those worth choosing out.
+// `mosa explore`: simulates a space of configurations and shows those worth choosing.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -49,13 +49,13 @@ Result<std::vector<predict::Dimension>> DimensionsOf(const ExploreWords& options
   }
   for (const std::string& text : options.vary) {
     MOSA_ASSIGN_OR_RETURN(predict::Dimension dimension, predict::ParseDimension(text));
-    // The command line wins over the file.
+    // The command line overrides the file.
     std::erase_if(dimensions, [&](const auto& other) { return other.name == dimension.name; });
     dimensions.push_back(std::move(dimension));
   }
   if (dimensions.empty())
     return InvalidArgumentError(
-        "there is nothing to explore: give --space FILE, or --vary as in --vary hosts=1..8");
+        "nothing to explore: give --space FILE, or --vary as in --vary hosts=1..8");
   return dimensions;
 }
 
@@ -73,7 +73,8 @@ std::vector<std::string> VariedNames(const std::vector<predict::Dimension>& dime
 constexpr const char* kFrontPage = "front.svg";
 constexpr const char* kCurvesPage = "curves.svg";
 
-// Pages can be written there afterwards, and there are none: not of another exploration either.
+// Ensures that pages can be written to the directory later, and removes those of an earlier
+// exploration.
 Status PrepareForPlots(const std::filesystem::path& directory) {
   std::error_code error;
   std::filesystem::create_directories(directory, error);
@@ -132,7 +133,7 @@ Status Explore(const ExploreWords& options, const CommandLine& line) {
   if (!options.results.empty()) {
     MOSA_ASSIGN_OR_RETURN(results, ExploreResults::Open(options.results));
   }
-  // What cannot be written is said before anything is simulated.
+  // Reports an unwritable directory before simulating anything.
   if (!options.plot.empty()) MOSA_RETURN_IF_ERROR(PrepareForPlots(options.plot));
   ExploreSimulator simulator(inputs.workflow, inputs.platform, explorer, results, options.jobs);
   MOSA_RETURN_IF_ERROR(simulator.Run(exploration.space.points));
@@ -206,7 +207,7 @@ void AddExplore(CLI::App& app, CommandLine& line) {
       ->capture_default_str();
   command
       ->add_option("--jobs", options->jobs,
-                   "Number of simulations to run at a time; 0: one per core")
+                   "Number of simulations to run in parallel; 0: one per core")
       ->check(CLI::Range(0U, kExploreJobsMax))
       ->capture_default_str();
   command->add_flag("--no-prune", options->no_prune,

@@ -46,7 +46,7 @@ std::string ToText(HintSource source) {
   return "unknown";
 }
 
-// As user.mosa.hints says it.
+// In the format of the attribute user.mosa.hints.
 nlohmann::json ToJson(const HintExplanation& explanation) {
   nlohmann::json hints = nlohmann::json::object();
   for (const ExplainedHint& hint : explanation.hints) {
@@ -59,8 +59,8 @@ nlohmann::json ToJson(const HintExplanation& explanation) {
   return hints;
 }
 
-// {"path", "exists", "hints": {NAME: {"value", "source", "origin", "note"}}}. A file on a mount is
-// asked for itself: its manager may not have heard of it yet.
+// {"path", "exists", "hints": {NAME: {"value", "source", "origin", "note"}}}. Asks the mount for a
+// file on a mount: the manager may not know the file yet.
 Result<nlohmann::json> Ask(const HintOptions& options) {
   nlohmann::json answer;
   PutBytes(answer, "path", options.path);
@@ -88,7 +88,7 @@ Status Get(const HintOptions& options, const CommandLine& line) {
   MOSA_ASSIGN_OR_RETURN(const nlohmann::json answer, Ask(options));
   if (!answer.at("exists").get<bool>())
     return NotFoundError(fmt::format(
-        "{}: no such file; 'mosa hint explain' says what it would be given", options.path));
+        "{}: no such file; 'mosa hint explain' shows the hints that it would get", options.path));
   const nlohmann::json& hints = answer.at("hints");
   if (!options.name.empty() && !hints.contains(options.name))
     return InvalidArgumentError(fmt::format("there is no hint '{}'", options.name));
@@ -116,7 +116,7 @@ Status ExplainPath(const HintOptions& options, const CommandLine& line) {
   Table table({"HINT", "VALUE", "FROM"});
   for (const auto& [name, hint] : answer.at("hints").items()) {
     std::string from = hint.at("source").get<std::string>();
-    if (from == "own") from = "set on it";
+    if (from == "own") from = "set on the path";
     if (hint.contains("origin")) from += " " + hint.at("origin").get<std::string>();
     std::string value = hint.at("value").get<std::string>();
     if (hint.contains("note")) value += " (" + hint.at("note").get<std::string>() + ")";
@@ -124,11 +124,12 @@ Status ExplainPath(const HintOptions& options, const CommandLine& line) {
   }
   table.Print();
   if (!answer.at("exists").get<bool>())
-    fmt::print(stderr, "{} does not exist: so it would be if it were made now.\n", options.path);
+    fmt::print(stderr, "{} does not exist; if created now, it would get these hints.\n",
+               options.path);
   return OkStatus();
 }
 
-// What is made in a directory takes its hints then; what is there does not.
+// Files and directories take a directory's hints when they are created; existing ones keep theirs.
 void SayWhatKeepsItsHints(const std::string& path) {
   constexpr size_t kLookedAtMax = 100'000;
   std::error_code error;
@@ -139,8 +140,8 @@ void SayWhatKeepsItsHints(const std::string& path) {
     ++(fs::is_directory(at->symlink_status(error)) ? directories : files);
   if (files + directories == 0) return;
   fmt::print(stderr,
-             "Holds for what is made in {} from now on; what is there keeps its hints: {}{} files, "
-             "{} directories\n",
+             "Applies to files and directories created in {} from now on; existing ones keep their "
+             "hints: {}{} files, {} directories\n",
              path, files + directories < kLookedAtMax ? "" : "more than ", files, directories);
 }
 
@@ -169,12 +170,12 @@ void AddPath(CLI::App& command, HintOptions& options) {
 Result<std::vector<HintValue>> ParseAssignments(const std::vector<std::string>& words) {
   std::vector<HintValue> hints;
   if (words.empty())
-    return InvalidArgumentError("no hint is given: write NAME=VALUE, as placement=local");
+    return InvalidArgumentError("no hint given: write NAME=VALUE, such as placement=local");
   for (const std::string& word : words) {
     const size_t equals = word.find('=');
     if (equals == 0 || equals == std::string::npos)
       return InvalidArgumentError(
-          fmt::format("'{}' is no hint: write NAME=VALUE, as placement=local", word));
+          fmt::format("'{}' is not a hint: write NAME=VALUE, such as placement=local", word));
     hints.push_back({word.substr(0, equals), word.substr(equals + 1)});
   }
   return hints;

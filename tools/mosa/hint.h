@@ -10,7 +10,7 @@
 
 namespace mosa::cli {
 
-// "placement=local" and its like. InvalidArgument repeats what is none.
+// Parses words such as "placement=local". InvalidArgument quotes a word that is not a hint.
 Result<std::vector<HintValue>> ParseAssignments(const std::vector<std::string>& words);
 
 // For help texts: every hint with its values.

@@ -24,10 +24,10 @@ struct RuleOptions {
 
 struct Target {
   std::unique_ptr<sai::AdminClient> manager;
-  std::string glob;  // In the store.
+  std::string glob;  // From the root of the store.
 };
 
-// People write globs below their mount, or, as the manager does, below the root of the store.
+// Users write globs below their mount or, as the manager does, below the root of the store.
 Result<Target> Find(const RuleOptions& options) {
   const size_t wild = std::min(options.glob.find_first_of("*?[\\"), options.glob.size());
   const size_t slash = options.glob.rfind('/', wild);
@@ -111,8 +111,8 @@ Status Remove(const RuleOptions& options) {
   }
   if (ids.empty()) return NotFoundError(fmt::format("there is no rule for {}", target.glob));
   if (ids.size() > 1)
-    return InvalidArgumentError(
-        fmt::format("{} rules are for {}: name one by its id: {}", ids.size(), target.glob, names));
+    return InvalidArgumentError(fmt::format("{} rules have the glob {}: give the id of one: {}",
+                                            ids.size(), target.glob, names));
   return target.manager->RemoveHintRule(ids.front());
 }
 

@@ -1,4 +1,4 @@
-// `mosa identify`: the platform file of a deployment; and its processes on the hosts.
+// `mosa identify`: measures a deployment and writes its platform file; also its workers on hosts.
 #include "tools/measure/identify.h"
 
 #include <memory>
@@ -38,7 +38,7 @@ void AddIdentifyWorker(CLI::App& app, CommandLine& line) {
   auto& [parent, net_namespace] = *options;
   CLI::App* command =
       app.add_subcommand("identify-worker", "Measure on one host for 'mosa identify' (internal)");
-  command->group("");  // Not for people.
+  command->group("");  // Internal: hidden from --help.
   command->add_option("--parent", parent);
   command->add_option("--net-namespace", net_namespace);
   command->callback([options, &line] {

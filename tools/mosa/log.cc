@@ -1,4 +1,5 @@
-// `mosa log`: the request log of every daemon; `mosa follow`: one request's path in these.
+// `mosa log`: controls the request log of every daemon; `mosa follow`: shows the path of one
+// request through these logs.
 #include <memory>
 
 #include "tools/mosa/choices.h"
@@ -14,7 +15,7 @@ void AddLog(CLI::App& app, CommandLine& line) {
   };
   CLI::App* noun = app.add_subcommand(
       "log",
-      "Have all daemons log their requests, so that single ones can be followed\n\n"
+      "Make all daemons log their requests, so that single ones can be followed\n\n"
       "  mosa log on /var/tmp/requests; snakemake; mosa log off\n"
       "  mosa follow /var/tmp/requests/*.requests");
   noun->require_subcommand(1);

@@ -47,7 +47,7 @@ void AddCommands(CLI::App& app, CommandLine& line) {
       {"Measure", {AddBench, AddEnvelope, AddCapacity}},
   };
   const std::string none = app.get_group();
-  // A worker has hidden itself: its group is empty.
+  // Worker commands have hidden themselves with an empty group.
   const auto is_new = [&none](CLI::App* command) { return command->get_group() == none; };
   for (const CommandGroup& group : groups) {
     for (const auto add : group.adders) add(app, line);
@@ -55,14 +55,14 @@ void AddCommands(CLI::App& app, CommandLine& line) {
   }
 }
 
-// The deepest command that was named, for "see '... --help'".
+// The most deeply nested command on the line, for "see '... --help'".
 std::string CommandNamed(const CLI::App& app) {
   const auto chosen = app.get_subcommands();
   if (chosen.empty()) return app.get_name();
   return fmt::format("{} {}", app.get_name(), CommandNamed(*chosen.front()));
 }
 
-// A word that is no command makes the library miss the command rather than mind the word.
+// For a word that is not a command, the library complains of a missing command, not of the word.
 std::string Explain(const CLI::App& app, const CLI::ParseError& error) {
   const auto left = app.remaining(true);
   const bool missing = error.get_exit_code() == static_cast<int>(CLI::ExitCodes::RequiredError);

@@ -32,7 +32,7 @@ struct DrainOptions {
   bool wait = false;
 };
 
-// Until no file has bytes there any more; says how many are left.
+// Waits until no file has bytes on the node; prints how many files are left.
 Status AwaitDrained(const DrainOptions& options) {
   std::optional<uint64_t> shown;
   while (true) {
@@ -41,7 +41,7 @@ Status AwaitDrained(const DrainOptions& options) {
       return each.address.name == options.node;
     });
     if (node == status.nodes.end() || node->address.state != NodeState::kDraining)
-      return UnavailableError(fmt::format("node {} does not drain any more", options.node));
+      return UnavailableError(fmt::format("node {} is no longer draining", options.node));
     if (node->files_left == 0U) return OkStatus();
     if (node->files_left && node->files_left != shown)
       fmt::print(stderr, "{}: {} files left\n", options.node, *node->files_left);

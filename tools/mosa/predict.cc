@@ -1,4 +1,4 @@
-// `mosa predict`: how long a workflow takes on a platform.
+// `mosa predict`: predicts how long a workflow takes on a platform.
 #include "tools/forecast/predict.h"
 
 #include <memory>
@@ -60,7 +60,7 @@ void AddPredict(CLI::App& app, CommandLine& line) {
                     "With --json, add the nodes that hold each file");
   command->add_flag(
       "--residence", options->residence,
-      "With --json, add residence times in each daemon, as 'mosa residence' has them");
+      "With --json, add residence times in each daemon, as in 'mosa residence'");
   command->add_option("--metrics", options->metrics,
                       "Directory for the residence times as Prometheus text, one file per daemon");
   command->add_option("--power", options->power,
@@ -77,7 +77,7 @@ void AddPredict(CLI::App& app, CommandLine& line) {
       ->capture_default_str();
   CLI::Option* bound = command->add_option(
       "--bound", options->bound,
-      "Envelope or capacity file; reports stages simulated faster than was measured");
+      "Envelope or capacity file; reports stages simulated faster than measured");
   command
       ->add_option("--bound-system", options->bound_system,
                    "Store to use from an envelope file that has several")

@@ -1,4 +1,4 @@
-// `mosa report`: a run as one page, for who would rather look than read.
+// `mosa report`: shows a run as one HTML page.
 #include <fmt/format.h>
 
 #include <filesystem>
@@ -25,19 +25,18 @@ struct ReportOptions {
   std::string out;
 };
 
-// What can be predicted and compared; else the reason is a note.
+// Predicts and compares as far as possible; otherwise adds a note with the reason.
 void PredictForReport(const ReportOptions& options, ReportInputs& inputs) {
   if (options.words.platform.empty()) {
     inputs.notes.push_back(
-        "nothing is predicted: say which platform this is with --platform ('mosa identify' "
-        "measures one)");
+        "no prediction: give the platform file with --platform ('mosa identify' measures one)");
     return;
   }
   auto finished = CompareFinished(options.words, inputs.files, inputs.notes);
   if (finished.ok())
     inputs.finished = *std::move(finished);
   else
-    inputs.notes.push_back(fmt::format("nothing is predicted: {}", MessageOf(finished.status())));
+    inputs.notes.push_back(fmt::format("no prediction: {}", MessageOf(finished.status())));
 }
 
 Status RunReport(const ReportOptions& options, const CommandLine& line) {

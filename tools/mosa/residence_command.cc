@@ -57,7 +57,8 @@ void PrintResidence(const ClusterResidence& residence, size_t top) {
   }
   table.Print();
   if (shown < lines.size())
-    fmt::print(stderr, "mosa: {} more rows took less time in all: --top 0 shows them\n",
+    fmt::print(stderr,
+               "mosa: {} rows with smaller totals are not shown: use --top 0 to show them\n",
                lines.size() - shown);
 }
 
@@ -77,9 +78,9 @@ Status ShowResidence(const ResidenceOptions& options, const CommandLine& line) {
   MOSA_ASSIGN_OR_RETURN(ClusterResidence residence, TakeResidence(*manager));
   if (!options.since.empty()) {
     if (earlier.cluster != residence.cluster)
-      return FailedPreconditionError(fmt::format("--since {} is of cluster '{}', this is '{}'",
-                                                 options.since, earlier.cluster,
-                                                 residence.cluster));
+      return FailedPreconditionError(
+          fmt::format("--since {} was written for cluster '{}', but this is cluster '{}'",
+                      options.since, earlier.cluster, residence.cluster));
     residence = Since(residence, earlier);
   }
   for (const DaemonResidence& daemon : residence.daemons) {
@@ -87,7 +88,9 @@ Status ShowResidence(const ResidenceOptions& options, const CommandLine& line) {
       fmt::print(stderr, "mosa: the {} of host {} is left out: {}\n", daemon.component, daemon.host,
                  daemon.failure);
     if (daemon.since_start)
-      fmt::print(stderr, "mosa: the {} of host {} is new: its rows are all since its start\n",
+      fmt::print(stderr,
+                 "mosa: the {} of host {} has started since then: its rows cover all the time "
+                 "since its start\n",
                  daemon.component, daemon.host);
   }
   if (line.json) {

@@ -1,4 +1,4 @@
-// `mosa run`: what is asked for, checked whole before the first effect.
+// `mosa run`: checks the whole request before its first effect.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -62,7 +62,7 @@ Status RunWorkflow(RunOptions options, const CommandLine& line) {
   MOSA_ASSIGN_OR_RETURN(const std::string text,
                         ReadText(options.workflow, predict::kDocumentBytesMax));
   auto found = FindHosts(options.hosts);
-  if (!found.ok()) {  // What is wrong wherever it runs is said first.
+  if (!found.ok()) {  // Errors that do not depend on hosts come first.
     MOSA_RETURN_IF_ERROR(ParseWorkflow(options.workflow, text, {}).status());
     return found.status();
   }
@@ -102,7 +102,7 @@ void AddRun(CLI::App& app, CommandLine& line) {
       "--workdir", options->hosts.directory,
       "Directory below the mount to run tasks in; created if absent; default: the mount");
   command->add_option("--slots", options->hosts.slots,
-                      "Tasks at a time on each host; default: a share of the cores, 1 with --exec");
+                      "Concurrent tasks per host; default: a share of the cores, 1 with --exec");
   command->add_option(
       "--link", options->hosts.link,
       "Link rate for the scheduler, such as 1gbit; default: the cluster's, or 16gbit");

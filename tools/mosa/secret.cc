@@ -67,8 +67,7 @@ Status Rotate(const std::string& step, const std::string& directory, const Comma
                                                           {"end", cluster::Rotation::kEnd}};
   const auto found = steps.find(step);
   if (found == steps.end())
-    return InvalidArgumentError(
-        fmt::format("there is no step '{}': it is begin, switch or end", step));
+    return InvalidArgumentError(fmt::format("unknown step '{}': use begin, switch or end", step));
   MOSA_ASSIGN_OR_RETURN(const cluster::Rotated rotated, cluster::Rotate(directory, found->second));
   if (line.json)
     PrintJson({{"step", step}, {"files", rotated.written}, {"expired", rotated.expired}});
@@ -76,10 +75,10 @@ Status Rotate(const std::string& step, const std::string& directory, const Comma
   for (const std::string& file : rotated.written)
     names += fmt::format("{}{}", names.empty() ? "" : ", ", file);
   for (const std::string& file : rotated.expired)
-    fmt::print(stderr, "Left {} as it is: it has expired. Issue a new one, or remove it.\n", file);
+    fmt::print(stderr, "Left {} unchanged: it has expired. Issue a new one, or remove it.\n", file);
   fmt::print(stderr, "Wrote {}. Copy each to where it is used, as a whole (cp, then mv)", names);
   fmt::print(stderr, "{}\n",
-             step == "end" ? "; nothing trusts the old authority then."
+             step == "end" ? "; then nothing trusts the old authority any more."
                            : ", and wait 10 s before the next step.");
   return OkStatus();
 }

@@ -1,4 +1,4 @@
-// `mosa stage`: files into the store and out of it.
+// `mosa stage`: copies files into the store and out of it.
 #include "tools/stage/stage.h"
 
 #include <memory>
@@ -103,7 +103,7 @@ void AddStage(CLI::App& app, CommandLine& line) {
   auto parent = std::make_shared<pid_t>(0);
   auto probe = std::make_shared<std::string>();
   CLI::App* worker = noun->add_subcommand("worker", "Copy on one host for 'mosa stage' (internal)");
-  worker->group("");  // Not for people.
+  worker->group("");  // Internal: hidden from --help.
   worker->add_option("--parent", *parent);
   worker->add_option("--probe", *probe);
   worker->callback([parent, probe, &line] {

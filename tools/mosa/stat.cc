@@ -22,7 +22,7 @@ std::string ToLine(const nlohmann::json& value) {
   return value.is_string() ? value.get<std::string>() : value.dump();
 }
 
-// "KEY  value", objects within objects as "outer.inner".
+// Prints "KEY  value", and nested objects as "outer.inner".
 void PrintFields(const nlohmann::json& object, const std::string& prefix = "") {
   for (const auto& [key, value] : object.items()) {
     if (value.is_object()) {
@@ -33,7 +33,7 @@ void PrintFields(const nlohmann::json& object, const std::string& prefix = "") {
   }
 }
 
-// The same path as the manager that the mount belongs to knows it; empty without a manager to ask.
+// The path as the mount's manager knows it; empty if there is no manager to ask.
 Result<nlohmann::json> FromManager(const StatOptions& options, const std::string& path) {
   MOSA_ASSIGN_OR_RETURN(const auto manager, ConnectManager(options.manager));
   MOSA_ASSIGN_OR_RETURN(const FileStatus file, manager->GetFileStatus(path));
@@ -61,7 +61,7 @@ Status ShowFile(const StatOptions& options, const CommandLine& line) {
     if (known.ok()) {
       answer["manager"] = *known;
     } else {
-      fmt::print(stderr, "mosa: the mount's view only: {}\n", MessageOf(known.status()));
+      fmt::print(stderr, "mosa: showing only the mount's view: {}\n", MessageOf(known.status()));
     }
   }
   if (line.json) {

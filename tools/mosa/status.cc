@@ -20,7 +20,7 @@ std::string AmountText(uint64_t amount, bool is_bytes) {
 
 void PrintLimits(const ClusterStatus& status) {
   if (!status.growth_refused.empty()) fmt::print("FULL: {}\n", status.growth_refused);
-  Table limits({"LIMIT OF", "USED", "MAX", "%"});
+  Table limits({"LIMIT", "USED", "MAX", "%"});
   for (const LimitStatus& limit : status.limits) {
     const bool has_limit = limit.limit > 0;
     const double percent =
@@ -40,9 +40,9 @@ Status ShowStatus(const ManagerChoice& choice, const CommandLine& line) {
   }
   fmt::print("Cluster '{}': {} files, {} directories, {} nodes, {} mounts{}\n", status.cluster_name,
              status.files, status.directories, status.nodes.size(), status.sessions.size(),
-             status.in_grace ? ", waiting for mounts to come back" : "");
+             status.in_grace ? ", waiting for mounts to reconnect" : "");
   PrintNodes(status);
-  Table mounts({"MOUNT OF", "STATE", "OPEN", "AT"});
+  Table mounts({"MOUNT ON", "STATE", "OPEN", "AT"});
   for (const SessionStatus& session : status.sessions) {
     mounts.Add({session.start.node_name.empty() ? "-" : session.start.node_name,
                 session.connected ? "connected" : "away", fmt::format("{}", session.open_files),

@@ -1,4 +1,4 @@
-// `mosa top`: what a cluster is doing.
+// `mosa top`: shows what a cluster is doing.
 #include "tools/mosa/top.h"
 
 #include <memory>
@@ -13,7 +13,7 @@ void AddTop(CLI::App& app, CommandLine& line) {
   auto options = std::make_shared<TopRequest>();
   CLI::App* command = app.add_subcommand(
       "top",
-      "Show live what a cluster is doing: bytes by path, requests and their times\n\n"
+      "Show live activity of a cluster: bytes by path, requests and their times\n\n"
       "  mosa top\n"
       "  mosa top --once --interval 10s --json\n"
       "  mosa top --platform lab.json --workload nightly.json --config manager=apart\n\n"

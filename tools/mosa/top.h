@@ -1,4 +1,4 @@
-// `mosa top`: what a cluster is doing.
+// `mosa top`: shows what a cluster is doing.
 #ifndef MOSA_TOOLS_MOSA_TOP_H_
 #define MOSA_TOOLS_MOSA_TOP_H_
 

@@ -1,4 +1,4 @@
-// `mosa trace`: what programs ask of a mount, and what follows from it.
+// `mosa trace`: records what programs ask of a mount, and makes workloads of it.
 #include "tools/mosa/trace.h"
 
 namespace mosa::cli {

@@ -1,4 +1,4 @@
-// `mosa trace wrap`: a trace of what is done in a directory of any file system.
+// `mosa trace wrap`: traces a directory of any file system.
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -44,9 +44,9 @@ Status IsWhole(const wrap::WrapOutcome& outcome) {
 Status Wrap(const wrap::WrapOptions& options, CommandLine& line) {
   MOSA_RETURN_IF_ERROR(OpenLog({"mosa", LogLevel::kWarning, ""}));
   const auto begun = [&options] {
-    // What a command prints is its own.
+    // With a command, standard error belongs to the command.
     if (!options.command.empty()) return;
-    fmt::print(stderr, "Tracing {} by {} to {} until it is unmounted\n", options.directory,
+    fmt::print(stderr, "Tracing {} through {} to {} until it is unmounted\n", options.directory,
                options.mount_point, options.trace_path);
   };
   MOSA_ASSIGN_OR_RETURN(const wrap::WrapOutcome outcome, wrap::WrapDirectory(options, begun));

@@ -1,4 +1,4 @@
-// `mosa watch`: whether a running cluster is as fast as predicted.
+// `mosa watch`: checks whether a running cluster is as fast as predicted.
 #include "tools/observe/watch.h"
 
 #include <memory>
@@ -22,7 +22,7 @@ void AddWatch(CLI::App& app, CommandLine& line) {
   auto options = std::make_shared<WatchRequest>();
   CLI::App* command = app.add_subcommand(
       "watch",
-      "Check while a cluster works that requests take as long as predicted\n\n"
+      "Check that the requests of a working cluster take as long as predicted\n\n"
       "  mosa watch --platform lab.json --workload nightly.json --config manager=apart\n"
       "  mosa watch --platform lab.json --workload nightly.json --for 10m || mail ops\n\n"
       "Compares each interval with the predicted requests of the workload, which must be given,\n"

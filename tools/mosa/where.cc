@@ -1,4 +1,4 @@
-// `mosa where`: the nodes that hold files, and what reading them would cost.
+// `mosa where`: lists the nodes that hold files, and predicts what reading them would cost.
 #include "tools/observe/where.h"
 
 #include <memory>
@@ -40,7 +40,7 @@ void AddWhere(CLI::App& app, CommandLine& line) {
   command->callback([options, &line] {
     line.action = [options, &line]() -> Status {
       if (options->paths.empty() && options->from.empty())
-        return InvalidArgumentError("name some paths, or a file of paths with --from");
+        return InvalidArgumentError("give paths, or a file of paths with --from");
       if (!options->cost) return ShowLocations(*options, line.json);
       return ShowReadCosts(
           {options->paths, options->from, options->hosts, options->in_store, options->manager},

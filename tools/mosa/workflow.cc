@@ -1,4 +1,4 @@
-// `mosa workflow`: what a runner other than `mosa run` says of its tasks.
+// `mosa workflow`: lets a runner other than `mosa run` report its tasks.
 #include <fmt/format.h>
 
 #include <memory>
@@ -32,7 +32,8 @@ Status End(const WorkflowOptions& options, const CommandLine& line) {
   if (line.json) {
     PrintJson({{"files_left", files_left}});
   } else if (files_left > 0) {
-    fmt::print("{} temporary files are open still: they go when they are closed\n", files_left);
+    fmt::print("{} temporary files are still open: they are removed when they are closed\n",
+               files_left);
   }
   return OkStatus();
 }
