@@ -179,6 +179,7 @@ void RequestLog::Run(const Options& options) {
   try {
     done = Open(options);
     if (done.ok()) done = Write(options);
+    DropUnread();
   } catch (const std::bad_alloc&) {
     done = ResourceExhaustedError(
         fmt::format("not enough memory to write the request log in {}", options.directory));
@@ -187,7 +188,6 @@ void RequestLog::Run(const Options& options) {
     done = FailedPreconditionError(
         fmt::format("cannot close the request log in {}: {}", options.directory, strerror(errno)));
   drained_ = {};
-  DropUnread();
   const std::lock_guard lock(mutex_);
   on_ = false;
   state_.is_on = state_.is_busy = false;
