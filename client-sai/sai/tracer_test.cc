@@ -20,34 +20,6 @@ namespace {
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
 
-TEST(TraceRing, HandsOverInOrderAndDropsWhatFindsNoRoom) {
-  struct Number {
-    uint64_t value;
-  };
-  auto ring = std::make_unique<TraceRing<Number>>();
-  const std::string text(1000, 'x');
-  uint64_t pushed = 0;
-  uint64_t popped = 0;
-  uint64_t dropped = 0;
-  // More than once around the ring; a text wraps at its end.
-  for (int round = 0; round < 7; ++round) {
-    for (int i = 0; i < 300; ++i) ring->Push({pushed++}, text);
-    while (const auto event = ring->Pop()) {
-      EXPECT_EQ(event->first.value, popped++);
-      EXPECT_EQ(event->second, text);
-    }
-  }
-  EXPECT_EQ(ring->TakeDropped(), 0U);
-  EXPECT_TRUE(ring->IsEmpty());
-  const uint64_t room = TraceRing<Number>::kBytes / (text.size() + 16);
-  for (uint64_t i = 0; i < 2 * room; ++i) ring->Push({i}, text);
-  dropped = ring->TakeDropped();
-  uint64_t kept = 0;
-  while (ring->Pop()) ++kept;
-  EXPECT_EQ(kept + dropped, 2 * room);
-  EXPECT_GE(kept, room);
-}
-
 class TracerTest : public ::testing::Test {
  protected:
   TracerTest() : directory_(fs::temp_directory_path() / ("tracer." + std::to_string(getpid()))) {

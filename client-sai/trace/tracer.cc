@@ -54,50 +54,19 @@ int WriteAt(int file, uint64_t offset, std::string_view bytes) {
 
 }  // namespace
 
-// The calling thread's ring. A tracer is identified by its address. No other tracer may reuse the
-// address while the thread lives, and a mount's session threads end before that.
-struct Tracer::OwnRing {
-  const Tracer* of = nullptr;
-  std::shared_ptr<Ring> ring;
-  ~OwnRing() { Leave(); }
-  void Leave() {
-    if (ring) ring->Abandon();
-    ring.reset();
-  }
-};
-
 Tracer::Tracer(TracedMount& mount, const Clock& clock) : mount_(mount), clock_(clock) {}
 
 Tracer::~Tracer() {
   EndWithin(Duration());
   const std::lock_guard control(control_mutex_);
   if (writer_.joinable()) writer_.join();
-  for (NewRing* ring = new_rings_.exchange(nullptr); ring != nullptr;)
-    delete std::exchange(ring, ring->next);
-}
-
-Tracer::Ring& Tracer::RingOfThread() {
-  thread_local OwnRing own;
-  if (own.of == this && own.ring) return *own.ring;
-  own.Leave();
-  own.of = this;
-  auto ring = std::make_shared<Ring>();
-  auto* const fresh = new NewRing{ring, new_rings_.load(std::memory_order_relaxed)};
-  own.ring = std::move(ring);
-  while (!new_rings_.compare_exchange_weak(fresh->next, fresh, std::memory_order_release,
-                                           std::memory_order_relaxed)) {
-  }
-  return *own.ring;
 }
 
 void Tracer::Note(TraceEvent event, std::string_view text) {
   if (event.end == Time{}) event.end = clock_.Monotonic();
   if (event.start == Time{}) event.start = event.end;
-  try {
-    RingOfThread().Push(event, text);
-  } catch (const std::bad_alloc&) {  // An exception from a callback would end the mount.
-    ringless_.fetch_add(1, std::memory_order_relaxed);
-  }
+  if (rings_.Push(event, text) == Pushed::kDropped)
+    dropped_.fetch_add(1, std::memory_order_relaxed);
 }
 
 Tracer::Process Tracer::ProcessOf(uint32_t pid) {
@@ -345,26 +314,13 @@ bool Tracer::IsNewName(FileId file, FileId parent, std::string_view name) {
 }
 
 void Tracer::Drain() {
-  for (NewRing* fresh = new_rings_.exchange(nullptr, std::memory_order_acquire);
-       fresh != nullptr;) {
-    rings_.push_back(std::move(fresh->ring));
-    delete std::exchange(fresh, fresh->next);
-  }
   const Duration to_manager_time = mount_.TraceTime() - clock_.Monotonic();
-  uint64_t dropped = ringless_.exchange(0, std::memory_order_relaxed);
-  for (const std::shared_ptr<Ring>& ring : rings_) {
-    // Only what is there now, because a thread that pushes as fast as this pops could keep it here.
-    for (size_t i = 0; i < Ring::kBytes / sizeof(TraceEvent); ++i) {
-      auto popped = ring->Pop();
-      if (!popped) break;
-      if (popped->first.end < begun_) continue;
-      AddRecord(popped->first, std::move(popped->second), to_manager_time);
-    }
-    dropped += ring->TakeDropped();
-  }
-  std::erase_if(rings_, [](const auto& ring) { return ring->abandoned() && ring->IsEmpty(); });
+  rings_.Drain([&](const TraceEvent& event, std::string text) {
+    if (event.end >= begun_) AddRecord(event, std::move(text), to_manager_time);
+    return true;
+  });
   const std::lock_guard lock(mutex_);
-  foot_.dropped += dropped;
+  foot_.dropped += dropped_.exchange(0, std::memory_order_relaxed);
 }
 
 void Tracer::AddRecord(const TraceEvent& event, std::string text, Duration to_manager_time) {

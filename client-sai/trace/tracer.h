@@ -9,22 +9,20 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
-#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
 #include <unordered_map>
-#include <vector>
 
 #include "client-sai/trace/task_names.h"
-#include "client-sai/trace/trace_ring.h"
 #include "client-sai/trace/traced_mount.h"
 #include "common/base/clock.h"
 #include "common/base/status.h"
 #include "common/base/unique_fd.h"
 #include "common/model/trace.h"
+#include "common/observe/thread_rings.h"
 
 namespace mosa::sai {
 
@@ -126,14 +124,6 @@ class Tracer {
   void CountLookup() { lookups_.fetch_add(1, std::memory_order_relaxed); }
 
  private:
-  using Ring = TraceRing<TraceEvent>;
-  struct NewRing {
-    std::shared_ptr<Ring> ring;
-    NewRing* next = nullptr;
-  };
-  struct OwnRing;
-
-  Ring& RingOfThread();
   void Run(const Options& options);
   // Reports to Start; false if there is nothing to write.
   bool Open(const Options& options);
@@ -154,11 +144,11 @@ class Tracer {
   TaskNames tasks_;
   std::atomic<TraceLevel> level_ = TraceLevel::kOff;
   std::atomic<bool> cold_ = false;
-  std::atomic<NewRing*> new_rings_ = nullptr;  // A stack; the writer takes all of it.
+  ThreadRings<TraceEvent, size_t{1} << 19> rings_;  // Drained by the writer.
   std::atomic<uint64_t> uses_ = 0;
   std::atomic<uint64_t> stats_ = 0;
   std::atomic<uint64_t> lookups_ = 0;
-  std::atomic<uint64_t> ringless_ = 0;  // Dropped for lack of memory.
+  std::atomic<uint64_t> dropped_ = 0;  // Since the last Drain().
 
   std::mutex control_mutex_;  // Held by Start, Stop and EndWithin.
   std::thread writer_;        // Guarded by control_mutex_.
@@ -179,7 +169,6 @@ class Tracer {
   // Used only by the writer thread.
   UniqueFd file_;
   TraceBlock block_;
-  std::vector<std::shared_ptr<Ring>> rings_;
   std::unordered_map<uint64_t, uint64_t> names_;  // Per file, a hash of its last name.
   Time begun_;                                    // Monotonic.
 };

@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <chrono>
 #include <climits>
@@ -43,11 +42,6 @@ uint64_t NewId() {
   z = (z ^ (z >> 27)) * 0x94d049bb133111ebU;
   z ^= z >> 31;
   return z == 0 ? 1 : z;
-}
-
-uint64_t NextLogNumber() {
-  static std::atomic<uint64_t> last = 0;
-  return ++last;
 }
 
 // Offset from the monotonic clock to wall time: the quickest of a few readings.
@@ -96,25 +90,6 @@ Span BeginSpan(SpanContext asked) {
   return {.own = {.trace = asked.trace == 0 ? id : asked.trace, .span = id}, .parent = asked.span};
 }
 
-// The records of one thread: that thread pushes, the writer pops.
-struct RequestLog::Ring {
-  static constexpr uint64_t kRecords = 1024;
-  std::array<RequestRecord, kRecords> records;
-  alignas(64) std::atomic<uint64_t> pushed = 0;
-  std::atomic<bool> is_abandoned = false;
-  alignas(64) std::atomic<uint64_t> popped = 0;
-};
-
-struct RequestLog::OwnRing {
-  uint64_t of = 0;  // The log's number.
-  std::shared_ptr<Ring> ring;
-  ~OwnRing() {
-    if (ring) ring->is_abandoned = true;
-  }
-};
-
-RequestLog::RequestLog() : number_(NextLogNumber()) {}
-
 RequestLog::~RequestLog() {
   Stop();
   if (writer_.joinable()) writer_.join();
@@ -131,34 +106,10 @@ void RequestLog::AddPeer(uint32_t table, std::string_view name) {
   names_[table].peers.emplace_back(name);
 }
 
-RequestLog::Ring* RequestLog::RingOfThread() {
-  thread_local OwnRing own;
-  if (own.of == number_) return own.ring.get();
-  if (own.ring) own.ring->is_abandoned = true;
-  try {
-    own.ring = std::make_shared<Ring>();
-    const std::lock_guard lock(mutex_);
-    rings_.push_back(own.ring);
-  } catch (const std::bad_alloc&) {
-    own.ring = nullptr;  // Its records are dropped.
-  }
-  own.of = number_;
-  return own.ring.get();
-}
-
 void RequestLog::Add(const RequestRecord& record) {
-  Ring* const ring = RingOfThread();
-  if (ring != nullptr) {
-    const uint64_t at = ring->pushed.load(std::memory_order_relaxed);
-    if (at - ring->popped.load(std::memory_order_acquire) < Ring::kRecords) {
-      ring->records[at % Ring::kRecords] = record;
-      ring->pushed.store(at + 1, std::memory_order_release);
-      if ((at + 1) % (Ring::kRecords / 2) == 0 && !is_ring_filling_.exchange(true))
-        changed_.notify_all();
-      return;
-    }
-  }
-  dropped_.fetch_add(1, std::memory_order_relaxed);
+  const Pushed pushed = rings_.Push(record);
+  if (pushed == Pushed::kDropped) dropped_.fetch_add(1, std::memory_order_relaxed);
+  if (pushed == Pushed::kYesHalfRing && !is_ring_filling_.exchange(true)) changed_.notify_all();
 }
 
 Status RequestLog::CheckDirectory(std::string_view directory) {
@@ -228,6 +179,7 @@ void RequestLog::Run(const Options& options) {
   try {
     done = Open(options);
     if (done.ok()) done = Write(options);
+    DropUnread();
   } catch (const std::bad_alloc&) {
     done = ResourceExhaustedError(
         fmt::format("not enough memory to write the request log in {}", options.directory));
@@ -237,7 +189,6 @@ void RequestLog::Run(const Options& options) {
         fmt::format("cannot close the request log in {}: {}", options.directory, strerror(errno)));
   drained_ = {};
   const std::lock_guard lock(mutex_);
-  std::erase_if(rings_, [](const auto& ring) { return ring->is_abandoned.load(); });
   on_ = false;
   state_.is_on = state_.is_busy = false;
   state_.dropped = dropped_.load(std::memory_order_relaxed);
@@ -321,22 +272,13 @@ Status RequestLog::WriteNames() {
 }
 
 Status RequestLog::WriteRings(const Options& options) {
-  std::vector<std::shared_ptr<Ring>> rings;
-  {
-    const std::lock_guard lock(mutex_);
-    rings = rings_;
-    // Their contents have just been collected.
-    std::erase_if(rings_, [](const auto& ring) { return ring->is_abandoned.load(); });
-  }
-  for (const auto& ring : rings) {
-    const uint64_t end = ring->pushed.load(std::memory_order_acquire);
-    uint64_t at = ring->popped.load(std::memory_order_relaxed);
-    for (; at < end; ++at) drained_.push_back(ring->records[at % Ring::kRecords]);
-    ring->popped.store(at, std::memory_order_release);
-    if (drained_.size() + Ring::kRecords > kBlockRecords)
-      MOSA_RETURN_IF_ERROR(WriteRecords(options));
-  }
-  return WriteRecords(options);
+  Status written;
+  rings_.Drain([&](const RequestRecord& record, const std::string&) {
+    drained_.push_back(record);
+    if (drained_.size() == kBlockRecords) written = WriteRecords(options);
+    return written.ok();
+  });
+  return written.ok() ? WriteRecords(options) : written;
 }
 
 Status RequestLog::WriteRecords(const Options& options) {
@@ -380,9 +322,7 @@ Status RequestLog::WriteBytes(std::string_view bytes) {
 }
 
 void RequestLog::DropUnread() {
-  const std::lock_guard lock(mutex_);
-  for (const auto& ring : rings_)
-    ring->popped.store(ring->pushed.load(std::memory_order_acquire), std::memory_order_release);
+  rings_.Drain([](const RequestRecord&, const std::string&) { return true; });
 }
 
 }  // namespace mosa

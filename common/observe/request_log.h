@@ -5,7 +5,7 @@
 // all hosts) and the id of the calling span. Within a process the context travels with the thread
 // (CurrentSpan). Without a log there are no ids: none are created and none are sent.
 //
-// Each thread puts its records into a ring of its own, 64 KiB that it keeps until it ends. One
+// Each thread puts its records into a ring of its own, 72 KiB that it keeps until it ends. One
 // thread writes all rings to the file and does everything that may wait for a disk. A record is
 // dropped and counted if its ring is full or the file is at its limit. While the log is off, a
 // request costs one load.
@@ -17,7 +17,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <mutex>
 #include <string>
 #include <string_view>
@@ -28,6 +27,7 @@
 #include "common/base/time.h"
 #include "common/base/unique_fd.h"
 #include "common/observe/request_log_file.h"
+#include "common/observe/thread_rings.h"
 
 namespace mosa {
 
@@ -84,7 +84,7 @@ class RequestLog {
     uint64_t dropped = 0;
   };
 
-  RequestLog();
+  RequestLog() = default;
   ~RequestLog();
   RequestLog(const RequestLog&) = delete;
   RequestLog& operator=(const RequestLog&) = delete;
@@ -112,10 +112,6 @@ class RequestLog {
   void Add(const RequestRecord& record);
 
  private:
-  struct Ring;
-  struct OwnRing;
-
-  Ring* RingOfThread();
   void Run(const Options& options);
   Status Open(const Options& options);
   Status Write(const Options& options);
@@ -126,7 +122,7 @@ class RequestLog {
   Status WriteBytes(std::string_view bytes);
   void DropUnread();
 
-  const uint64_t number_;  // Unique among all logs of this process.
+  ThreadRings<RequestRecord, size_t{72} << 10> rings_;  // Drained by the writer.
   std::atomic<bool> on_ = false;
   std::atomic<bool> is_ring_filling_ = false;  // Tells the writer not to wait longer.
   std::atomic<uint64_t> dropped_ = 0;
@@ -137,7 +133,6 @@ class RequestLog {
   mutable std::mutex mutex_;
   mutable std::condition_variable changed_;
   // Guarded by mutex_, which is never held during disk access:
-  std::vector<std::shared_ptr<Ring>> rings_;
   std::vector<RequestLogNames> names_;
   bool ending_ = false;
   State state_;

@@ -371,7 +371,7 @@ def check_hosts(store):
     script = f"""exec unshare -m sh -c 'mount -t tmpfs none "{target}" && eval "$1"' sh "$1" """
     error = end(store.begin("out", source, target, *elsewhere(store, script)), 5)
     cluster.check("name one that all hosts share" in error, f"another directory: {error}")
-    cluster.check("no host has a process left" in error, f"another directory: {error}")
+    cluster.check("no host has a worker left" in error, f"another directory: {error}")
     # A mount is killed: what its host was to copy is copied by others.
     target = f"{store.backend}/by others"
     stage = store.begin("out", f"{store.mount['h1']}/many/.", target, "--jobs", "1")

@@ -18,7 +18,7 @@ ARROWS = {
     "manager/service": ["manager/core", "manager/store", "predictor/run", "proto/convert"],
     "storage-node/service": ["storage-node/core", "storage-node/store", "proto/convert", "client-sai/api"],
     "client-sai/api": ["proto/convert"],
-    "client-sai/trace": ["common/model"],
+    "client-sai/trace": ["common/model", "common/observe"],
     "client-sai/sai": ["client-sai/core", "client-sai/api", "client-sai/trace"],
     "client-sai/fuse": ["client-sai/sai"],
     "tools/cluster": ["client-sai/api"],

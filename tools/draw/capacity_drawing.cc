@@ -9,7 +9,7 @@
 #include "common/base/units.h"
 #include "predictor/capacity/verdict.h"
 #include "tools/console/output.h"
-#include "tools/draw/diagram.h"
+#include "tools/draw/chart.h"
 #include "tools/draw/svg.h"
 #include "tools/measure/capacity_results.h"
 
@@ -24,11 +24,14 @@ constexpr double kPanelWidth = 410;
 constexpr double kPanelHeight = 300;
 constexpr double kTitleHeight = 34;
 constexpr double kLineHeight = 15;
-constexpr std::string_view kEstimated = "#d08c2e";
-constexpr std::string_view kMeasured = "#2a6f97";
+constexpr std::string_view kEstimated = kColors[4];
+constexpr std::string_view kMeasured = kColors[0];
 
-Diagram PanelAt(Svg& svg, Point corner, std::string_view title) {
-  return {svg, {corner, kPanelWidth, kPanelHeight}, title};
+// The panel of that number from the left.
+Chart PanelAt(Svg& svg, size_t number, const Scale& upwards) {
+  return {svg,
+          {{static_cast<double>(number) * kPanelWidth, kTitleHeight}, kPanelWidth, kPanelHeight},
+          upwards};
 }
 
 void DrawTitle(Svg& svg, std::string_view text, const Capacity& capacity) {
@@ -43,7 +46,13 @@ std::string_view ColorOfSize(const BySize& sizes, uint64_t size) {
   return SvgColor(static_cast<size_t>(std::distance(sizes.begin(), sizes.find(size))));
 }
 
-void DrawConstants(Diagram panel, const Capacity& capacity, const BySize& sizes) {
+void DrawRatioFrame(Chart& panel, std::string_view title, std::string_view unit) {
+  panel.DrawFrame(title, "per cent of reads", unit);
+  for (const int percent : {0, 20, 40, 60, 80, 100})
+    panel.DrawTick(percent / 100.0, fmt::format("{}", percent));
+}
+
+void DrawConstants(Svg& svg, const Capacity& capacity, const BySize& sizes) {
   std::map<uint64_t, std::vector<Point>> curves;
   double least = 0, most = 0;
   for (const auto& [size, checks] : sizes) {
@@ -58,29 +67,29 @@ void DrawConstants(Diagram panel, const Capacity& capacity, const BySize& sizes)
       most = std::max(most, at.y);
     }
   }
-  panel.Logarithmic(least, most, "");
+  Chart panel = PanelAt(svg, 0, Scale::Decades(least, most));
+  DrawRatioFrame(panel, "C, operations per second (equation 3)", "");
   for (const auto& [size, curve] : curves)
-    panel.Curve(curve, {.color = ColorOfSize(sizes, size), .width = 1.6});
+    panel.DrawCurve(curve, {.color = ColorOfSize(sizes, size), .width = 1.6});
 }
 
-void DrawErrors(Diagram panel, const BySize& sizes, bool small) {
+void DrawErrors(Svg& svg, const BySize& sizes, bool small) {
   double allowed = 0, most = 0;
+  std::map<uint64_t, std::vector<Point>> curves;
   for (const auto& [size, checks] : sizes) {
     if ((size <= predict::kSmallSizeMax) != small) continue;
     for (const LoadCheck& check : checks) {
       most = std::max(most, check.error_percent);
       allowed = ErrorPercentMax(check.load);
+      curves[size].push_back({check.load.parts.front().read_percent / 100.0, check.error_percent});
     }
   }
-  panel.Linear(std::max(most, allowed * 1.2), " %");
-  if (allowed > 0) panel.Limit(allowed, "Fighting with Unknowns");
-  for (const auto& [size, checks] : sizes) {
-    if ((size <= predict::kSmallSizeMax) != small) continue;
-    std::vector<Point> curve;
-    for (const LoadCheck& check : checks)
-      curve.push_back({check.load.parts.front().read_percent / 100.0, check.error_percent});
-    panel.Curve(curve, {.color = ColorOfSize(sizes, size), .width = 1.6});
-  }
+  Chart panel = PanelAt(svg, small ? 1 : 2, {0, std::max(most, allowed * 1.2)});
+  DrawRatioFrame(
+      panel, small ? "Error up to 32 KiB (equation 8)" : "Error above 32 KiB (equation 8)", " %");
+  if (allowed > 0) panel.DrawLimit(allowed, "Fighting with Unknowns");
+  for (const auto& [size, curve] : curves)
+    panel.DrawCurve(curve, {.color = ColorOfSize(sizes, size), .width = 1.6});
 }
 
 std::string DrawRatios(const Capacity& capacity, const std::vector<LoadCheck>& checks) {
@@ -89,19 +98,9 @@ std::string DrawRatios(const Capacity& capacity, const std::vector<LoadCheck>& c
     if (!check.load.is_mix()) sizes[check.load.parts.front().size_bytes].push_back(check);
   Svg svg(3 * kPanelWidth, kTitleHeight + kPanelHeight + kLineHeight);
   DrawTitle(svg, "C over shares of reads, and errors of the estimates", capacity);
-  const Point corners[] = {
-      {0, kTitleHeight}, {kPanelWidth, kTitleHeight}, {2 * kPanelWidth, kTitleHeight}};
-  Diagram panels[] = {PanelAt(svg, corners[0], "C, operations per second (equation 3)"),
-                      PanelAt(svg, corners[1], "Error up to 32 KiB (equation 8)"),
-                      PanelAt(svg, corners[2], "Error above 32 KiB (equation 8)")};
-  for (Diagram& panel : panels) {
-    for (const int percent : {0, 20, 40, 60, 80, 100})
-      panel.LabelX(percent / 100.0, fmt::format("{}", percent));
-    panel.TitleX("per cent of reads");
-  }
-  if (!sizes.empty()) DrawConstants(panels[0], capacity, sizes);
-  DrawErrors(panels[1], sizes, true);
-  DrawErrors(panels[2], sizes, false);
+  DrawConstants(svg, capacity, sizes);
+  DrawErrors(svg, sizes, true);
+  DrawErrors(svg, sizes, false);
   double x = 60;
   for (const auto& [size, own] : sizes) {
     const double y = kTitleHeight + kPanelHeight + 6;
@@ -117,18 +116,16 @@ std::string DrawRatios(const Capacity& capacity, const std::vector<LoadCheck>& c
 std::string DrawFactors(const Capacity& capacity, const std::vector<SizeVerdict>& verdicts) {
   Svg svg(kPanelWidth, kTitleHeight + kPanelHeight);
   DrawTitle(svg, "cost of a write, in reads", capacity);
-  Diagram panel = PanelAt(svg, {0, kTitleHeight}, "f_rw = T(100 % read) / T(100 % write)");
   double most = 0;
   for (const SizeVerdict& verdict : verdicts) most = std::max(most, verdict.read_write_factor);
-  panel.Linear(most * 1.1, "");
-  panel.TitleX("size of I/O");
+  Chart panel = PanelAt(svg, 0, {0, most});
+  panel.DrawFrame("f_rw = T(100 % read) / T(100 % write)", "size of I/O");
   for (size_t i = 0; i < verdicts.size(); ++i) {
     const double at = (static_cast<double>(i) + 0.5) / static_cast<double>(verdicts.size());
-    panel.Bar(at, 0.5 / static_cast<double>(verdicts.size()), verdicts[i].read_write_factor,
-              kMeasured);
-    panel.Above(at, verdicts[i].read_write_factor,
-                fmt::format("{:.2f}", verdicts[i].read_write_factor));
-    panel.LabelX(at, SizeText(verdicts[i].size_bytes));
+    const double factor = verdicts[i].read_write_factor;
+    panel.DrawBar(at, 0.5 / static_cast<double>(verdicts.size()), factor, kMeasured);
+    panel.DrawAbove(at, factor, fmt::format("{:.2f}", factor));
+    panel.DrawTick(at, SizeText(verdicts[i].size_bytes));
   }
   return svg.Finish();
 }
@@ -149,10 +146,10 @@ std::string DrawMixes(const Capacity& capacity, const std::vector<LoadCheck>& ch
   const auto count = static_cast<double>(mixes.size());
   Svg svg(2 * kPanelWidth, kTitleHeight + kPanelHeight + kLineHeight * (count + 2));
   DrawTitle(svg, "mixes of sizes, estimated and measured", capacity);
-  Diagram rates = PanelAt(svg, {0, kTitleHeight}, "Operations per second");
-  Diagram errors = PanelAt(svg, {kPanelWidth, kTitleHeight}, "Error (equation 8)");
-  if (!mixes.empty()) rates.Logarithmic(least / 2, most, "");
-  errors.Linear(worst * 1.1, " %");
+  Chart rates = PanelAt(svg, 0, Scale::Decades(least / 2, most));
+  Chart errors = PanelAt(svg, 1, {0, worst});
+  rates.DrawFrame("Operations per second", "mix");
+  errors.DrawFrame("Error (equation 8)", "mix", " %");
   double y = kTitleHeight + kPanelHeight + 8;
   svg.Box({52, y - 9}, 10, 10, kEstimated);
   svg.Text({66, y}, "estimated", {});
@@ -162,17 +159,17 @@ std::string DrawMixes(const Capacity& capacity, const std::vector<LoadCheck>& ch
     const LoadCheck& mix = mixes[i];
     const double at = (static_cast<double>(i) + 0.5) / count, width = 0.32 / count;
     const std::string number = fmt::format("{}", i + 1);
-    rates.Bar(at - width / 2, width, mix.estimated.median, kEstimated);
-    rates.Bar(at + width / 2, width, mix.measured.median, kMeasured);
-    rates.Interval(at - width / 2, mix.estimated.low, mix.estimated.high, {});
-    rates.Interval(at + width / 2, mix.measured.low, mix.measured.high, {});
-    errors.Bar(at, 1.6 * width, mix.error_percent, kMeasured);
-    rates.LabelX(at, number);
-    errors.LabelX(at, number);
+    rates.DrawBar(at - width / 2, width, mix.estimated.median, kEstimated);
+    rates.DrawBar(at + width / 2, width, mix.measured.median, kMeasured);
+    rates.DrawInterval(at - width / 2, mix.estimated.low, mix.estimated.high, {});
+    rates.DrawInterval(at + width / 2, mix.measured.low, mix.measured.high, {});
+    errors.DrawBar(at, 1.6 * width, mix.error_percent, kMeasured);
+    rates.DrawTick(at, number);
+    errors.DrawTick(at, number);
     y += kLineHeight;
     svg.Text({52, y}, fmt::format("{}: {}", number, TextOf(mix.load)), {});
   }
-  errors.Limit(predict::kMixErrorPercentMax, "Fighting with Unknowns");
+  errors.DrawLimit(predict::kMixErrorPercentMax, "Fighting with Unknowns");
   return svg.Finish();
 }
 

@@ -10,7 +10,7 @@
 
 #include "common/base/units.h"
 #include "predictor/envelope/figures.h"
-#include "tools/draw/diagram.h"
+#include "tools/draw/chart.h"
 #include "tools/draw/svg.h"
 #include "tools/measure/envelope_files.h"
 
@@ -30,22 +30,16 @@ constexpr double kPanelHeight = 250;
 constexpr double kRowHeight = 430;  // Heat maps and diagram of a store.
 constexpr double kRowWidth = kPageWidth / 3;
 constexpr std::string_view kDashes[] = {"", "7 3", "3 3", "9 3 2 3", "1 3"};
-constexpr std::string_view kGrid = "#e4e4e4";
 
 std::string SizeText(uint64_t size_bytes) { return FormatBytes(static_cast<int64_t>(size_bytes)); }
 
-std::vector<uint32_t> AllClients(const std::vector<Envelope>& envelopes) {
-  std::set<uint32_t> all;
+// The values that any of the envelopes has, in order.
+template <typename T>
+std::vector<T> All(const std::vector<Envelope>& envelopes,
+                   std::vector<T> (Envelope::*values)() const) {
+  std::set<T> all;
   for (const Envelope& envelope : envelopes) {
-    for (const uint32_t clients : envelope.clients()) all.insert(clients);
-  }
-  return {all.begin(), all.end()};
-}
-
-std::vector<uint64_t> AllSizes(const std::vector<Envelope>& envelopes) {
-  std::set<uint64_t> all;
-  for (const Envelope& envelope : envelopes) {
-    for (const uint64_t size : envelope.sizes()) all.insert(size);
+    for (const T value : (envelope.*values)()) all.insert(value);
   }
   return {all.begin(), all.end()};
 }
@@ -55,18 +49,20 @@ std::vector<uint64_t> AllSizes(const std::vector<Envelope>& envelopes) {
 // One metric over the number of clients.
 class CurvePanel {
  public:
-  CurvePanel(Svg& svg, Point corner, const EnvelopeMetric& metric,
-             const std::vector<Envelope>& envelopes)
-      : diagram_(svg, {corner, kPanelWidth, kPanelHeight}, NameOf(metric)),
-        metric_(metric),
+  CurvePanel(const EnvelopeMetric& metric, const std::vector<Envelope>& envelopes)
+      : metric_(metric),
         envelopes_(envelopes),
-        clients_(AllClients(envelopes)),
-        sizes_(MovesBytes(metric.operation) ? AllSizes(envelopes) : std::vector<uint64_t>{0}) {}
+        clients_(All(envelopes, &Envelope::clients)),
+        sizes_(MovesBytes(metric.operation) ? All(envelopes, &Envelope::sizes)
+                                            : std::vector<uint64_t>{0}) {}
 
-  void Draw() {
-    DrawAxes();
+  void Draw(Svg& svg, Point corner) const {
+    Chart chart(svg, {corner, kPanelWidth, kPanelHeight}, Upwards());
+    chart.DrawFrame(NameOf(metric_), "clients", metric_.is_bandwidth ? "B/s" : "");
+    for (const uint32_t clients : clients_)
+      chart.DrawTick(PartOf(clients), fmt::format("{}", clients));
     for (size_t system = 0; system < envelopes_.size(); ++system) {
-      for (size_t size = 0; size < sizes_.size(); ++size) DrawCurve(system, size);
+      for (size_t size = 0; size < sizes_.size(); ++size) DrawCurve(chart, system, size);
     }
   }
 
@@ -78,7 +74,7 @@ class CurvePanel {
     return span == 0 ? 0.5 : (std::log2(clients) - std::log2(clients_.front())) / span;
   }
 
-  void DrawAxes() {
+  Scale Upwards() const {
     double least = 0, most = 0;
     for (const Envelope& envelope : envelopes_) {
       for (const auto& [cell, rate] : envelope.cells) {
@@ -88,13 +84,10 @@ class CurvePanel {
         most = std::max(most, rate.high * unit);
       }
     }
-    if (most > 0) diagram_.Logarithmic(least, most, metric_.is_bandwidth ? "B/s" : "");
-    for (const uint32_t clients : clients_)
-      diagram_.LabelX(PartOf(clients), fmt::format("{}", clients));
-    diagram_.TitleX("clients");
+    return most > 0 ? Scale::Decades(least, most) : Scale();
   }
 
-  void DrawCurve(size_t system, size_t size) {
+  void DrawCurve(Chart& chart, size_t system, size_t size) const {
     std::vector<Point> curve;
     const std::string_view color = SvgColor(system);
     const double unit = Unit(sizes_[size]);
@@ -102,14 +95,13 @@ class CurvePanel {
       const Estimate* rate = envelopes_[system].Find({metric_.operation, sizes_[size], clients});
       if (rate == nullptr) continue;
       curve.push_back({PartOf(clients), rate->median * unit});
-      diagram_.Interval(curve.back().x, rate->low * unit, rate->high * unit,
-                        {.color = color, .width = 0.7});
+      chart.DrawInterval(curve.back().x, rate->low * unit, rate->high * unit,
+                         {.color = color, .width = 0.7});
     }
-    diagram_.Curve(curve,
-                   {.color = color, .width = 1.6, .dashes = kDashes[size % std::size(kDashes)]});
+    chart.DrawCurve(curve,
+                    {.color = color, .width = 1.6, .dashes = kDashes[size % std::size(kDashes)]});
   }
 
-  Diagram diagram_;
   const EnvelopeMetric metric_;
   const std::vector<Envelope>& envelopes_;
   const std::vector<uint32_t> clients_;
@@ -213,13 +205,13 @@ class KiviatDiagram {
     std::vector<Point> ring;
     for (size_t axis = 0; axis < predict::kEnvelopeMetrics.size(); ++axis)
       ring.push_back(At(axis, power));
-    svg_.Polygon(ring, {.color = power == 0 ? "#999" : kGrid});
+    svg_.Polygon(ring, {.color = power == 0 ? "#999" : kGridColor});
     svg_.Text({ring.front().x + 3, ring.front().y - 1}, fmt::format("{:g}", std::exp2(power)),
               {.size = 8, .color = "#777"});
   }
 
   void DrawAxis(size_t axis) {
-    svg_.Line(At(axis, low_), At(axis, high_), {.color = kGrid});
+    svg_.Line(At(axis, low_), At(axis, high_), {.color = kGridColor});
     const Point end = At(axis, high_);
     const double middle = corner_.x + kRowWidth / 2;
     const Anchor anchor = std::abs(end.x - middle) < 1 ? Anchor::kMiddle
@@ -227,16 +219,10 @@ class KiviatDiagram {
                                                        : Anchor::kEnd;
     const auto& metric = predict::kEnvelopeMetrics[axis];
     const double down = end.y > corner_.y + kRowHeight / 2 ? 12 : -20;
-    svg_.Text({end.x + (anchor == Anchor::kStart ? 4
-                        : anchor == Anchor::kEnd ? -4
-                                                 : 0),
-               end.y + down},
-              NameOf(metric.operation), {.size = 9, .anchor = anchor});
-    svg_.Text({end.x + (anchor == Anchor::kStart ? 4
-                        : anchor == Anchor::kEnd ? -4
-                                                 : 0),
-               end.y + down + 10},
-              metric.is_bandwidth ? "bandwidth" : "throughput", {.size = 9, .anchor = anchor});
+    const double x = end.x + (anchor == Anchor::kStart ? 4 : anchor == Anchor::kEnd ? -4 : 0);
+    svg_.Text({x, end.y + down}, NameOf(metric.operation), {.size = 9, .anchor = anchor});
+    svg_.Text({x, end.y + down + 10}, metric.is_bandwidth ? "bandwidth" : "throughput",
+              {.size = 9, .anchor = anchor});
   }
 
   static constexpr double kRadius = 125;
@@ -256,7 +242,7 @@ void DrawLegend(Svg& svg, const std::vector<Envelope>& envelopes) {
     x += 52 + 8 * static_cast<double>(envelopes[i].name.size());
   }
   x = 16;
-  const auto sizes = AllSizes(envelopes);
+  const auto sizes = All(envelopes, &Envelope::sizes);
   for (size_t i = 0; i < sizes.size(); ++i) {
     svg.Line({x, 66}, {x + 34, 66}, {.width = 1.6, .dashes = kDashes[i % std::size(kDashes)]});
     svg.Text({x + 40, 70}, "files of " + SizeText(sizes[i]), {});
@@ -277,7 +263,7 @@ std::string DrawEnvelopes(const std::vector<Envelope>& envelopes) {
   for (size_t i = 0; i < predict::kEnvelopeMetrics.size(); ++i) {
     const Point corner{kPanelWidth * static_cast<double>(i % kColumns),
                        kHeadHeight + kPanelHeight * static_cast<double>(i / kColumns)};
-    CurvePanel(svg, corner, predict::kEnvelopeMetrics[i], envelopes).Draw();
+    CurvePanel(predict::kEnvelopeMetrics[i], envelopes).Draw(svg, corner);
   }
   for (size_t i = 0; i < envelopes.size(); ++i) {
     const Envelope& envelope = envelopes[i];

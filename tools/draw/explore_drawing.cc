@@ -22,8 +22,6 @@ using predict::Explored;
 using predict::Fate;
 using NumberInterval = std::optional<predict::Interval<double>>;
 
-constexpr std::string_view kColors[] = {"#2a6f97", "#c44e52", "#6a994e", "#8c6bb1",
-                                        "#d08c2e", "#5a5a5a", "#17a2a2", "#7f5539"};
 constexpr std::string_view kShade = "#dcebf5";
 constexpr std::string_view kPlain = "#b8b8b8";
 constexpr std::string_view kNote = "#666";
@@ -67,6 +65,12 @@ std::string Shortened(const std::string& text, double width_max) {
   if (text.size() <= letters) return text;
   const size_t end = (letters - 2) / 2;
   return text.substr(0, letters - 2 - end) + ".." + text.substr(text.size() - end);
+}
+
+// "0.0012", "3.25", "480".
+std::string NumberText(double number) {
+  const bool is_whole = number >= 1000 && number < 1e7;
+  return is_whole ? fmt::format("{:.0f}", number) : fmt::format("{:.3g}", number);
 }
 
 double HostsOf(const Exploration& exploration, size_t point) {
@@ -130,11 +134,6 @@ class Range {
  private:
   double least_ = std::numeric_limits<double>::infinity(), most_ = 0;
 };
-
-void DrawInterval(Svg& svg, double x, double low_y, double high_y, std::string_view color) {
-  svg.Line({x, low_y}, {x, high_y}, {.color = color});
-  for (const double y : {low_y, high_y}) svg.Line({x - 3, y}, {x + 3, y}, {.color = color});
-}
 
 // ---- what is drawn along
 
@@ -249,8 +248,8 @@ class Curves {
     }
   }
 
-  void Draw(Svg& svg, const ChartPanel::Place& place, const Scale& scale) const {
-    ChartPanel panel(svg, place, scale);
+  void Draw(Svg& svg, const Chart::Place& place, const Scale& scale) const {
+    Chart panel(svg, place, scale);
     panel.DrawFrame(measure_.name, TitleOf(along_.name));
     if (along_.numbers)
       DrawNumberTicks(panel);
@@ -271,7 +270,7 @@ class Curves {
   }
 
   // Omits a number's label without room: its neighbours show what it is.
-  void DrawNumberTicks(ChartPanel& panel) const {
+  void DrawNumberTicks(Chart& panel) const {
     double label = -1e9;
     for (size_t value = 0; value < along_.values.size(); ++value) {
       const double x = panel.X(along_.parts[value]);
@@ -281,7 +280,7 @@ class Curves {
     }
   }
 
-  void DrawWordTicks(ChartPanel& panel) const {
+  void DrawWordTicks(Chart& panel) const {
     const double apart =
         (panel.X(1) - panel.X(0)) / static_cast<double>(std::max<size_t>(1, along_.values.size()));
     for (size_t value = 0; value < along_.values.size(); ++value)
@@ -290,7 +289,7 @@ class Curves {
   }
 
   // Joins neighbouring values, but not words.
-  void DrawJoined(Svg& svg, const ChartPanel& panel, size_t curve) const {
+  void DrawJoined(Svg& svg, const Chart& panel, size_t curve) const {
     const Svg::LineStyle style = {.color = kColors[curve],
                                   .width = along_.numbers ? 1.6 : 0.7,
                                   .dashes = along_.numbers ? "" : kWordDashes};
@@ -307,7 +306,7 @@ class Curves {
   }
 
   // Next to those of other curves.
-  void DrawFailed(Svg& svg, const ChartPanel& panel, size_t curve, double at) const {
+  void DrawFailed(Svg& svg, const Chart& panel, size_t curve, double at) const {
     const double x =
         at + 9 * (static_cast<double>(curve) - static_cast<double>(curve_count() - 1) / 2);
     const double y = panel.bottom() - 5;
@@ -316,7 +315,7 @@ class Curves {
     svg.Line({x - 3, y + 3}, {x + 3, y - 3}, style);
   }
 
-  void DrawCurve(Svg& svg, const ChartPanel& panel, size_t curve) const {
+  void DrawCurve(Svg& svg, Chart& panel, size_t curve) const {
     const std::string_view color = kColors[curve];
     DrawJoined(svg, panel, curve);
     for (size_t value = 0; value < along_.values.size(); ++value) {
@@ -330,14 +329,14 @@ class Curves {
       if (!cell.best) continue;
       const double best = measure_.value(*cell.best);
       if (const NumberInterval interval = measure_.interval(*cell.best))
-        DrawInterval(svg, x, panel.Y(interval->low), panel.Y(interval->high), color);
+        panel.DrawInterval(along_.parts[value], interval->low, interval->high, {.color = color});
       svg.Dot(panel.At(along_.parts[value], best), 3.2, color);
       if (cell.at_least < best) svg.Dot(panel.At(along_.parts[value], best), 1.9, "#fff");
     }
   }
 
   // Uses as many lines as needed, the last just above the panel.
-  void DrawLegend(Svg& svg, const ChartPanel& panel) const {
+  void DrawLegend(Svg& svg, const Chart& panel) const {
     const std::string name = Shortened(curves_->name, 2 * kWordWidthMax) + ":";
     const double left = panel.left() + 60;
     std::vector<Point> places;
@@ -418,7 +417,7 @@ class FrontPanel {
   FrontPanel(const Exploration& exploration, const Measure& seconds, const Measure& cost)
       : exploration_(exploration), seconds_(seconds), cost_(cost) {}
 
-  void Draw(Svg& svg, const ChartPanel::Place& place, const std::vector<size_t>& front) const {
+  void Draw(Svg& svg, const Chart::Place& place, const std::vector<size_t>& front) const {
     Range upwards, along;
     for (size_t i = 0; i < exploration_.explored.size(); ++i) {
       if (!EndsWell(exploration_.explored[i])) continue;
@@ -427,10 +426,10 @@ class FrontPanel {
     }
     for (const size_t i : front) upwards.Add(seconds_.interval(i));
     const Scale scale = along.ToScale();
-    ChartPanel panel(svg, place, upwards.ToScale());
+    Chart panel(svg, place, upwards.ToScale());
     DrawLikeBest(svg, panel, scale);
     panel.DrawFrame(seconds_.name, cost_.name);
-    for (const double tick : scale.ticks()) panel.DrawTick(scale.PartOf(tick), TickText(tick));
+    for (const double tick : scale.ticks()) panel.DrawTick(scale.PartOf(tick), ShortNumber(tick));
     for (size_t i = 0; i < exploration_.explored.size(); ++i) {
       const Explored& each = exploration_.explored[i];
       if (EndsWell(each)) svg.Dot(At(panel, scale, i), 2.4, each.like_best ? kColors[0] : kPlain);
@@ -439,12 +438,12 @@ class FrontPanel {
   }
 
  private:
-  Point At(const ChartPanel& panel, const Scale& scale, size_t point) const {
+  Point At(const Chart& panel, const Scale& scale, size_t point) const {
     return panel.At(scale.PartOf(cost_.value(point)), seconds_.value(point));
   }
 
   // Shades the range from the smallest to the largest, in both directions.
-  void DrawLikeBest(Svg& svg, const ChartPanel& panel, const Scale& scale) const {
+  void DrawLikeBest(Svg& svg, const Chart& panel, const Scale& scale) const {
     Point low{std::numeric_limits<double>::infinity(), std::numeric_limits<double>::infinity()};
     Point high;
     for (size_t i = 0; i < exploration_.explored.size(); ++i) {
@@ -459,7 +458,7 @@ class FrontPanel {
   }
 
   // Joins the points that nothing beats in these two objectives alone.
-  void DrawFrontLine(Svg& svg, const ChartPanel& panel, const Scale& scale,
+  void DrawFrontLine(Svg& svg, Chart& panel, const Scale& scale,
                      const std::vector<size_t>& front) const {
     std::vector<Point> joined;
     double least = std::numeric_limits<double>::infinity();
@@ -471,14 +470,15 @@ class FrontPanel {
     for (size_t rank = 0; rank < front.size(); ++rank) {
       const Point at = At(panel, scale, front[rank]);
       if (const NumberInterval interval = seconds_.interval(front[rank]))
-        DrawInterval(svg, at.x, panel.Y(interval->low), panel.Y(interval->high), kColors[1]);
+        panel.DrawInterval(scale.PartOf(cost_.value(front[rank])), interval->low, interval->high,
+                           {.color = kColors[1]});
       svg.Dot(at, 4, kColors[1]);
     }
     DrawNumbers(svg, panel, scale, front);
   }
 
   // Points at nearly the same place share a label.
-  void DrawNumbers(Svg& svg, const ChartPanel& panel, const Scale& scale,
+  void DrawNumbers(Svg& svg, const Chart& panel, const Scale& scale,
                    const std::vector<size_t>& front) const {
     std::vector<std::pair<Point, std::vector<size_t>>> labels;
     for (size_t rank = 0; rank < std::min(front.size(), kFrontRowsMax); ++rank) {
@@ -531,7 +531,7 @@ std::vector<std::string> FrontRows(const Exploration& exploration,
     if (rows.size() == kFrontRowsMax) break;
     std::string& row = rows.emplace_back();
     for (const Measure& measure : measures)
-      row += fmt::format("{} {}, ", TickText(measure.value(point)), measure.name);
+      row += fmt::format("{} {}, ", NumberText(measure.value(point)), measure.name);
     row += VariedText(exploration, point);
   }
   if (front.size() > kFrontRowsMax)

@@ -100,12 +100,6 @@ std::string Svg::Finish() const {
                      width_, height_, elements_);
 }
 
-std::string_view SvgColor(size_t index) {
-  constexpr std::string_view kColors[] = {"#2a6f97", "#c44e52", "#6a994e",
-                                          "#8c6bb1", "#d08c2e", "#5a5a5a"};
-  return kColors[index % std::size(kColors)];
-}
-
 std::string ShortNumber(double number) {
   const char* units[] = {"", "k", "M", "G", "T"};
   size_t unit = 0;

@@ -4,6 +4,7 @@
 #define MOSA_TOOLS_DRAW_SVG_H_
 
 #include <cstddef>
+#include <iterator>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -51,7 +52,9 @@ class Svg {
 };
 
 // Colours that distinguish things, in a fixed order.
-std::string_view SvgColor(size_t index);
+inline constexpr std::string_view kColors[] = {"#2a6f97", "#c44e52", "#6a994e", "#8c6bb1",
+                                               "#d08c2e", "#5a5a5a", "#17a2a2", "#7f5539"};
+inline std::string_view SvgColor(size_t index) { return kColors[index % std::size(kColors)]; }
 // "950", "1.2k", "34M".
 std::string ShortNumber(double number);
 

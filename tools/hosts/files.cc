@@ -66,7 +66,7 @@ std::vector<uint64_t> BytesByPosition(uint64_t begin, uint64_t end, uint64_t chu
 
 bool SaysNothing(const Status& status) { return status.code() == StatusCode::kFailedPrecondition; }
 
-// The empty file that carries hints is of the beginning of time: no program writes that.
+// The empty file that carries hints has the time 0, which no program writes.
 bool IsMarked(const struct stat& status) {
   return status.st_size == 0 && status.st_mtim.tv_sec == 0 && status.st_mtim.tv_nsec == 0;
 }
@@ -83,7 +83,7 @@ Status SetHints(const std::string& path, const predict::HintMap& hints) {
   return OkStatus();
 }
 
-// Which hints of a directory a run has given it: an attribute that is no hint, of lines.
+// The hints that a run has given to a directory, one per line, in an attribute that is not a hint.
 constexpr const char* kGivenAttribute = "user.mosa-run.hints";
 constexpr size_t kGivenBytesMax = 4096;
 
@@ -195,7 +195,7 @@ Result<bool> SettleDirectory(const std::string& path, const predict::HintMap& hi
   for (const auto& hint : predict::HintMap(ours)) {
     const auto wanted = hints.find(hint.first);
     if (wanted != hints.end() && wanted->second == hint.second) continue;
-    // What somebody has set in its stead is not ours.
+    // A value that somebody has set since is not ours to remove.
     if (carries(hint) && removexattr(path.c_str(), ("user.mosa." + hint.first).c_str()) != 0)
       return ErrorOf(path, errno);
     ours.erase(hint.first);
@@ -207,7 +207,7 @@ Result<bool> SettleDirectory(const std::string& path, const predict::HintMap& hi
     if (changed) MOSA_RETURN_IF_ERROR(RememberHints(path, ours));
     return carried;
   }
-  // First, so that whatever ends this run the next one knows.
+  // Before the hints themselves, so that the next run knows of them however this one ends.
   MOSA_RETURN_IF_ERROR(RememberHints(path, hints));
   MOSA_RETURN_IF_ERROR(SetHints(path, hints));
   return true;
@@ -241,7 +241,7 @@ Status CheckWritten(const std::string& directory, const std::string& path) {
     return ErrorOf(full, errno);
   }
   if (!S_ISREG(status.st_mode))
-    return FailedPreconditionError(fmt::format("it made '{}', which is no regular file", path));
+    return FailedPreconditionError(fmt::format("it made '{}', which is not a regular file", path));
   if (IsMarked(status)) return FailedPreconditionError(fmt::format("it did not write '{}'", path));
   return OkStatus();
 }

@@ -1,29 +1,26 @@
-// A process that does for the runner what may never return: a call into a mount that hangs waits
-// in the kernel, where no signal reaches it. The runner asks its hand, and waits only so long.
+// A process that makes calls for the runner that may never return: a call into a mount that hangs
+// waits in the kernel, where no signal reaches it. The runner asks its hand, and waits only so
+// long.
 //
 // One question at a time. One thread. The process starts with the first question and ends with its
-// owner; one that is stuck is given up, and ends when the kernel lets it go.
+// owner; a stuck one is given up, and ends when the kernel releases it.
 #ifndef MOSA_TOOLS_HOSTS_HAND_H_
 #define MOSA_TOOLS_HOSTS_HAND_H_
 
-#include <sys/types.h>
-
-#include <functional>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <string>
+#include <utility>
 
 #include "common/base/status.h"
 #include "common/base/time.h"
-#include "common/base/unique_fd.h"
+#include "tools/hosts/worker.h"
 
 namespace mosa::cli {
 
 class Hand {
  public:
   // Runs in the hand's process, once for each question. Strings may hold any bytes.
-  using Work = std::function<nlohmann::json(const nlohmann::json& question)>;
-  explicit Hand(Work work) : work_(std::move(work)) {}
+  explicit Hand(AnswerFunction work) : work_(std::move(work)) {}
   ~Hand() { GiveUp(); }
   Hand(const Hand&) = delete;
   Hand& operator=(const Hand&) = delete;
@@ -41,11 +38,9 @@ class Hand {
  private:
   Status Start();
 
-  const Work work_;
-  pid_t pid_ = -1;
-  UniqueFd channel_;
+  const AnswerFunction work_;
+  Worker worker_;
   bool has_question_ = false;
-  std::string received_;
 };
 
 }  // namespace mosa::cli

@@ -18,21 +18,12 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-// So that one question takes no long time.
+// Keeps the time of one question short.
 constexpr size_t kPathsPerQuestion = 256;
 constexpr uint32_t kLostFilesMax = 10'000;
 
-json ToJson(const Status& status) {
-  return {{"code", static_cast<int>(status.code())}, {"why", MessageOf(status)}};
-}
-
-Status StatusOf(const json& answer) {
-  const auto code = static_cast<StatusCode>(answer.value("code", 0));
-  return code == StatusCode::kOk ? OkStatus() : Status(code, answer.value("why", ""));
-}
-
 json ToJson(const Result<FileFacts>& facts) {
-  if (!facts.ok()) return ToJson(facts.status());
+  if (!facts.ok()) return StatusJson(facts.status());
   return {{"size", facts->size_bytes},
           {"mtime", facts->mtime_ns},
           {"nodes", facts->bytes_by_node},
@@ -40,7 +31,7 @@ json ToJson(const Result<FileFacts>& facts) {
 }
 
 Result<FileFacts> FactsOf(const json& answer) {
-  MOSA_RETURN_IF_ERROR(StatusOf(answer));
+  MOSA_RETURN_IF_ERROR(StatusIn(answer));
   FileFacts facts;
   facts.size_bytes = answer.at("size").get<uint64_t>();
   facts.mtime_ns = answer.at("mtime").get<int64_t>();
@@ -78,9 +69,9 @@ json Prepare(const RunHost& host, const json& outputs) {
   for (const json& output : outputs) {
     const Status ready = PrepareOutput(host.directory, output.at(0).get<std::string>(),
                                        output.at(1).get<predict::HintMap>());
-    if (!ready.ok()) return ToJson(ready);
+    if (!ready.ok()) return StatusJson(ready);
   }
-  return ToJson(OkStatus());
+  return StatusJson(OkStatus());
 }
 
 ManagerChoice ManagerOf(const RunHost& host) {
@@ -98,28 +89,28 @@ json AskForResidence(const RunHost& host) {
     const char* const address = std::getenv("MOSA_MANAGER");
     const char* const secret = std::getenv("MOSA_SECRET");
     if (address == nullptr)
-      return ToJson(FailedPreconditionError(
+      return StatusJson(FailedPreconditionError(
           "no manager is known: set MOSA_MANAGER, and MOSA_SECRET if the cluster has one"));
     choice.address = address;
     choice.secret = secret == nullptr ? "" : secret;
   }
   const auto manager = ConnectManagerOf(choice, host.mount_point);
-  if (!manager.ok()) return ToJson(manager.status());
+  if (!manager.ok()) return StatusJson(manager.status());
   const auto taken = TakeResidence(**manager);
-  json answer = ToJson(taken.status());
+  json answer = StatusJson(taken.status());
   if (taken.ok()) answer["residence"] = ToJson(*taken);
   return answer;
 }
 
 json ListLostFiles(const RunHost& host) {
-  json answer = ToJson(OkStatus());
+  json answer = StatusJson(OkStatus());
   answer["paths"] = json::array();
   const ManagerChoice choice = ManagerOf(host);
   if (choice.address.empty()) return answer;
   const auto manager = ConnectManager(choice);
-  if (!manager.ok()) return ToJson(manager.status());
+  if (!manager.ok()) return StatusJson(manager.status());
   const auto files = (*manager)->ListLostFiles(kLostFilesMax);
-  if (!files.ok()) return ToJson(files.status());
+  if (!files.ok()) return StatusJson(files.status());
   // The mount is the store's root.
   const std::string above =
       ("/" / fs::path(host.directory).lexically_relative(host.mount_point) / "").lexically_normal();
@@ -135,18 +126,18 @@ json Work(const RunHost& host, const json& question) {
   if (does == "directory") {
     std::error_code error;
     fs::create_directories(host.directory, error);
-    if (!error) return ToJson(OkStatus());
-    return ToJson(FailedPreconditionError(
+    if (!error) return StatusJson(OkStatus());
+    return StatusJson(FailedPreconditionError(
         fmt::format("cannot create {}: {}", host.directory, error.message())));
   }
   if (does == "lost") return ListLostFiles(host);
   if (does == "residence") return AskForResidence(host);
   if (does == "prepare") return Prepare(host, what);
-  if (does == "try") return ToJson(TryHints(host.directory, what.get<predict::HintMap>()));
+  if (does == "try") return StatusJson(TryHints(host.directory, what.get<predict::HintMap>()));
   if (does == "settle") {
     const std::string full = fs::path(host.directory) / what.at(0).get<std::string>();
     const auto carried = SettleDirectory(full, what.at(1).get<predict::HintMap>());
-    json answer = ToJson(carried.status());
+    json answer = StatusJson(carried.status());
     answer["carried"] = carried.ok() && *carried;
     return answer;
   }
@@ -226,24 +217,24 @@ Result<json> HostMount::Ask(const json& question, Duration at_most) {
   work_.GiveUp();
   if (cluster::InterruptGuard::Interrupted() != 0) return AbortedError("interrupted");
   return UnavailableError(
-      fmt::format("the mount {} of host {} gives no answer", host_.mount_point, host_.name));
+      fmt::format("the mount {} of host {} does not answer", host_.mount_point, host_.name));
 }
 
 Status HostMount::MakeDirectory() {
   MOSA_ASSIGN_OR_RETURN(const json answer, Ask({{"do", "directory"}, {"what", nullptr}}));
-  return StatusOf(answer);
+  return StatusIn(answer);
 }
 
 Result<bool> HostMount::SettleDirectory(const std::string& path, const predict::HintMap& hints) {
   MOSA_ASSIGN_OR_RETURN(const json answer,
                         Ask({{"do", "settle"}, {"what", json::array({path, json(hints)})}}));
-  MOSA_RETURN_IF_ERROR(StatusOf(answer));
+  MOSA_RETURN_IF_ERROR(StatusIn(answer));
   return answer.at("carried").get<bool>();
 }
 
 Status HostMount::TryHints(const predict::HintMap& hints) {
   MOSA_ASSIGN_OR_RETURN(const json answer, Ask({{"do", "try"}, {"what", json(hints)}}));
-  return StatusOf(answer);
+  return StatusIn(answer);
 }
 
 Result<HostMount::Found> HostMount::LocateAll(const char* how,
@@ -273,7 +264,7 @@ Result<HostMount::Found> HostMount::LocateWritten(const std::vector<std::string>
 
 Result<std::vector<std::string>> HostMount::ListLost() {
   MOSA_ASSIGN_OR_RETURN(const json answer, Ask({{"do", "lost"}, {"what", nullptr}}));
-  MOSA_RETURN_IF_ERROR(StatusOf(answer));
+  MOSA_RETURN_IF_ERROR(StatusIn(answer));
   return answer.at("paths").get<std::vector<std::string>>();
 }
 
@@ -281,10 +272,10 @@ Result<ClusterResidence> HostMount::TakeResidence() {
   const Result<json> answer = Ask({{"do", "residence"}, {"what", nullptr}}, kResidenceMax);
   // It is not the mount that is waited for.
   if (answer.status().code() == StatusCode::kUnavailable)
-    return UnavailableError(fmt::format("the manager did not tell residence times within {} s",
+    return UnavailableError(fmt::format("the manager did not report residence times within {} s",
                                         kResidenceMax.ns / Seconds(1).ns));
   MOSA_RETURN_IF_ERROR(answer.status());
-  MOSA_RETURN_IF_ERROR(StatusOf(*answer));
+  MOSA_RETURN_IF_ERROR(StatusIn(*answer));
   return ResidenceFromJson(answer->at("residence"));
 }
 
@@ -293,7 +284,7 @@ Status HostMount::PrepareOutputs(
   json list = json::array();
   for (const auto& [path, hints] : outputs) list.push_back(json::array({path, json(hints)}));
   MOSA_ASSIGN_OR_RETURN(const json answer, Ask({{"do", "prepare"}, {"what", std::move(list)}}));
-  return StatusOf(answer);
+  return StatusIn(answer);
 }
 
 }  // namespace mosa::cli

@@ -1,5 +1,5 @@
-// A host's mount as the runner uses it: whatever it is asked, the runner does not hang. Unavailable
-// is the answer of a mount that gives none, Aborted that of one which a signal kept from it.
+// A host's mount as the runner uses it: the runner does not hang, whatever it asks. Unavailable:
+// the mount does not answer. Aborted: a signal ended the wait.
 //
 // Paths are from the run's directory, or absolute. One thread.
 #ifndef MOSA_TOOLS_HOSTS_HOST_MOUNT_H_

@@ -21,13 +21,6 @@ namespace fs = std::filesystem;
 // Hosts on one machine without a limit: what loopback and memory carry.
 constexpr uint64_t kUnlimitedBytesPerSecond = 2'000'000'000;
 
-std::string ForHost(std::string text, const std::string& host) {
-  constexpr std::string_view kMark = "{host}";
-  for (size_t at = 0; (at = text.find(kMark, at)) != std::string::npos; at += host.size())
-    text.replace(at, kMark.size(), host);
-  return text;
-}
-
 Result<std::vector<RunHost>> ClusterHosts(const HostsRequest& request) {
   const std::string directory = fs::absolute(request.cluster_directory).lexically_normal();
   MOSA_ASSIGN_OR_RETURN(const auto state, cluster::Load(directory, request.cluster));
@@ -96,6 +89,13 @@ Status SetDirectories(const HostsRequest& request, std::vector<RunHost>& hosts) 
 
 }  // namespace
 
+std::string ForHost(std::string text, const std::string& host) {
+  constexpr std::string_view kMark = "{host}";
+  for (size_t at = 0; (at = text.find(kMark, at)) != std::string::npos; at += host.size())
+    text.replace(at, kMark.size(), host);
+  return text;
+}
+
 Result<uint64_t> ParseRate(const std::string& text) {
   const struct {
     std::string_view unit;
@@ -109,7 +109,8 @@ Result<uint64_t> ParseRate(const std::string& text) {
         std::string_view(read, static_cast<size_t>(end - read)) == unit)
       return number * bits / 8;
   }
-  return InvalidArgumentError(fmt::format("'{}' is no rate: write it like 200mbit or 1gbit", text));
+  return InvalidArgumentError(
+      fmt::format("'{}' is not a rate: write it like 200mbit or 1gbit", text));
 }
 
 Result<FoundHosts> FindHosts(const HostsRequest& request) {
@@ -147,10 +148,9 @@ Result<FoundHosts> FindHosts(const HostsRequest& request) {
     }
   }
   if (found.hosts.empty())
-    return UnavailableError(fmt::format(
-        "no host answers: {} {} not", fmt::join(found.silent, ", "),
-        found.silent.size() == 1 ? fmt::format("with the mount {} does", hosts.front().mount_point)
-                                 : "do"));
+    return UnavailableError(
+        fmt::format("no host answers: check the mount {} of {}, and that commands reach the host",
+                    hosts.front().mount_point, fmt::join(found.silent, ", ")));
   return found;
 }
 

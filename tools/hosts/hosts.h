@@ -47,6 +47,9 @@ struct FoundHosts {
 // there, Unavailable if no host answers.
 Result<FoundHosts> FindHosts(const HostsRequest& request);
 
+// `text` with the host's name for every "{host}".
+std::string ForHost(std::string text, const std::string& host);
+
 // "200mbit" in bytes per second.
 Result<uint64_t> ParseRate(const std::string& text);
 

@@ -1,24 +1,12 @@
 #include "tools/hosts/identify_workers.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
-#include <signal.h>
-#include <sys/prctl.h>
-#include <sys/socket.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <filesystem>
+#include <optional>
 
 #include "tools/cluster/process.h"
-#include "tools/hosts/frame.h"
-#include "tools/hosts/send_all.h"
-#include "tools/hosts/task_processes.h"
 
 namespace mosa::cli {
 namespace {
@@ -26,123 +14,73 @@ namespace {
 using nlohmann::json;
 
 constexpr size_t kReceivedBytesMax = 1 << 20;
-constexpr Duration kWorkersEndMax = Seconds(2);
-
-std::vector<std::string> WorkerCommand(const RunHost& host) {
-  std::error_code error;
-  const std::string self = std::filesystem::read_symlink("/proc/self/exe", error);
-  std::vector<std::string> command = host.exec;
-  if (command.empty()) return {self, "identify-worker", "--parent", fmt::format("{}", getpid())};
-  command.push_back(fmt::format("exec {} identify-worker", Quote(self)));
-  return command;
-}
-
-[[noreturn]] void RunWorker(const RunHost& host, std::vector<std::string>& command, int channel) {
-  std::vector<char*> arguments;
-  for (std::string& word : command) arguments.push_back(word.data());
-  arguments.push_back(nullptr);
-  setpgid(0, 0);  // What a terminal sends reaches the first process alone, which ends this one.
-  dup2(channel, STDIN_FILENO);
-  dup2(channel, STDOUT_FILENO);
-  syscall(SYS_close_range, 3U, ~0U, 0U);
-  if (!host.net_namespace.empty() && !cluster::EnterNetNamespace(host.net_namespace).ok())
-    _exit(126);
-  execvp(arguments[0], arguments.data());
-  _exit(127);
-}
 
 }  // namespace
-
-Status IdentifyWorkers::Spawn(const RunHost& host) {
-  int ends[2];
-  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
-    return UnavailableError(fmt::format("cannot make a socket: {}", strerror(errno)));
-  const UniqueFd theirs(ends[0]);
-  Worker worker;
-  worker.name = host.name;
-  worker.channel = UniqueFd(ends[1]);
-  std::vector<std::string> command = WorkerCommand(host);
-  worker.pid = fork();
-  if (worker.pid == 0) RunWorker(host, command, theirs.get());
-  if (worker.pid < 0)
-    return UnavailableError(
-        fmt::format("cannot start a process for host {}: {}", host.name, strerror(errno)));
-  workers_.push_back(std::move(worker));
-  return OkStatus();
-}
 
 Result<IdentifyWorkers> IdentifyWorkers::Start(const std::vector<RunHost>& hosts,
                                                Duration at_most) {
   IdentifyWorkers workers;
-  for (const RunHost& host : hosts) MOSA_RETURN_IF_ERROR(workers.Spawn(host));
+  for (const RunHost& host : hosts) {
+    std::vector<std::string> words = {"identify-worker"};
+    if (!host.net_namespace.empty())
+      words.insert(words.end(), {"--net-namespace", host.net_namespace});
+    MOSA_ASSIGN_OR_RETURN(Worker started, StartWorker(host, words, kIdentifyGreeting));
+    workers.workers_.push_back({std::move(started), host.name});
+  }
   const Time until = workers.clock_.Monotonic() + at_most;
-  for (Worker& worker : workers.workers_) MOSA_RETURN_IF_ERROR(workers.Greet(worker, until));
+  for (HostWorker& worker : workers.workers_) MOSA_RETURN_IF_ERROR(workers.Greet(worker, until));
   return workers;
 }
 
 IdentifyWorkers::~IdentifyWorkers() {
-  for (Worker& worker : workers_) worker.channel.reset();
-  const Time until = clock_.Monotonic() + kWorkersEndMax;
-  for (const Worker& worker : workers_) {
-    if (worker.pid <= 0) continue;
-    // Its channel is closed: it ends by itself, unless it waits for a mount.
-    const Time patience = std::min(until, clock_.Monotonic() + Milliseconds(300));
-    while (waitpid(worker.pid, nullptr, WNOHANG) == 0) {
-      if (clock_.Monotonic() >= patience) kill(worker.pid, SIGKILL);
-      if (clock_.Monotonic() >= until) break;
-      cluster::Pause(Milliseconds(2));
-    }
-  }
+  for (HostWorker& worker : workers_) worker.socket.Close();
+  const Time until = clock_.Monotonic() + kWorkerEndMax;
+  // A worker ends by itself, unless it waits for a mount.
+  for (HostWorker& worker : workers_) EndWorker(worker, Milliseconds(300), until);
 }
 
-// More bytes of the worker, or none yet. Unavailable: it is too late, or none will ever come.
-Status IdentifyWorkers::Receive(Worker& worker, Time until) {
+// Receives bytes of the worker, if there are any. Unavailable: it is too late, or none will come.
+Status IdentifyWorkers::Receive(HostWorker& worker, Time until) {
   const auto lose = [&worker](const std::string& why) {
     worker.lost = true;
     return UnavailableError(fmt::format("host {}: {}", worker.name, why));
   };
-  if (worker.lost) return lose("its process is gone");
+  if (worker.lost) return lose("its worker has ended");
   const int64_t milliseconds = (until - clock_.Monotonic()).ns / 1'000'000;
-  pollfd wait{worker.channel.get(), POLLIN, 0};
+  pollfd wait{worker.socket.fd(), POLLIN, 0};
   if (milliseconds <= 0 ||
       poll(&wait, 1, static_cast<int>(std::min<int64_t>(milliseconds, 100))) == 0) {
     if (clock_.Monotonic() < until) return OkStatus();
     return UnavailableError(
-        fmt::format("host {}: it does not answer in time: is its mount alive?", worker.name));
+        fmt::format("host {} does not answer in time: check its mount", worker.name));
   }
-  char buffer[65536];
-  const ssize_t bytes = recv(worker.channel.get(), buffer, sizeof buffer, MSG_DONTWAIT);
-  if (bytes < 0 && (errno == EAGAIN || errno == EINTR)) return OkStatus();
-  if (bytes <= 0 && worker.greeted) return lose("its process has ended");
-  if (bytes <= 0) return lose("its process has ended: is this program there under the same path?");
-  worker.received.append(buffer, static_cast<size_t>(bytes));
-  if (worker.received.size() > kReceivedBytesMax) return lose("it talks nonsense");
+  if (!worker.socket.Receive()) {
+    return lose(worker.socket.greeted()
+                    ? "its worker has ended"
+                    : "its worker did not start: install this program there under the same path");
+  }
+  if (worker.socket.waiting_bytes() > kReceivedBytesMax)
+    return lose("its worker sends bytes that are not a message");
   return OkStatus();
 }
 
-Status IdentifyWorkers::Greet(Worker& worker, Time until) {
-  for (;;) {
-    const size_t greeting = worker.received.find(kIdentifyGreeting);
-    if (greeting != std::string::npos) {
-      worker.received.erase(0, greeting + kIdentifyGreeting.size());
-      worker.greeted = true;
-      return OkStatus();
-    }
+Status IdentifyWorkers::Greet(HostWorker& worker, Time until) {
+  while (!worker.socket.greeted()) {
     MOSA_RETURN_IF_ERROR(Receive(worker, until));
     if (cluster::InterruptGuard::Interrupted() != 0) return AbortedError("interrupted");
   }
+  return OkStatus();
 }
 
-// What the worker says to the question of that number; late answers to others are skipped.
-Result<json> IdentifyWorkers::AnswerOf(Worker& worker, uint64_t number, Time until,
+// The worker's answer to the question of that number; skips late answers to others.
+Result<json> IdentifyWorkers::AnswerOf(HostWorker& worker, uint64_t number, Time until,
                                        OnSignal on_signal) {
   for (;;) {
-    while (std::optional<json> answer = UnpackFrame(worker.received)) {
+    while (std::optional<json> answer = worker.socket.Next()) {
       if (!answer->is_object() || answer->value("number", uint64_t{0}) != number) continue;
-      const auto code = static_cast<StatusCode>(answer->value("code", 0));
-      if (code == StatusCode::kOk) return *std::move(answer);
-      return Status(code, fmt::format("host {}: {}", worker.name,
-                                      answer->value("message", std::string("no reason"))));
+      const Status status = StatusIn(*answer);
+      if (status.ok()) return *std::move(answer);
+      return Status(status.code(), fmt::format("host {}: {}", worker.name, MessageOf(status)));
     }
     if (on_signal == OnSignal::kEnd && cluster::InterruptGuard::Interrupted() != 0)
       return AbortedError("interrupted");
@@ -155,10 +93,10 @@ Result<std::vector<json>> IdentifyWorkers::Ask(const std::vector<Question>& ques
   const Time until = clock_.Monotonic() + at_most;
   ++number_;
   for (const Question& question : questions) {
-    Worker& worker = workers_[question.host];
+    HostWorker& worker = workers_[question.host];
     json words = question.words;
     words["number"] = number_;
-    if (!worker.lost && !SendAll(worker.channel.get(), PackFrame(words))) worker.lost = true;
+    if (!worker.lost && !worker.socket.Send(words)) worker.lost = true;
   }
   std::vector<json> answers;
   Status failed;

@@ -23,7 +23,7 @@ namespace {
 // The script there gives the task three seconds (Script() in task_processes.cc).
 constexpr Duration kRemoteEndMax = Seconds(6);
 constexpr Duration kTermMax = Seconds(1);
-// What waits in a mount that hangs cannot be killed before the mount goes on.
+// A process that waits in a hanging mount cannot be killed before the mount answers.
 constexpr Duration kKillMax = Seconds(5);
 
 void CloseAllBut(std::vector<int> kept) {
@@ -64,7 +64,7 @@ class Keeper {
     pollfd wait{at_most ? -1 : kept_.lifeline, POLLIN, 0};
     timespec limit{};
     if (at_most) limit = {at_most->ns / 1'000'000'000, at_most->ns % 1'000'000'000};
-    // Children are heard of while it waits, and only then.
+    // SIGCHLD is delivered while this waits, and only then.
     sigset_t none;
     sigemptyset(&none);
     ppoll(&wait, 1, at_most ? &limit : nullptr, &none);
@@ -102,7 +102,7 @@ class Keeper {
   }
 
   void SignalTask(int signal) {
-    // While it is not reaped its number is its own. One that is no group's leader yet is alone.
+    // Until it is reaped, its number stays its own. A task that does not lead a group yet is alone.
     if (!status_ && kill(-task_, signal) != 0) kill(task_, signal);
   }
 

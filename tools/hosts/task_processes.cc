@@ -121,7 +121,8 @@ Result<pid_t> TaskProcesses::Start(const TaskCommand& command) {
   const UniqueFd errors(open(command.error_path.c_str(), kFlags, 0666));
   if (!errors) return refused("write " + command.error_path);
   int ends[2];
-  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return refused("make a pipe");
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
+    return refused("create a pipe");
   const UniqueFd lifeline(ends[0]);
   Running running;
   running.lifeline = UniqueFd(ends[1]);
@@ -129,7 +130,7 @@ Result<pid_t> TaskProcesses::Start(const TaskCommand& command) {
   if (command.host->exec.empty()) {
     input = UniqueFd(open("/dev/null", O_RDONLY | O_CLOEXEC));
   } else {
-    if (pipe2(ends, O_CLOEXEC) != 0) return refused("make a pipe");
+    if (pipe2(ends, O_CLOEXEC) != 0) return refused("create a pipe");
     input = UniqueFd(ends[0]);
     remote_input = UniqueFd(ends[1]);
   }

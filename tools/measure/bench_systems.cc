@@ -63,13 +63,6 @@ Result<std::vector<BenchSystem>> ParseSystems(const std::vector<std::string>& wo
   return systems;
 }
 
-std::string ForHost(std::string text, const std::string& host) {
-  constexpr std::string_view kMark = "{host}";
-  for (size_t at = 0; (at = text.find(kMark, at)) != std::string::npos; at += host.size())
-    text.replace(at, kMark.size(), host);
-  return text;
-}
-
 std::vector<RunHost> HostsOf(const BenchSystem& system, const std::vector<RunHost>& hosts,
                              const std::string& workdir) {
   std::vector<RunHost> placed = hosts;

@@ -29,9 +29,6 @@ struct BenchSystem {
 // of these, or that repeats a system.
 Result<std::vector<BenchSystem>> ParseSystems(const std::vector<std::string>& words);
 
-// Replaces every "{host}" with the host's name.
-std::string ForHost(std::string text, const std::string& host);
-
 // The hosts, with the place of that system: their `directory` is where a run's files go, and may
 // not exist yet. `workdir` names a directory of our own, which runs create and remove.
 std::vector<RunHost> HostsOf(const BenchSystem& system, const std::vector<RunHost>& hosts,

@@ -18,7 +18,7 @@
 #include "common/base/clock.h"
 #include "common/base/hash.h"
 #include "common/base/unique_fd.h"
-#include "tools/measure/bench_systems.h"
+#include "tools/hosts/hosts.h"
 
 namespace mosa::cli {
 namespace {

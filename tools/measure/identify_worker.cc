@@ -3,8 +3,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sched.h>
-#include <signal.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/utsname.h>
@@ -25,7 +23,7 @@
 #include "common/base/clock.h"
 #include "predictor/model/cost.h"
 #include "tools/cluster/process.h"
-#include "tools/hosts/frame.h"
+#include "tools/console/xattr.h"
 #include "tools/hosts/identify_workers.h"
 #include "tools/measure/envelope_client.h"
 #include "tools/measure/fio.h"
@@ -153,16 +151,6 @@ Status MakeDirectory(const std::string& path, const std::string& placement) {
       fmt::format("cannot hint {} with placement={}: {}", path, placement, strerror(errno)));
 }
 
-// What the store says about a file: "location", the nodes that hold it, or "layout"; empty if it
-// says nothing.
-std::string Attribute(const std::string& path, const std::string& name) {
-  std::string value(65536, '\0');
-  const ssize_t size =
-      getxattr(path.c_str(), ("user.mosa." + name).c_str(), value.data(), value.size());
-  value.resize(static_cast<size_t>(std::max<ssize_t>(0, size)));
-  return value;
-}
-
 // Returns whether there was anything. Another host may be creating the last file below it.
 Result<bool> Clear(const std::string& path) {
   std::error_code error;
@@ -217,10 +205,9 @@ class IdentifyWorker {
     try {
       Result<json> answer = Do(words.at("do").get<std::string>(), words);
       if (answer.ok()) return *std::move(answer);
-      return {{"code", static_cast<int>(answer.status().code())},
-              {"message", MessageOf(answer.status())}};
+      return StatusJson(answer.status());
     } catch (const std::exception& error) {
-      return {{"code", static_cast<int>(StatusCode::kInternal)}, {"message", error.what()}};
+      return StatusJson(InternalError(error.what()));
     }
   }
   Result<json> Do(const std::string& what, const json& words) {
@@ -244,8 +231,10 @@ class IdentifyWorker {
     if (what == "fio") return DoFioStep(words.at("step"), words, STDIN_FILENO);
     if (what == "envelope") return DoClientStep(client_, words.at("step"), words);
     if (what == "operate") return Number(files_.Operate(FilesFrom(words)));
-    if (what == "locate") return json{{"nodes", Attribute(words.at("path"), "location")}};
-    if (what == "layout") return json{{"layout", Attribute(words.at("path"), "layout")}};
+    if (what == "locate")
+      return json{{"nodes", MosaAttribute(words.at("path"), "location").value_or("")}};
+    if (what == "layout")
+      return json{{"layout", MosaAttribute(words.at("path"), "layout").value_or("")}};
     if (what == "clear") {
       MOSA_ASSIGN_OR_RETURN(const bool found, Clear(words.at("path").get<std::string>()));
       return json{{"found", found}};
@@ -285,36 +274,14 @@ class IdentifyWorker {
   EnvelopeClient client_;
 };
 
-bool WriteAll(const std::string& text) {
-  for (size_t sent = 0; sent < text.size();) {
-    const ssize_t bytes = write(STDOUT_FILENO, text.data() + sent, text.size() - sent);
-    if (bytes < 0 && errno != EINTR) return false;
-    sent += static_cast<size_t>(std::max<ssize_t>(0, bytes));
-  }
-  return true;
-}
-
 }  // namespace
 
-Status ServeAsIdentifyWorker(pid_t parent) {
-  signal(SIGINT, SIG_IGN);
-  signal(SIGPIPE, SIG_IGN);
-  if (parent != 0) {
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent) return OkStatus();
-  }
-  if (!WriteAll(std::string(kIdentifyGreeting))) return OkStatus();
+Status ServeAsIdentifyWorker(pid_t parent, const std::string& net_namespace) {
+  if (!net_namespace.empty()) MOSA_RETURN_IF_ERROR(cluster::EnterNetNamespace(net_namespace));
   IdentifyWorker worker;
-  std::string received;
-  char buffer[65536];
-  for (;;) {
-    const ssize_t bytes = read(STDIN_FILENO, buffer, sizeof buffer);
-    if (bytes < 0 && errno == EINTR) continue;
-    if (bytes <= 0) return OkStatus();
-    received.append(buffer, static_cast<size_t>(bytes));
-    while (const auto words = UnpackFrame(received))
-      if (!WriteAll(PackFrame(worker.Answer(*words)))) return OkStatus();
-  }
+  ServeAsWorker(parent, kIdentifyGreeting,
+                [&worker](const json& words) { return worker.Answer(words); });
+  return OkStatus();
 }
 
 }  // namespace mosa::cli

@@ -5,12 +5,15 @@
 
 #include <sys/types.h>
 
+#include <string>
+
 #include "common/base/status.h"
 
 namespace mosa::cli {
 
-// Serves until standard input ends. This process ends together with `parent`; 0: with none.
-Status ServeAsIdentifyWorker(pid_t parent);
+// Serves until standard input ends. This process ends together with `parent`; 0: with none. Enters
+// `net_namespace` first; empty: stays where it is.
+Status ServeAsIdentifyWorker(pid_t parent, const std::string& net_namespace);
 
 }  // namespace mosa::cli
 

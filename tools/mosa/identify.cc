@@ -34,13 +34,16 @@ void AddIdentify(CLI::App& app, CommandLine& line) {
 }
 
 void AddIdentifyWorker(CLI::App& app, CommandLine& line) {
-  auto parent = std::make_shared<pid_t>(0);
+  auto options = std::make_shared<std::pair<pid_t, std::string>>();
+  auto& [parent, net_namespace] = *options;
   CLI::App* command =
       app.add_subcommand("identify-worker", "Measure on one host for 'mosa identify' (internal)");
   command->group("");  // Internal: hidden from --help.
-  command->add_option("--parent", *parent);
-  command->callback(
-      [parent, &line] { line.action = [parent] { return ServeAsIdentifyWorker(*parent); }; });
+  command->add_option("--parent", parent);
+  command->add_option("--net-namespace", net_namespace);
+  command->callback([options, &line] {
+    line.action = [options] { return ServeAsIdentifyWorker(options->first, options->second); };
+  });
 }
 
 }  // namespace mosa::cli

@@ -97,7 +97,7 @@ TEST(FindHosts, SaysWhatDoesNotFit) {
        "there is no cluster named 'nobody'"},
       {{.mount = "/no/such"}, "no host answers: local with the mount /no/such does not"},
       {{.mount = "/tmp", .directory = "../x"}, "--workdir '../x' is outside the mount"},
-      {{.mount = "/tmp", .link = "fast"}, "'fast' is no rate: write it like 200mbit or 1gbit"},
+      {{.mount = "/tmp", .link = "fast"}, "'fast' is not a rate: write it like 200mbit or 1gbit"},
   };
   for (const auto& row : rows)
     EXPECT_THAT(MessageOf(FindHosts(row.request).status()), HasSubstr(row.sentence));

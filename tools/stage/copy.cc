@@ -55,7 +55,7 @@ bool IsCopyOf(const struct stat& file, const struct stat& source) {
   return SameTime(file.st_mtim, source.st_mtim) && SameTime(file.st_atim, source.st_ctim);
 }
 
-// A backend that takes root for nobody, or a container that does not have the user.
+// The file system maps root to nobody, or the container does not have the user.
 bool OwnersAreNotOurs() { return errno == EPERM || errno == EINVAL; }
 
 uint32_t ExtendZeros(uint32_t crc, uint64_t count) {
@@ -145,7 +145,7 @@ Status SetHints(const CopyJob& job, const std::string& path) {
 Result<uint32_t> WriteTemporary(const CopyJob& job, int in, const struct stat& source) {
   UniqueFd out(
       open(job.temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
-  if (!out) return Cannot("make", job.target);
+  if (!out) return Cannot("create", job.target);
   MOSA_RETURN_IF_ERROR(SetHints(job, job.temporary));
   const auto size = static_cast<uint64_t>(source.st_size);
   const std::vector<Extent> extents = DataOf(in, size);
@@ -164,7 +164,7 @@ Result<uint32_t> WriteTemporary(const CopyJob& job, int in, const struct stat& s
 // Puts the finished temporary in the target's place, or takes it away.
 Status Finish(const CopyJob& job, Status made) {
   if (made.ok() && rename(job.temporary.c_str(), job.target.c_str()) != 0)
-    made = Cannot("make", job.target);
+    made = Cannot("create", job.target);
   if (!made.ok()) unlink(job.temporary.c_str());
   return made;
 }
@@ -254,7 +254,7 @@ Result<CopyResult> CopyLink(const CopyJob& job, const struct stat& source) {
       (geteuid() == 0 && lchown(job.temporary.c_str(), source.st_uid, source.st_gid) != 0 &&
        !OwnersAreNotOurs()) ||
       utimensat(AT_FDCWD, job.temporary.c_str(), times, AT_SYMLINK_NOFOLLOW) != 0)
-    made = Cannot("make", job.target);
+    made = Cannot("create", job.target);
   MOSA_RETURN_IF_ERROR(Finish(job, std::move(made)));
   return CopyResult{};
 }
@@ -292,7 +292,7 @@ Result<CopyResult> CopyFile(const CopyJob& job) {
   struct stat target {};
   if (lstat(job.target.c_str(), &target) == 0 && S_ISDIR(target.st_mode))
     return FailedPreconditionError(
-        fmt::format("{} is a directory, and {} is none: remove it, or name another target",
+        fmt::format("{} is a directory, but {} is not: remove it or name another target",
                     job.target, job.source));
   if (S_ISLNK(source.st_mode)) return CopyLink(job, source);
   if (S_ISREG(source.st_mode)) return CopyRegular(job);

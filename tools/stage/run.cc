@@ -267,7 +267,7 @@ Status Staging::MarkStaged() {
       staged.push_back(copied);
     } else if (location.failure) {
       Fail(file.source,
-           AbortedError(fmt::format("{} is being made still: stage it again when it is closed",
+           AbortedError(fmt::format("{} is still being written: stage it again when it is closed",
                                     file.source)));
     } else if (location.file.value != copied.result.inode) {
       Fail(file.source,
@@ -303,7 +303,7 @@ Status Staging::MakeProbe() {
   if (!request_.out || !elsewhere) return OkStatus();
   probe_ = fmt::format("{}/{}probe", target_, names_.own);
   const UniqueFd made(open(probe_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
-  return made ? OkStatus() : Cannot("make", probe_);
+  return made ? OkStatus() : Cannot("create", probe_);
 }
 
 Status Staging::Run() {
@@ -387,7 +387,7 @@ Status Stage(const StageRequest& request, const std::vector<RunHost>& hosts,
   // What was there when the target was looked at may have given way to a link.
   if (error || IsWithin(target, request.mount_point) == request.out)
     return InvalidArgumentError(
-        fmt::format("{} has become another directory: stage it again", request.target));
+        fmt::format("{} was replaced by another directory meanwhile: stage again", request.target));
   MOSA_ASSIGN_OR_RETURN(const UniqueFd lock, LockTarget(target));
   const TemporaryNames names(request.out ? target : target.substr(request.mount_point.size()));
   if (!request.unstaged) {
@@ -413,9 +413,9 @@ Status Stage(const StageRequest& request, const std::vector<RunHost>& hosts,
   }
   MOSA_ASSIGN_OR_RETURN(const UnstagedFiles left, manager.ListUnstaged(0));
   if (left.files == 0 || !report.failures.empty()) return OkStatus();
-  return AbortedError(fmt::format(
-      "{} files of lifetime=keep have changed or come to be meanwhile: stage them out too",
-      left.files));
+  return AbortedError(
+      fmt::format("{} files of lifetime=keep were changed or created meanwhile: stage them out too",
+                  left.files));
 }
 
 }  // namespace mosa::cli

@@ -41,7 +41,7 @@ void ChooseCluster(CopyRequest& options) {
   options.hosts.cluster_directory = options.manager.cluster.directory;
 }
 
-// Which end is the store, and that the other one is none.
+// Finds which end is the store, and checks that the other one is not.
 Status FindEnds(CopyRequest& options) {
   StageRequest& request = options.request;
   std::error_code error;
@@ -102,7 +102,7 @@ void ShowHosts(const StageReport& report) {
 
 void NamePassedOver(const StageReport& report) {
   for (size_t i = 0; i < std::min(report.passed_over.size(), kFailuresShownMax); ++i)
-    fmt::print(stderr, "mosa stage: {} is passed over: a run that was interrupted has left it\n",
+    fmt::print(stderr, "mosa stage: skipping {}: an interrupted run left it behind\n",
                report.passed_over[i]);
 }
 
@@ -207,7 +207,8 @@ Status StageBeforeDown(const cluster::ClusterState& state, const ManagerChoice& 
 Status RunCopy(CopyRequest options, bool as_json) {
   for (HintValue& hint : options.request.hints) {
     if (std::find(kHintNames.begin(), kHintNames.end(), hint.name) == kHintNames.end())
-      return InvalidArgumentError(fmt::format("there is no hint '{}'", hint.name));
+      return InvalidArgumentError(
+          fmt::format("'{}' is not a hint: 'mosa hint set --help' lists them", hint.name));
     MOSA_ASSIGN_OR_RETURN(hint.value, ParseHint(hint.name, false, hint.value));
   }
   const SystemClock clock;

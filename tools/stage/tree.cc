@@ -42,11 +42,12 @@ Result<std::vector<std::string>> MakeDirectories(const std::string& path) {
     missing.push_back(at);
   std::vector<std::string> fresh;
   for (auto at = missing.rbegin(); at != missing.rend(); ++at) {
-    if (mkdir(at->c_str(), 0777) != 0 && errno != EEXIST) return Cannot("make directory", *at);
+    if (mkdir(at->c_str(), 0777) != 0 && errno != EEXIST) return Cannot("create directory", *at);
     fresh.push_back(at->parent_path());
   }
   if (!fs::is_directory(path, error))
-    return FailedPreconditionError(fmt::format("{} is no directory: name one to stage to", path));
+    return FailedPreconditionError(
+        fmt::format("{} is not a directory: name a directory to stage to", path));
   return fresh;
 }
 
@@ -72,16 +73,16 @@ bool StageTree::MakeDirectory(const std::string& source, const std::string& targ
   if (stat(source.c_str(), &from) != 0) return Fail(source, Cannot("read", source)), false;
   if (from.st_dev == forbidden_) {
     Fail(source, InvalidArgumentError(fmt::format(
-                     "{} is the mount that is staged to: name what lies outside of it", source)));
+                     "{} is on the mount that is staged to: name a source outside of it", source)));
     return false;
   }
   if (target == untouched_) return true;
   const bool is_new = mkdir(target.c_str(), 0700) == 0;
-  if (!is_new && errno != EEXIST) return Fail(target, Cannot("make directory", target)), false;
+  if (!is_new && errno != EEXIST) return Fail(target, Cannot("create directory", target)), false;
   if (!is_new) {
     if (lstat(target.c_str(), &to) != 0 || !S_ISDIR(to.st_mode)) {
       Fail(target, FailedPreconditionError(
-                       fmt::format("{} is no directory, and {} is one: remove it, or name another "
+                       fmt::format("{} is not a directory, but {} is: remove it or name another "
                                    "target",
                                    target, source)));
       return false;
@@ -105,9 +106,10 @@ void StageTree::Add(const std::string& source, const std::string& target) {
     if (lstat(from.c_str(), &status) != 0) {
       Fail(from, Cannot("read", from));
     } else if (!S_ISDIR(status.st_mode) && !targets_.insert(to).second) {
-      Fail(from, InvalidArgumentError(fmt::format(
-                     "{} and another source would both become {}: stage them to two directories",
-                     from, to)));
+      Fail(from,
+           InvalidArgumentError(fmt::format(
+               "{} and another source would both become {}: stage them to different directories",
+               from, to)));
     } else if (!S_ISDIR(status.st_mode)) {
       directories_.insert(fs::path(to).parent_path());
       files_.push_back({from, to, static_cast<uint64_t>(status.st_size), S_ISREG(status.st_mode)});

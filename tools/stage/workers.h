@@ -1,5 +1,5 @@
-// The processes that copy: some on each host, each of which is told one file after the other. They
-// end with this process; what one had under way when it was lost is given to another.
+// The workers that copy: some on each host. Each gets one file after the other; if it is lost, its
+// file goes to another worker. They end with this process.
 //
 // One thread.
 #ifndef MOSA_TOOLS_STAGE_WORKERS_H_
@@ -13,10 +13,10 @@
 #include <string>
 #include <vector>
 
-#include "common/base/clock.h"
 #include "common/base/status.h"
-#include "common/base/unique_fd.h"
+#include "common/base/time.h"
 #include "tools/hosts/hosts.h"
+#include "tools/hosts/worker.h"
 #include "tools/stage/copy.h"
 
 namespace mosa::cli {
@@ -47,27 +47,19 @@ class StageWorkers {
              const std::function<void()>& tick);
 
  private:
-  static constexpr Duration kEndMax = Seconds(2);
-
-  struct Worker {
+  struct CopyWorker : Worker {
     size_t host = 0;
-    pid_t pid = -1;
-    UniqueFd channel;
-    bool greeted = false;  // It has said that it is a worker; until then it gets no job.
-    std::string received;
-    std::optional<size_t> job;  // Under way.
+    std::optional<size_t> job;  // Under way; until it has greeted it gets none.
   };
   StageWorkers() = default;
-  Status Spawn(const RunHost& host, size_t index, const Options& options);
-  bool Feed(Worker& worker, const Prepare& prepare);
-  void Receive(Worker& worker, const Done& done);
-  void Finish(Worker& worker, const Result<CopyResult>& result, const Done& done);
-  void Lose(Worker& worker, const Done& done);
+  bool Feed(CopyWorker& worker, const Prepare& prepare);
+  void Receive(CopyWorker& worker, const Done& done);
+  void Finish(CopyWorker& worker, const Result<CopyResult>& result, const Done& done);
+  void Lose(CopyWorker& worker, const Done& done);
   void Rehome();
   std::optional<size_t> OtherHost(size_t host);
-  static void End(Worker& worker, Time until);
 
-  std::vector<Worker> workers_;
+  std::vector<CopyWorker> workers_;
   std::vector<std::string> host_names_;
   std::vector<std::deque<size_t>> queues_;  // By host: jobs that wait.
   std::vector<size_t> losses_;              // By job: attempts that were lost.

@@ -69,13 +69,12 @@ void SetGroups(const std::vector<gid_t>& groups) {
   if (syscall(SYS_setgroups, groups.size(), groups.data()) == 0) return;
   static std::once_flag told;
   std::call_once(told, [error = errno] {
-    LogWarning(
-        "cannot act in the groups of those who ask, who will miss what only these permit: {}",
-        strerrorname_np(error));
+    LogWarning("cannot take on the groups of callers, so what only a group permits is denied: {}",
+               strerrorname_np(error));
   });
 }
 
-// Supplementary ones, as the kernel tells them. None if the thread is gone.
+// The supplementary groups of a thread. None if the thread is gone.
 std::vector<gid_t> GroupsOf(pid_t pid) {
   constexpr std::string_view kTitle = "Groups:";
   std::vector<gid_t> groups;

@@ -60,11 +60,10 @@ std::unique_ptr<WrappedFile> TakeBack(const fuse_file_info& info) {
 // A new file, or none and errno. What somebody else has just made is not opened here, as nobody
 // has asked whether the caller may: at ESTALE the kernel looks the name up again.
 UniqueFd Make(fuse_req_t request, const Inode& parent, const char* name, mode_t mode, int flags) {
-  const fuse_ctx& context = *fuse_req_ctx(request);
   const mode_t masked = MaskedMode(request, parent, mode);
   UniqueFd made;
   {
-    const ActingFor caller({context.uid, context.gid, context.pid});
+    const ActingFor caller(AskerOf(request));
     made = UniqueFd(
         openat(parent.descriptor.get(), name, FlagsBelow(flags) | O_CREAT | O_EXCL, masked));
   }

@@ -45,12 +45,12 @@ constexpr int kNotRun = 127;
 Result<std::unique_ptr<HeldCommand>> HeldCommand::Hold(const std::vector<std::string>& words,
                                                        const std::string& directory) {
   std::array<int, 2> ends{};
-  if (pipe2(ends.data(), O_CLOEXEC) != 0) return ErrnoStatus(errno, "cannot make a pipe");
+  if (pipe2(ends.data(), O_CLOEXEC) != 0) return ErrnoStatus(errno, "cannot create a pipe");
   const UniqueFd theirs(ends[0]);
   std::unique_ptr<HeldCommand> command(new HeldCommand());
   command->gate_ = UniqueFd(ends[1]);
   command->pid_ = fork();
-  if (command->pid_ < 0) return ErrnoStatus(errno, "cannot make a process for the command");
+  if (command->pid_ < 0) return ErrnoStatus(errno, "cannot start a process for the command");
   if (command->pid_ == 0) {
     command->gate_.reset();  // Else it would wait for itself.
     AwaitAndRun(theirs.get(), directory, words);

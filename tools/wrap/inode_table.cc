@@ -17,7 +17,7 @@ namespace {
 
 constexpr uint64_t kRootId = 1;
 
-// What tells the file from all that were ever at its inode number.
+// Tells the file from all that ever had its inode number.
 uint64_t IdentityOf(int descriptor, const struct stat& attributes) {
   alignas(file_handle) std::array<char, sizeof(file_handle) + MAX_HANDLE_SZ> room{};
   auto* const handle = reinterpret_cast<file_handle*>(room.data());
@@ -59,10 +59,10 @@ Result<std::unique_ptr<InodeTable>> InodeTable::Open(const std::string& director
   struct stat attributes {};
   table->root_.descriptor = UniqueFd(open(directory.c_str(), O_PATH | O_CLOEXEC));
   if (!table->root_.descriptor || fstat(table->root_.descriptor.get(), &attributes) != 0)
-    return ErrnoStatus(errno, fmt::format("cannot trace what is done in {}", directory));
+    return ErrnoStatus(errno, fmt::format("cannot trace the directory {}", directory));
   if (!S_ISDIR(attributes.st_mode))
     return FailedPreconditionError(
-        fmt::format("cannot trace what is done in {}: it is not a directory", directory));
+        fmt::format("cannot trace {}: it is not a directory", directory));
   table->root_.key = {attributes.st_dev, attributes.st_ino, FileId{kRootId}};
   return table;
 }

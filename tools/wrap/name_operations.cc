@@ -85,36 +85,32 @@ void ReplyMade(fuse_req_t request, int result, const Inode& parent, const char* 
   }
 }
 
-void MakeNode(fuse_req_t request, fuse_ino_t number, const char* name, mode_t mode, dev_t device) {
-  const Inode& parent = WrapOf(request).InodeOf(number);
-  const mode_t masked = MaskedMode(request, parent, mode);
+// The same of a call with the descriptor of the parent, made as the caller of the request.
+template <typename Call>
+void MakeAsCaller(fuse_req_t request, const Inode& parent, const char* name, const Call& call) {
   int made = 0;
   {
     const ActingFor caller(AskerOf(request));
-    made = mknodat(parent.descriptor.get(), name, masked, device);
+    made = call(parent.descriptor.get());
   }
   ReplyMade(request, made, parent, name);
+}
+
+void MakeNode(fuse_req_t request, fuse_ino_t number, const char* name, mode_t mode, dev_t device) {
+  const Inode& parent = WrapOf(request).InodeOf(number);
+  const mode_t masked = MaskedMode(request, parent, mode);
+  MakeAsCaller(request, parent, name, [=](int in) { return mknodat(in, name, masked, device); });
 }
 
 void MakeDirectory(fuse_req_t request, fuse_ino_t number, const char* name, mode_t mode) {
   const Inode& parent = WrapOf(request).InodeOf(number);
   const mode_t masked = MaskedMode(request, parent, mode);
-  int made = 0;
-  {
-    const ActingFor caller(AskerOf(request));
-    made = mkdirat(parent.descriptor.get(), name, masked);
-  }
-  ReplyMade(request, made, parent, name);
+  MakeAsCaller(request, parent, name, [=](int in) { return mkdirat(in, name, masked); });
 }
 
 void MakeSymlink(fuse_req_t request, const char* target, fuse_ino_t number, const char* name) {
   const Inode& parent = WrapOf(request).InodeOf(number);
-  int made = 0;
-  {
-    const ActingFor caller(AskerOf(request));
-    made = symlinkat(target, parent.descriptor.get(), name);
-  }
-  ReplyMade(request, made, parent, name);
+  MakeAsCaller(request, parent, name, [=](int in) { return symlinkat(target, in, name); });
 }
 
 void Link(fuse_req_t request, fuse_ino_t number, fuse_ino_t new_parent, const char* name) {

@@ -22,12 +22,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Nothing is known of names before they come by, none of them stays with the kernel, and no file
-// passes by this process.
+// It knows no name before a request has it, the kernel keeps none, and no file bypasses this
+// process.
 class WrappedMount final : public sai::TracedMount {
  public:
   explicit WrappedMount(const Clock& clock) : clock_(clock) {}
-  // Hosts whose traces are to be one have the same time.
+  // The time of day, so that traces of several hosts can be merged.
   Time TraceTime() override { return clock_.Now(); }
   void SetPassthrough(bool) override {}
   std::vector<NamedFile> KnownNames() override { return {}; }
@@ -49,11 +49,11 @@ Result<WrapOptions> Resolve(const WrapOptions& given) {
   options.directory = fs::canonical(given.directory, error).string();
   if (error)
     return NotFoundError(
-        fmt::format("cannot trace what is done in {}: {}", given.directory, error.message()));
+        fmt::format("cannot trace the directory {}: {}", given.directory, error.message()));
   MOSA_ASSIGN_OR_RETURN(options.mount_point, sai::PrepareMountPoint(given.mount_point));
   if (IsBelow(options.mount_point, options.directory))
     return InvalidArgumentError(fmt::format(
-        "cannot mount on {}: it lies in {}, which would then hold itself; choose a directory "
+        "cannot mount on {}: it lies in {}, which would then contain itself; choose a directory "
         "elsewhere",
         options.mount_point, options.directory));
   const bool is_empty = fs::is_empty(options.mount_point, error);
