@@ -244,7 +244,7 @@ def test_partly(made):
         verdict = cell(answer, "workflow", "mixed")["verdict"]
         check((verdict == "not measured") != whole and not answer["anomalies"], f"{expected}: {verdict}, {answer['anomalies']}")
         check(cell(answer, "tasks", "turn")["runs"] == 1, f"{expected}: the rest is compared")
-    for record, expected in ((json.dumps(made.clean[1])[:3000], "no whole record of a run"), (good, "is the same run as"),
+    for record, expected in ((json.dumps(made.clean[1])[:3000], "is not a complete record of a run"), (good, "is the same run as"),
                              (other_hosts, "is of other hosts (node0, node1, node2, node3)")):
         answer = made.run([good, record])
         check(len(answer["runs"]) == 1 and any(expected in n and n.endswith("left out") for n in answer["notes"]), f"{answer['notes']}")
@@ -499,7 +499,7 @@ def test_refusals(made):
     other = copy.deepcopy(good)
     for task in other["tasks"]:
         task["id"] += "x"
-    made.refused("no whole record of a run", [json.dumps(good)[:3000]])
+    made.refused("is not a complete record of a run", [json.dumps(good)[:3000]])
     made.refused("is a run of another workflow", [other])
     made.refused("there is no run to compare", [])
     made.refused("--draws 5: 19 and more", [good], "--draws", 5)
