@@ -154,7 +154,7 @@ def test_hostile(made):
                     {"turnaround_seconds": "long", "outcome": None, "end": 1e300}, {"outcome": "running"}):
         made.report([{**record, **strange}], platform=False)
     record["tasks"][0]["outputs"][0]["size_bytes"] = 1 << 63
-    made.report([record], platform=False)[0].says("1 files have a size that no file has")
+    made.report([record], platform=False)[0].says("1 files have an impossible size")
     deep = "[" * 200_000 + "]" * 200_000
     text = json.dumps(made.clean[0])
     for word in ('"kept": false', '"version": 1', '"size_bytes": '):

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <optional>
 #include <set>
 
 #include "tools/runner/record.h"
@@ -16,18 +17,15 @@ using predict::PathIndex;
 using predict::SeenTask;
 using predict::Workflow;
 
-// Files are said to have other sizes only beyond that.
+// Smaller differences of a file's size are not noted.
 constexpr double kSizeShare = 0.01;
-// Times in a record are rounded to microseconds.
-constexpr Duration kRounded = Microseconds(10);
 constexpr double kSecondsMax = 1e9;  // No run is longer.
-constexpr Duration kTimeMax = Seconds(1'000'000'000);
 
 bool ArePossible(const std::vector<RecordedFile>& files) {
   return std::ranges::all_of(files, &RecordedFile::is_possible);
 }
 
-// Counts tasks or files of which something is so, and names one of them.
+// Counts the tasks or files with one property and names the first.
 class Several {
  public:
   void Add(const std::string& example) {
@@ -79,8 +77,8 @@ class Reader {
     }
     if (met.empty())
       return InvalidArgumentError(fmt::format(
-          "{} is a run of another workflow ('{}'): no task of it has the name, the command and the "
-          "files of one of '{}'; give the --workload that was run",
+          "{} is a run of another workflow ('{}'): none of its tasks matches a task of '{}' by "
+          "name, command and files; give the --workload that was run",
           file_.path, file_.workflow.name, workflow_.name));
     for (size_t i = 0; i < workflow_.tasks.size(); ++i)
       if (!met.contains(i)) missing_.Add(workflow_.tasks[i].id);
@@ -100,16 +98,16 @@ class Reader {
       return faults_.silent.Add(id);
     if (recorded.attempts.size() > 1) faults_.repeated.Add(id);
     const Attempt& last = recorded.attempts.back();
-    const Duration begin = last.start - file_.start, end = last.end - file_.start;
+    const std::optional<AttemptSpan> span = SpanOf(last, file_.start);
     const auto host = hosts_.find(last.host);
-    if (host == hosts_.end() || begin < Duration() - kRounded || end < begin || end > kTimeMax ||
-        !ArePossible(recorded.inputs) || !ArePossible(recorded.outputs))
+    if (host == hosts_.end() || !span || !ArePossible(recorded.inputs) ||
+        !ArePossible(recorded.outputs))
       return faults_.impossible.Add(id);
     SeenTask& task = measured_.seen.tasks[index];
     task.ran = true;
     task.host = predict::HostIndex{host->second};
-    task.start = std::max(begin, Duration());
-    task.end = std::max(end, Duration());
+    task.start = std::max(span->start, Duration());
+    task.end = std::max(span->end, Duration());
     task.processor = last.processor;
     task.inputs_elsewhere =
         AddFiles(recorded.inputs, workflow_.tasks[index].inputs, host->first, task.read);
@@ -168,7 +166,7 @@ class Reader {
           file_.rows_left_out == 0 && faults_.truncated.count() == 0;
   }
 
-  // Whose use by others is known.
+  // Takes the machines whose load by others is known.
   void ReadMachines() {
     for (const MachineUse& machine : file_.machines) {
       const auto processors = static_cast<double>(machine.processors);
@@ -204,7 +202,7 @@ class Reader {
           fmt::format("{}: the run is '{}', not done: only tasks that ended are compared",
                       file_.path, file_.outcome));
     if (!file_.hosts_lost.empty())
-      notes.push_back(fmt::format("{}: the run lost {}: what it took in all is not compared",
+      notes.push_back(fmt::format("{}: the run lost {}, so its total time is not compared",
                                   file_.path, fmt::join(file_.hosts_lost, ", ")));
     const bool stepped = file_.end < file_.start;
     if (stepped)
@@ -218,30 +216,29 @@ class Reader {
     say(missing_, "in the workload, but not in the run");
     say(faults_.kept, "kept from an earlier run, left out");
     say(faults_.not_done, "not done, left out");
-    say(faults_.repeated, "done at a second attempt or later, of which the last is compared");
+    say(faults_.repeated, "done at a second or later attempt; the last attempt is compared");
     say(faults_.impossible,
-        "an end before the begin, a begin before the run's, a host that is none of the run's, or a "
-        "size that no file has, left out (was a clock set back?)");
+        "impossible times, an unknown host or an impossible file size, left out (was a clock set "
+        "back?)");
     say(faults_.silent,
         "the workload does not say how long it computes, left out (give a --workload that does)");
     say(faults_.resized, "another size in the run than in the workload");
-    say(faults_.unasked, "how long requests stayed is not known of");
+    say(faults_.unasked, "residence times are unknown for");
     say(faults_.restarted,
-        "began in the run, or before it and was started again: its requests are those since then");
+        "started or restarted during the run, so its requests are counted from then on");
     say(faults_.truncated,
-        "has more classes and peers of requests than it said; not compared are "
-        "the smallest of");
-    say(faults_.untimed, "a time or a number that no requests have; not compared are those of");
-    say(faults_.unused, "a time that no machine has; how busy it was is not known of");
+        "reported only its largest classes and peers of requests, so the others are not compared");
+    say(faults_.untimed, "impossible times or numbers of requests, which are not compared");
+    say(faults_.unused, "impossible times, so the load is unknown for");
     if (file_.rows_left_out > 0)
       notes.push_back(fmt::format(
-          "{}: of requests the classes and peers that took most time are kept, {} smaller ones "
-          "are not, and not compared",
+          "{}: the record has only the classes and peers of requests that took most time; the {} "
+          "smaller ones are not compared",
           file_.path, file_.rows_left_out));
     if (!other_nodes_.empty())
       notes.push_back(fmt::format(
-          "{}: files lie on nodes that are no hosts of the run: {}; say 'storage=' in --config if "
-          "they are hosts of their own",
+          "{}: files are on nodes that are not hosts of the run: {}; give 'storage=' in --config "
+          "if these are separate hosts",
           file_.path, fmt::join(other_nodes_, ", ")));
     measured_.seen.whole = file_.outcome == "done" && file_.hosts_lost.empty() && !stepped &&
                            missing_.count() + faults_.unknown.count() + faults_.kept.count() +

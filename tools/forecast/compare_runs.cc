@@ -38,7 +38,8 @@ std::string RulesOf(const RunFile& file, std::vector<std::string>& notes) {
   const std::string& path = file.rules_path;
   if (path.empty() || access(path.c_str(), R_OK) == 0) return path;
   notes.push_back(fmt::format(
-      "{}: the run's rules {} cannot be read: predicted is a run without; say where with --rules",
+      "{}: the run's rules {} cannot be read, so the prediction is made without them; give their "
+      "path with --rules",
       file.path, path));
   return "";
 }
@@ -135,7 +136,8 @@ Status CheckDeployment(const RunFile& file, const Asked& asked, std::vector<std:
   for (const RunHost& host : file.hosts) {
     if (host.slots != slots) {
       notes.push_back(
-          fmt::format("{}: {} ran {} tasks at a time, predicted is {}: say --config slots={}",
+          fmt::format("{}: {} ran {} tasks at a time, but the prediction assumes {}: give "
+                      "--config slots={}",
                       file.path, host.name, host.slots, slots, host.slots));
       break;
     }
@@ -189,11 +191,11 @@ Result<Compared> CompareRuns(const PredictionWords& words, const Asked& asked,
                                 silent, runs.size()));
   if (silent < static_cast<int64_t>(runs.size()))
     notes.push_back(
-        "of requests mounts' waits for the manager and for other nodes, and what nodes write and "
-        "copy are judged; others are shown alone: 'fuse.*', since the kernel merges and spares "
-        "requests as the model does not, how long they stay with the manager, which answers many "
-        "together, and "
-        "nodes' 'read', of which each sees another end; classes that are not simulated are 'not "
+        "mounts' waits for the manager and for other nodes, and what nodes write and copy, are "
+        "judged; others are shown alone: 'fuse.*', because the kernel merges and saves requests "
+        "unlike the model, times at the manager, because it answers many requests together, and "
+        "nodes' 'read', because each side sees another end; classes that are not simulated are "
+        "'not "
         "predicted'");
   if (drawn.failed > 0)
     notes.push_back(fmt::format("in {} draws the run would fail, as in: {}; they are left out",
@@ -233,7 +235,7 @@ Result<FinishedRuns> CompareFinished(const PredictionWords& words,
     filled += FillSizes(*file, asked.inputs.workflow);
   if (filled > 0)
     notes.push_back(fmt::format(
-        "{} files have no size in the workload: they have that of the last run that has one",
+        "{} files have no size in the workload: they get their size in the last run that has one",
         filled));
   MOSA_ASSIGN_OR_RETURN(finished.drawn,
                         DrawRuns(asked.inputs, asked.configuration,

@@ -22,11 +22,11 @@ using nlohmann::json;
 
 // Daemons are asked within seconds of each other.
 constexpr double kClocksApartSecondsMax = 10;
-// With more that are silent it may be minutes.
+// With more silent daemons the answers may be minutes apart.
 constexpr size_t kSilentMax = 16;
 // At most this many anomalous request classes are told.
 constexpr size_t kRequestNotesMax = 3;
-// Fewer requests have no mean worth naming a host for.
+// The mean of fewer requests says too little to name a host.
 constexpr uint64_t kRequestsMin = 5;
 
 // ---- what it took
@@ -53,10 +53,10 @@ std::string MeasuredSentence(const RunFile& file, const Ended& end, const std::s
       fmt::format("{} host{}", file.hosts.size(), file.hosts.size() == 1 ? "" : "s");
   if (end.well) return fmt::format("{} took {} on {}", name, took, hosts);
   if (!file.is_cut && file.outcome == "running")
-    return fmt::format("{} on {} goes on, or was killed: {} of {} tasks done", name, hosts,
+    return fmt::format("{} on {} is still running or was killed: {} of {} tasks done", name, hosts,
                        end.done, end.tasks);
   if (file.is_cut)
-    return fmt::format("{} on {}: the record is cut short, {} tasks of it are left", name, hosts,
+    return fmt::format("{} on {}: the record is cut short, {} tasks of it remain", name, hosts,
                        end.tasks);
   return fmt::format("{} ended as '{}' after {} on {}, {} of {} tasks done", name, file.outcome,
                      took, hosts, end.done, end.tasks);
@@ -98,9 +98,9 @@ void NoteClocks(const ClusterResidence& residence, std::vector<std::string>& not
   }
   if (apart.empty()) return;
   notes.push_back(fmt::format(
-      "clocks disagree: asked at the same time, {} said another than most. Times of tasks are by "
-      "the clock of 'mosa run' alone, residence times are differences: they can be compared; time "
-      "stamps of files and logs cannot",
+      "clocks disagree: {} differ from most others. Task times come from the clock of 'mosa run' "
+      "alone and residence times are differences, so both can be compared; time stamps of files "
+      "and logs cannot",
       fmt::join(apart, ", ")));
 }
 
@@ -173,8 +173,8 @@ void AddResidence(const RunFile& file, const ClusterResidence& predicted, json& 
   data["counters"] = json::object();
   if (file.residence.is_null()) {
     notes.push_back(fmt::format(
-        "{} does not say which way bytes went, nor how long requests stayed in the daemons: it is "
-        "of another store than Mosa, older, or cut short",
+        "{} does not say which way bytes went or how long requests stayed in the daemons: the "
+        "store was not Mosa, or the record is cut short or from an older version",
         file.path));
     return;
   }
@@ -194,19 +194,18 @@ void AddResidence(const RunFile& file, const ClusterResidence& predicted, json& 
                                   Describe(daemon), daemon.failure));
     if (daemon.snapshot.is_truncated)
       notes.push_back(
-          fmt::format("{}: {} had more classes and peers of requests than it said: its smallest "
-                      "are not counted",
+          fmt::format("{}: {} had more classes and peers of requests than it reported: the "
+                      "smallest are not counted",
                       file.path, Describe(daemon)));
     if (daemon.since_start)
       notes.push_back(
-          fmt::format("{}: {} began in the run, or before it and was started again: "
-                      "what it counted is all since its start",
+          fmt::format("{}: {} started or restarted during the run: its counts begin there",
                       file.path, Describe(daemon)));
   }
   if (file.rows_left_out > 0)
     notes.push_back(fmt::format(
-        "{}: of requests the classes and peers that took most time are kept, {} smaller ones are "
-        "not: counts, times and quantiles are without them",
+        "{}: the record has only the classes and peers of requests that took most time; the {} "
+        "smaller ones are not in counts, times and quantiles",
         file.path, file.rows_left_out));
   NoteClocks(*residence, notes);
   data["cluster"] = residence->cluster;

@@ -21,10 +21,6 @@ constexpr size_t kTasksShownMax = 30'000;
 constexpr size_t kFailuresShownMax = 500;
 constexpr size_t kTextShownMax = 300;
 constexpr double kSumMax = 9e18;
-// Times are rounded in records: a task may seem to begin this much before the run.
-constexpr Duration kRounded = Microseconds(10);
-// No run is longer.
-constexpr Duration kTimeMax = Seconds(1'000'000'000);
 
 std::string Shortened(const std::string& text) {
   if (text.size() <= kTextShownMax) return text;
@@ -33,25 +29,11 @@ std::string Shortened(const std::string& text) {
   return text.substr(0, size) + "...";
 }
 
-struct Span {
-  Duration start;  // From the run's beginning.
-  Duration end;
-  Duration took() const { return end - start; }
-};
-
-// None if the attempt's times are impossible.
-std::optional<Span> SpanOf(const Attempt& attempt, Time run_start) {
-  const Span span{attempt.start - run_start, attempt.end - run_start};
-  if (span.start < Duration() - kRounded || span.end < span.start || span.end > kTimeMax)
-    return std::nullopt;
-  return span;
-}
-
 int64_t Microseconds(Duration duration) { return std::max<int64_t>(0, duration.ns) / 1000; }
 
 struct StageSum {
   size_t tasks = 0, done = 0, timed = 0;
-  Duration begin = kTimeMax, end, longest_took{-1};
+  Duration begin{INT64_MAX}, end, longest_took{-1};
   double seconds = 0;
   std::string longest;
   uint64_t local_bytes = 0, elsewhere_bytes = 0, written_bytes = 0;
@@ -104,14 +86,14 @@ class Reporter {
   }
 
   // The last attempt, if this run made it.
-  std::optional<Span> SpanOfRun(const RecordedTask& task) const {
+  std::optional<AttemptSpan> SpanOfRun(const RecordedTask& task) const {
     if (task.kept || task.attempts.empty()) return std::nullopt;
     return SpanOf(task.attempts.back(), file_.start);
   }
 
   void ReadTask(const RecordedTask& task, bool is_shown) {
     const Attempt last = task.attempts.empty() ? Attempt() : task.attempts.back();
-    const std::optional<Span> span = SpanOfRun(task);
+    const std::optional<AttemptSpan> span = SpanOfRun(task);
     if (!task.kept && !task.attempts.empty() && !span) ++impossible_;
     const auto host = hosts_.find(last.host);
     // What an earlier run read and wrote is not of this one; where it lies is.
@@ -214,13 +196,12 @@ class Reporter {
       if (count > 0) report_.notes.push_back(fmt::format("{}: {} {}", file_.path, count, what));
     };
     note(impossible_,
-         "tasks have impossible times (an end before the begin, or a begin before the run's: was a "
-         "clock set back?): they are not in the timeline");
-    note(oversized_, "files have a size that no file has: it is left out");
+         "tasks have impossible times and are not in the timeline (was a clock set back?)");
+    note(oversized_, "files have an impossible size, which is left out");
     note(hidden_,
          fmt::format("tasks are not drawn: the page has room for the {} longest", kTasksShownMax));
     if (failures_ > kFailuresShownMax)
-      note(failures_ - kFailuresShownMax, "failed attempts more are not listed");
+      note(failures_ - kFailuresShownMax, "more failed attempts are not listed");
   }
 
   void FinishStages() {

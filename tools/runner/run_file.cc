@@ -27,7 +27,6 @@ constexpr double kDurationSecondsMax = 1e9;
 // No file, transfer or counter is larger; sums of many still fit into 64 bits.
 constexpr uint64_t kAmountMax = uint64_t{1} << 60;
 constexpr uint64_t kRequestsMax = uint64_t{1} << 50;
-constexpr uint64_t kFetchedBytesMax = uint64_t{1} << 55;
 
 // A part for Reader, a constant one for Writer.
 template <typename T, typename U>
@@ -37,24 +36,17 @@ concept ConstOr = std::same_as<std::remove_const_t<T>, U>;
 // required, May() is always written and optional, Rare() is written only if it is not the default.
 
 void List(auto& fields, ConstOr<Attempt> auto& attempt) {
-  fields.Must("host", attempt.host);
-  fields.Must("start", attempt.start);
-  fields.Must("end", attempt.end);
-  fields.May("exit_code", attempt.exit_code);
-  fields.Rare("signal", attempt.signal);
-  fields.Rare("failure", attempt.failure);
-  fields.Rare("processor_s", attempt.processor);
-  fields.May("placed", attempt.placed);
-  fields.May("input_bytes_local", attempt.local_bytes);
-  fields.May("input_bytes_remote", attempt.remote_bytes);
-  fields.May("stdout", attempt.output_path);
-  fields.May("stderr", attempt.error_path);
+  fields.Must("host", attempt.host, "start", attempt.start, "end", attempt.end);
+  fields.Rare("signal", attempt.signal, "failure", attempt.failure, "processor_s",
+              attempt.processor);
+  fields.May("exit_code", attempt.exit_code, "placed", attempt.placed, "input_bytes_local",
+             attempt.local_bytes, "input_bytes_remote", attempt.remote_bytes, "stdout",
+             attempt.output_path, "stderr", attempt.error_path);
 }
 
 void List(auto& fields, ConstOr<FileFacts> auto& facts) {
   fields.Must("size_bytes", facts.size_bytes);
-  fields.May("mtime_ns", facts.mtime_ns);
-  fields.May("nodes", facts.bytes_by_node);
+  fields.May("mtime_ns", facts.mtime_ns, "nodes", facts.bytes_by_node);
   fields.Rare("chunk_bytes", facts.chunk_bytes);
 }
 
@@ -65,76 +57,50 @@ void List(auto& fields, ConstOr<RecordedFile> auto& file) {
 }
 
 void List(auto& fields, ConstOr<RecordedTask> auto& task) {
-  fields.Must("id", task.id);
-  fields.Must("stage", task.stage);
-  fields.Must("state", task.state);
   fields.May("kept", task.kept);
-  fields.Must("digest", task.digest);
-  fields.Must("command", task.command);
-  fields.Must("inputs", task.inputs);
-  fields.Must("outputs", task.outputs);
-  fields.Must("attempts", task.attempts);
+  fields.Must("id", task.id, "stage", task.stage, "state", task.state, "digest", task.digest,
+              "command", task.command, "inputs", task.inputs, "outputs", task.outputs, "attempts",
+              task.attempts);
 }
 
 void List(auto& fields, ConstOr<RecordedWorkflow> auto& workflow) {
-  fields.May("name", workflow.name);
-  fields.May("path", workflow.path);
+  fields.May("name", workflow.name, "path", workflow.path);
 }
 
 void List(auto& fields, ConstOr<RunHost> auto& host) {
-  fields.Must("name", host.name);
-  fields.Must("slots", host.slots);
-  fields.May("mount", host.mount_point);
-  fields.May("link_bytes_per_second", host.link_bytes_per_second);
+  fields.Must("name", host.name, "slots", host.slots);
+  fields.May("mount", host.mount_point, "link_bytes_per_second", host.link_bytes_per_second);
 }
 
 void List(auto& fields, ConstOr<MachineUse> auto& machine) {
-  fields.Must("hosts", machine.hosts);
-  fields.May("runner", machine.has_runner);
-  fields.May("manager", machine.has_manager);
-  fields.Must("processors", machine.processors);
-  fields.Must("seconds", machine.seconds);
-  fields.May("busy_s", machine.busy_s);
-  fields.May("stolen_s", machine.stolen_s);
-  fields.May("daemons_s", machine.daemons_s);
-  fields.May("tasks_s", machine.tasks_s);
-  fields.Rare("waited_s", machine.waited_s);
-  fields.Rare("others_s", machine.others_s);
+  fields.Must("hosts", machine.hosts, "processors", machine.processors, "seconds", machine.seconds);
+  fields.May("runner", machine.has_runner, "manager", machine.has_manager, "busy_s", machine.busy_s,
+             "stolen_s", machine.stolen_s, "daemons_s", machine.daemons_s, "tasks_s",
+             machine.tasks_s);
+  fields.Rare("waited_s", machine.waited_s, "others_s", machine.others_s);
 }
 
 void List(auto& fields, ConstOr<RunFile> auto& run) {
-  fields.May("versions", run.versions);
-  fields.Must("workflow", run.workflow);
-  fields.Rare("rules", run.rules_path);
-  fields.Must("system", run.system);
-  fields.May("outcome", run.outcome);
-  fields.Must("start", run.start);
-  fields.May("end", run.end);
-  fields.Rare("turnaround_seconds", run.turnaround_s);
-  fields.Must("hosts", run.hosts);
-  fields.May("hosts_lost", run.hosts_lost);
-  fields.Must("tasks", run.tasks);
-  fields.Rare("machines", run.machines);
-  fields.Rare("residence", run.residence);
+  fields.May("versions", run.versions, "outcome", run.outcome, "end", run.end, "hosts_lost",
+             run.hosts_lost);
+  fields.Rare("rules", run.rules_path, "turnaround_seconds", run.turnaround_s, "machines",
+              run.machines, "residence", run.residence);
+  fields.Must("workflow", run.workflow, "system", run.system, "start", run.start, "hosts",
+              run.hosts, "tasks", run.tasks);
 }
 
-void List(auto& fields,
-          ConstOr<RecordedRequests> auto& requests) {  // These and daemons are read only.
-  fields.Must("class", requests.name);
-  fields.Must("peer", requests.peer);
-  fields.Must("count", requests.count);
-  fields.Must("sum_ns", requests.sum_ns);
-  fields.May("p50_us", requests.p50_us);
-  fields.May("p90_us", requests.p90_us);
+// Daemons and their requests are only read.
+void List(auto& fields, ConstOr<RecordedRequests> auto& requests) {
+  fields.Must("class", requests.name, "peer", requests.peer, "count", requests.count, "sum_ns",
+              requests.sum_ns);
+  fields.May("p50_us", requests.p50_us, "p90_us", requests.p90_us);
   fields.Times(requests);
 }
 
 void List(auto& fields, ConstOr<RecordedDaemon> auto& daemon) {
-  fields.Must("component", daemon.component);
-  fields.Must("host", daemon.host);
-  fields.May("failure", daemon.failure);
-  fields.May("since_start", daemon.since_start);
-  fields.May("truncated", daemon.truncated);
+  fields.Must("component", daemon.component, "host", daemon.host);
+  fields.May("failure", daemon.failure, "since_start", daemon.since_start, "truncated",
+             daemon.truncated);
   fields.Requests(daemon);
 }
 
@@ -154,11 +120,15 @@ template <typename T>
 json JsonOf(const T& value);
 
 struct Writer {
-  void Must(const char* name, const auto& value) { object[name] = JsonOf(value); }
-  void May(const char* name, const auto& value) { Must(name, value); }
+  void Must(const char* name, const auto& value, const auto&... more) {
+    object[name] = JsonOf(value);
+    if constexpr (sizeof...(more) > 0) Must(more...);
+  }
+  void May(const auto&... all) { Must(all...); }
   template <typename T>
-  void Rare(const char* name, const T& value) {
+  void Rare(const char* name, const T& value, const auto&... more) {
     if (value != T()) Must(name, value);
+    if constexpr (sizeof...(more) > 0) Rare(more...);
   }
   void Path(const char* name, const std::string& path) { PutBytes(object, name, path); }
   void Facts(const RecordedFile& file) {
@@ -278,26 +248,28 @@ class Reader {
   // Whether no field was missing.
   bool has_all() const { return has_all_; }
 
-  template <typename T>
-  void Must(const char* name, T& value) {
+  void Must(const char* name, auto& value, auto&... more) {
     May(name, value);
-    if (object_.contains(name)) return;
-    AddFault(PlaceOf(name), "is missing");
-    has_all_ = false;
+    if (!object_.contains(name)) {
+      AddFault(PlaceOf(name), "is missing");
+      has_all_ = false;
+    }
+    if constexpr (sizeof...(more) > 0) Must(more...);
   }
   template <typename T>
-  void May(const char* name, T& value) {
-    const auto found = object_.find(name);
-    if (found == object_.end()) return;
-    if constexpr (Part<T>) {
-      ReadPart(*found, PlaceOf(name), value);
-    } else if constexpr (Parts<T>) {
-      ReadParts(*found, PlaceOf(name), value);
-    } else if (const Complaint complaint = Set(*found, value); complaint != nullptr) {
-      AddFault(PlaceOf(name), complaint);
+  void May(const char* name, T& value, auto&... more) {
+    if (const auto found = object_.find(name); found != object_.end()) {
+      if constexpr (Part<T>) {
+        ReadPart(*found, PlaceOf(name), value);
+      } else if constexpr (Parts<T>) {
+        ReadParts(*found, PlaceOf(name), value);
+      } else if (const Complaint complaint = Set(*found, value); complaint != nullptr) {
+        AddFault(PlaceOf(name), complaint);
+      }
     }
+    if constexpr (sizeof...(more) > 0) May(more...);
   }
-  void Rare(const char* name, auto& value) { May(name, value); }
+  void Rare(auto&... all) { May(all...); }
   void Path(const char* name, std::string& path) { Must(name, path); }
 
   // Impossible numbers of one file or daemon are not faults of the record: readers leave out what
@@ -318,7 +290,7 @@ class Reader {
     uint64_t bytes = 0;
     faults.clear();
     Reader(totals, place_, faults).Must("bytes_read_remote", bytes);
-    if (faults.empty() && bytes <= kFetchedBytesMax) daemon.bytes_read_remote = bytes;
+    if (faults.empty()) daemon.bytes_read_remote = bytes;
   }
   void Times(RecordedRequests& requests) {
     if (!object_.contains("buckets")) return;
@@ -411,6 +383,15 @@ json ParseCutText(const std::string& text) {
 
 }  // namespace
 
+std::optional<AttemptSpan> SpanOf(const Attempt& attempt, Time run_start) {
+  constexpr Duration kRounded = Microseconds(10);  // Times in records are rounded.
+  const AttemptSpan span{attempt.start - run_start, attempt.end - run_start};
+  if (span.start < Duration() - kRounded || span.end < span.start ||
+      static_cast<double>(span.end.ns) > kDurationSecondsMax * 1e9)
+    return std::nullopt;
+  return span;
+}
+
 Status CheckFaults(const RunFile& file) {
   if (file.faults.empty()) return OkStatus();
   const size_t more = file.faults.size() - 1;
@@ -440,14 +421,10 @@ Result<RunFile> ParseRunFile(const std::string& text, const std::string& path, C
   const double took_s = run.turnaround_s.value_or(-1);
   if (!(took_s >= 0 && took_s < kDurationSecondsMax)) run.turnaround_s.reset();
   Reader residence(run.residence, "residence", run.faults);
-  residence.May("cluster", run.cluster);
-  residence.May("failure", run.residence_failure);
-  residence.May("rows_left_out", run.rows_left_out);
-  residence.May("daemons", run.daemons);
+  residence.May("cluster", run.cluster, "failure", run.residence_failure, "rows_left_out",
+                run.rows_left_out, "daemons", run.daemons);
   if (cut == CutFiles::kRefuse || !reader.has_all()) MOSA_RETURN_IF_ERROR(CheckFaults(run));
-  if (run.hosts.empty())
-    return InvalidArgumentError(fmt::format(
-        "{}: the run has no hosts: give the record of a run on one host or more", path));
+  if (run.hosts.empty()) return NotComplete(path, "the run has no hosts");
   return run;
 }
 

@@ -37,6 +37,13 @@ struct Attempt {
   std::string error_path;
 };
 
+struct AttemptSpan {
+  Duration start, end;  // From the run's beginning.
+  Duration took() const { return end - start; }
+};
+// None if the times are impossible: an end before the start, or a start before the run's.
+std::optional<AttemptSpan> SpanOf(const Attempt& attempt, Time run_start);
+
 struct RecordedFile {
   std::string path;
   std::optional<FileFacts> facts;
