@@ -405,7 +405,7 @@ def check_refusals(runner):
         check(record is None, "a refused run wrote a record")
     runner.write("bad", "tasks:\n  - {id: a, command: 'true'}\n")
     _, said = runner.run("bad", "--resume", expect=3)
-    check("cannot read the record bad.run.json" in said, said)
+    check("cannot read bad.run.json" in said, said)
     done = subprocess.run([*runner.command("bad")[:3], "--cluster", "nobody", "--dir", str(runner.directory)],
                           cwd=runner.directory, env=runner.environment, capture_output=True, text=True, check=False)
     check(done.returncode == 3 and "there is no cluster named 'nobody'" in done.stderr, done.stderr)

@@ -177,7 +177,7 @@ def test_bad_input(mosa, directory):
         ([*good_workload, "--vary", "placement:**=local"], 2, "where classes of files lie is what advice is to find"),
         ([*good_workload, "--repeats", "5"], 2, "--repeats 5: 0, or 19 and more"),
         ([*good_workload, "--least", "-1"], 2, "--least"),
-        (["--record", WORKLOAD], 2, "is no record of a run"),
+        (["--record", WORKLOAD], 2, "is not a complete record of a run"),
         ([PLATFORM], 2, "not a trace"),
         ([*good_workload, "-o", "/nonexistent/rules"], 3, "cannot write /nonexistent/rules"),
     ]

@@ -229,13 +229,13 @@ def test_partly(made):
     shrunk["tasks"][0]["outputs"][0]["size_bytes"] = -1
     held_less["tasks"][0]["outputs"][0]["nodes"]["h1"] = -1
     rows = [
-        (lost, "the run lost h4: what it took in all is not compared", False),
+        (lost, "the run lost h4, so its total time is not compared", False),
         (stepped, "left out (was a clock set back?): 'make_0'", False),
         (failed, "the run is 'failed', not done", False),
         (strange, "another command or other files than in the workload, left out: 'make_0' and 2 more", False),
         (more, "not in the workload, left out: 'other_0'", False),
-        (shrunk, "a size that no file has, left out (was a clock set back?): 'make_0'", False),
-        (held_less, "a size that no file has, left out (was a clock set back?): 'make_0'", False),
+        (shrunk, "an impossible file size, left out (was a clock set back?): 'make_0'", False),
+        (held_less, "an impossible file size, left out (was a clock set back?): 'make_0'", False),
         (other_links, "was it measured on another deployment?", True),
     ]
     for record, expected, whole in rows:
@@ -244,7 +244,7 @@ def test_partly(made):
         verdict = cell(answer, "workflow", "mixed")["verdict"]
         check((verdict == "not measured") != whole and not answer["anomalies"], f"{expected}: {verdict}, {answer['anomalies']}")
         check(cell(answer, "tasks", "turn")["runs"] == 1, f"{expected}: the rest is compared")
-    for record, expected in ((json.dumps(made.clean[1])[:3000], "no whole record of a run"), (good, "is the same run as"),
+    for record, expected in ((json.dumps(made.clean[1])[:3000], "is not a complete record of a run"), (good, "is the same run as"),
                              (other_hosts, "is of other hosts (node0, node1, node2, node3)")):
         answer = made.run([good, record])
         check(len(answer["runs"]) == 1 and any(expected in n and n.endswith("left out") for n in answer["notes"]), f"{answer['notes']}")
@@ -359,15 +359,15 @@ def test_partly_known_requests(made):
     well = simulated(made.mosa, made.path, 301, residence=True)
     place = next(i for i, d in enumerate(well["residence"]["daemons"]) if (d["component"], d["host"]) == ("mount", "h3"))
     rows = [
-        ({"failure": "it is gone"}, {}, {}, "is not known of: 'the mount of h3 (it is gone)'"),
-        ({"since_start": True}, {}, {}, "its requests are those since then: 'the mount of h3'"),
-        ({"truncated": True}, {}, {}, "not compared are the smallest of: 'the mount of h3'"),
+        ({"failure": "it is gone"}, {}, {}, "residence times are unknown for: 'the mount of h3 (it is gone)'"),
+        ({"since_start": True}, {}, {}, "its requests are counted from then on: 'the mount of h3'"),
+        ({"truncated": True}, {}, {}, "so the others are not compared: 'the mount of h3'"),
         ({}, {"rows_left_out": 17}, {}, "17 smaller ones are not"),
-        ({}, {}, {"sum_ns": -10**13}, "that no requests have; not compared are those of: 'the mount of h3'"),
-        ({}, {}, {"sum_ns": 10**30}, "not compared are those of: 'the mount of h3'"),
-        ({}, {}, {"p90_us": -1}, "not compared are those of: 'the mount of h3'"),
-        ({}, {}, {"count": -3}, "not compared are those of: 'the mount of h3'"),
-        ({}, {}, {"count": 1 << 60}, "not compared are those of: 'the mount of h3'"),
+        ({}, {}, {"sum_ns": -10**13}, "impossible times or numbers of requests, which are not compared: 'the mount of h3'"),
+        ({}, {}, {"sum_ns": 10**30}, "of requests, which are not compared: 'the mount of h3'"),
+        ({}, {}, {"p90_us": -1}, "of requests, which are not compared: 'the mount of h3'"),
+        ({}, {}, {"count": -3}, "of requests, which are not compared: 'the mount of h3'"),
+        ({}, {}, {"count": 1 << 60}, "of requests, which are not compared: 'the mount of h3'"),
     ]
     for daemon, residence, row, expected in rows:
         record = copy.deepcopy(well)
@@ -477,7 +477,7 @@ def test_busy_machine(made):
     impossible = busy(copy.deepcopy(slow[0]), 0.35)
     impossible["machines"][0]["seconds"] = -1
     answer = made.run([impossible])
-    check(any("a time that no machine has; how busy it was is not known of: 'h1, h2, h3, h4'" in note for note in answer["notes"]),
+    check(any("impossible times, so the load is unknown for: 'h1, h2, h3, h4'" in note for note in answer["notes"]),
           f"{answer['notes']}")
     impossible["machines"][0].update(seconds=1, others_s=20)
     answer = made.run([impossible])
@@ -499,7 +499,7 @@ def test_refusals(made):
     other = copy.deepcopy(good)
     for task in other["tasks"]:
         task["id"] += "x"
-    made.refused("no whole record of a run", [json.dumps(good)[:3000]])
+    made.refused("is not a complete record of a run", [json.dumps(good)[:3000]])
     made.refused("is a run of another workflow", [other])
     made.refused("no run to compare", [])
     made.refused("--draws 5: 19 and more", [good], "--draws", 5)

@@ -313,9 +313,10 @@ def test_classify(mosa, directory, _):
     check(output["bound"] == "metadata" and output["operation"] == "create", f"{output}")
     check(output["concurrency_bound"] and output["better_clients"] == 2, f"two clients make more files than four: {output}")
     record = directory / "record.json"
-    tasks = [{"id": name, "state": "done", "attempts": [{}], "stage": "", "command": ["true"], "inputs": [], "outputs": [],
-              "start": 100, "end": 100 + seconds} for name, seconds in (("make_1", 3), ("make_2", 5), ("turn_1", 1), ("turn_2", 1), ("join", 4))]
-    record.write_text(json.dumps({"version": 1, "workflow": {"name": "pipeline"}, "tasks": tasks}), encoding="utf-8")
+    tasks = [{"id": name, "state": "done", "stage": "", "digest": "", "command": ["true"], "inputs": [], "outputs": [],
+              "attempts": [{"host": "h1", "start": 100, "end": 100 + seconds}]} for name, seconds in (("make_1", 3), ("make_2", 5), ("turn_1", 1), ("turn_2", 1), ("join", 4))]
+    record.write_text(json.dumps({"version": 1, "workflow": {"name": "pipeline"}, "system": "wass", "start": 100,
+                                  "hosts": [{"name": "h1", "slots": 2}], "tasks": tasks}), encoding="utf-8")
     beside = json.loads(good(mosa, "--json", *words, "--clients", 2, "--record", record, "--platform", PLATFORM, "--config", "hosts=2"))
     check([s["measured_s"] for s in beside["stages"]] == [4, 1, 4] and beside["stages"][0]["measured_has_computing"], f"{beside}")
     check(all(s["simulated_s"] > 0 for s in beside["stages"]), f"{beside}")

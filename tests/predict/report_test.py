@@ -154,7 +154,7 @@ def test_hostile(made):
                     {"turnaround_seconds": "long", "outcome": None, "end": 1e300}, {"outcome": "running"}):
         made.report([{**record, **strange}], platform=False)
     record["tasks"][0]["outputs"][0]["size_bytes"] = 1 << 63
-    made.report([record], platform=False)[0].says("1 files have a size that no file has")
+    made.report([record], platform=False)[0].says("1 files have an impossible size")
     deep = "[" * 200_000 + "]" * 200_000
     text = json.dumps(made.clean[0])
     for word in ('"kept": false', '"version": 1', '"size_bytes": '):
@@ -248,7 +248,7 @@ def test_cut(made):
         path = made.directory / f"run-{made.count}.json"
         path.write_text(nothing, encoding="utf-8")
         done = compare_test.run(made.mosa, "report", path, "-o", made.directory / "none.html")
-        check(done.returncode == 2 and "no whole record" in done.stderr, f"{done.returncode}: {done.stderr}")
+        check(done.returncode == 2 and "is not a complete record" in done.stderr, f"{done.returncode}: {done.stderr}")
         check(not (made.directory / "none.html").exists(), "no page of nothing")
 
 
@@ -319,7 +319,7 @@ def test_large(made):
     page, _ = made.report([record], platform=False)
     print(f"  10,000 tasks: {page.size} bytes")
     # Of more than there is room for, though all took as long, or none has begun.
-    waiting = {"id": "w", "stage": "s", "state": "waiting", "inputs": [], "outputs": [], "attempts": []}
+    waiting = {**tasks[0], "id": "w", "state": "waiting", "inputs": [], "outputs": [], "attempts": []}
     begun_at = {"host": hosts[0], "start": begun, "end": begun + 0.5}
     even = {**waiting, "state": "done", "attempts": [begun_at]}
     longest = {**even, "id": "longest", "attempts": [{**begun_at, "end": begun + 2}]}

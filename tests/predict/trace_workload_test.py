@@ -15,11 +15,14 @@ from predict_test import HERE, PLATFORM, check, good, run
 
 SEEDS = HERE.parent / "fuzz" / "seeds" / "trace"
 RECORD = {
-    "version": 1, "workflow": {"name": "words", "path": "words.yaml"}, "tasks": [
-        {"id": "make", "stage": "make", "state": "done", "command": ["seq", "9"], "host": "h1", "start": 10.0, "end": 10.5,
-         "inputs": [{"path": "/etc/outside", "size_bytes": 7}], "outputs": [{"path": "n", "size_bytes": 18}], "attempts": [{}]},
-        {"id": "sort", "stage": "sort", "state": "done", "command": ["sort"], "host": "h2", "start": 10.5, "end": 11.75,
-         "inputs": [{"path": "n", "size_bytes": 18}], "outputs": [{"path": "s", "size_bytes": 18}], "attempts": [{}]},
+    "version": 1, "workflow": {"name": "words", "path": "words.yaml"}, "system": "wass", "start": 10.0,
+    "hosts": [{"name": "h1", "slots": 1}, {"name": "h2", "slots": 1}], "tasks": [
+        {"id": "make", "stage": "make", "state": "done", "command": ["seq", "9"], "digest": "",
+         "inputs": [{"path": "/etc/outside", "size_bytes": 7}], "outputs": [{"path": "n", "size_bytes": 18}],
+         "attempts": [{"host": "h1", "start": 10.0, "end": 10.5}]},
+        {"id": "sort", "stage": "sort", "state": "done", "command": ["sort"], "digest": "",
+         "inputs": [{"path": "n", "size_bytes": 18}], "outputs": [{"path": "s", "size_bytes": 18}],
+         "attempts": [{"host": "h2", "start": 10.5, "end": 11.75}]},
     ]}
 
 
@@ -136,7 +139,7 @@ def test_record(mosa, directory):
     check(execution[0]["command"] == {"program": "seq", "arguments": ["9"]}, f"{execution[0]}")
     good(mosa, "predict", "--platform", PLATFORM, "--workload", output, "--config", "hosts=2", "--repeats", 0)
     record.write_text(json.dumps(RECORD).replace('"done"', '"failed"', 1))
-    refused(mosa, ["--record", record, "-o", output], 2, "task 'make' is 'failed': only a run that is done")
+    refused(mosa, ["--record", record, "-o", output], 2, "task 'make' is 'failed', but a workload is made only")
     without = json.loads(json.dumps(RECORD))
     without["tasks"][0]["command"] = []
     record.write_text(json.dumps(without))
@@ -144,7 +147,7 @@ def test_record(mosa, directory):
     record.write_text(json.dumps(RECORD).replace('"version": 1', '"version": 9'))
     refused(mosa, ["--record", record, "-o", output], 2, "record of version 9")
     record.write_text("{}")
-    refused(mosa, ["--record", record, "-o", output], 2, "is no record of a run")
+    refused(mosa, ["--record", record, "-o", output], 2, "is not a complete record of a run")
 
 
 def refused(mosa, words, code, expected):

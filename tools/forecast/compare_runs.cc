@@ -35,12 +35,11 @@ Configuration DeploymentOf(const RunFile& file) {
 
 // The rules that the run was made with, if they are still there; empty: none.
 std::string RulesOf(const RunFile& file, std::vector<std::string>& notes) {
-  const auto found = file.root.find("rules");
-  if (found == file.root.end() || !found->is_string()) return "";
-  std::string path = *found;
-  if (access(path.c_str(), R_OK) == 0) return path;
+  const std::string& path = file.rules_path;
+  if (path.empty() || access(path.c_str(), R_OK) == 0) return path;
   notes.push_back(fmt::format(
-      "{}: the run's rules {} cannot be read: predicted is a run without; say where with --rules",
+      "{}: the run's rules {} cannot be read, so the prediction is made without them; give their "
+      "path with --rules",
       file.path, path));
   return "";
 }
@@ -90,9 +89,9 @@ predict::CompareOptions OptionsOf(const Asked& asked) {
   return options;
 }
 
-std::vector<std::string> NamesOf(const std::vector<RecordedHost>& hosts) {
+std::vector<std::string> NamesOf(const std::vector<RunHost>& hosts) {
   std::vector<std::string> names;
-  for (const RecordedHost& host : hosts) names.push_back(host.name);
+  for (const RunHost& host : hosts) names.push_back(host.name);
   return names;
 }
 
@@ -108,7 +107,7 @@ Result<std::vector<RunFile>> ReadRunFiles(const std::vector<std::string>& paths,
       continue;
     }
     const auto same = std::find_if(files.begin(), files.end(), [&](const RunFile& other) {
-      return other.start_s == file->start_s;
+      return other.start == file->start;
     });
     if (same != files.end()) {
       notes.push_back(fmt::format("{} is the same run as {}; left out", path, same->path));
@@ -122,7 +121,7 @@ Result<std::vector<RunFile>> ReadRunFiles(const std::vector<std::string>& paths,
   }
   if (files.empty()) return first;
   std::stable_sort(files.begin(), files.end(),
-                   [](const RunFile& a, const RunFile& b) { return a.start_s < b.start_s; });
+                   [](const RunFile& a, const RunFile& b) { return a.start < b.start; });
   return files;
 }
 
@@ -134,10 +133,11 @@ Status CheckDeployment(const RunFile& file, const Asked& asked, std::vector<std:
                     configuration.hosts, file.path, file.hosts.size(),
                     fmt::join(NamesOf(file.hosts), ", "), file.hosts.size()));
   const uint32_t slots = predict::SlotsOf(asked.inputs.platform, configuration);
-  for (const RecordedHost& host : file.hosts) {
+  for (const RunHost& host : file.hosts) {
     if (host.slots != slots) {
       notes.push_back(
-          fmt::format("{}: {} ran {} tasks at a time, predicted is {}: say --config slots={}",
+          fmt::format("{}: {} ran {} tasks at a time, but the prediction assumes {}: give "
+                      "--config slots={}",
                       file.path, host.name, host.slots, slots, host.slots));
       break;
     }
@@ -145,7 +145,7 @@ Status CheckDeployment(const RunFile& file, const Asked& asked, std::vector<std:
   if (file.system != configuration.system)
     notes.push_back(fmt::format("{}: the run's --system is not the prediction's", file.path));
   const auto known = static_cast<double>(asked.inputs.platform.host.out_bytes_per_second);
-  for (const RecordedHost& host : file.hosts) {
+  for (const RunHost& host : file.hosts) {
     const auto link = static_cast<double>(host.link_bytes_per_second);
     if (link <= 0 || host.link_bytes_per_second > kLinkKnownMax ||
         std::abs(link - known) <= kLinkShare * std::max(link, known))
@@ -191,11 +191,11 @@ Result<Compared> CompareRuns(const PredictionWords& words, const Asked& asked,
                                 silent, runs.size()));
   if (silent < static_cast<int64_t>(runs.size()))
     notes.push_back(
-        "of requests mounts' waits for the manager and for other nodes, and what nodes write and "
-        "copy are judged; others are shown alone: 'fuse.*', since the kernel merges and spares "
-        "requests as the model does not, how long they stay with the manager, which answers many "
-        "together, and "
-        "nodes' 'read', of which each sees another end; classes that are not simulated are 'not "
+        "mounts' waits for the manager and for other nodes, and what nodes write and copy, are "
+        "judged; others are shown alone: 'fuse.*', because the kernel merges and saves requests "
+        "unlike the model, times at the manager, because it answers many requests together, and "
+        "nodes' 'read', because each side sees another end; classes that are not simulated are "
+        "'not "
         "predicted'");
   if (drawn.failed > 0)
     notes.push_back(fmt::format("in {} draws the run would fail, as in: {}; they are left out",
@@ -218,7 +218,7 @@ Result<FinishedRuns> CompareFinished(const PredictionWords& words,
                                      const std::vector<RunFile>& files,
                                      std::vector<std::string> notes) {
   const RunFile& latest = files.back();
-  if (words.workload.empty() && latest.workflow_path.empty())
+  if (words.workload.empty() && latest.workflow.path.empty())
     return InvalidArgumentError(
         fmt::format("{} does not say which workflow was run: give it as --workload", latest.path));
   FinishedRuns finished;
@@ -226,7 +226,7 @@ Result<FinishedRuns> CompareFinished(const PredictionWords& words,
   if (as_run.rules.empty()) as_run.rules = RulesOf(latest, notes);
   MOSA_ASSIGN_OR_RETURN(
       finished.asked,
-      ReadAsked(as_run, words.workload.empty() ? latest.workflow_path : words.workload,
+      ReadAsked(as_run, words.workload.empty() ? latest.workflow.path : words.workload,
                 DeploymentOf(latest)));
   Asked& asked = finished.asked;
   MOSA_RETURN_IF_ERROR(CheckDeployment(latest, asked, notes));
@@ -235,7 +235,7 @@ Result<FinishedRuns> CompareFinished(const PredictionWords& words,
     filled += FillSizes(*file, asked.inputs.workflow);
   if (filled > 0)
     notes.push_back(fmt::format(
-        "{} files have no size in the workload: they have that of the last run that has one",
+        "{} files have no size in the workload: they get their size in the last run that has one",
         filled));
   MOSA_ASSIGN_OR_RETURN(finished.drawn,
                         DrawRuns(asked.inputs, asked.configuration,

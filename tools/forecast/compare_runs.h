@@ -42,7 +42,7 @@ Result<Asked> ReadAsked(const PredictionWords& words, const std::string& workloa
                         const predict::Configuration& base);
 predict::CompareOptions OptionsOf(const Asked& asked);
 
-std::vector<std::string> NamesOf(const std::vector<RecordedHost>& hosts);
+std::vector<std::string> NamesOf(const std::vector<RunHost>& hosts);
 
 // Records in their order in time, each once; for the others `notes` says why not. Their hosts are
 // those of the first that can be read. The error is the first one's, if none can.

@@ -14,7 +14,6 @@
 #include "tools/console/output.h"
 #include "tools/forecast/envelope_profile.h"
 #include "tools/forecast/predict_inputs.h"
-#include "tools/forecast/trace_record.h"
 #include "tools/forecast/trace_workload.h"
 #include "tools/measure/envelope_files.h"
 #include "tools/measure/envelope_results.h"

@@ -2,14 +2,15 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <set>
 
 #include "common/base/text_file.h"
 #include "predictor/trace/traced_run.h"
-#include "tools/forecast/predict_inputs.h"
-#include "tools/forecast/trace_record.h"
+#include "tools/runner/run_file.h"
 
 namespace mosa::cli {
 namespace {
@@ -17,6 +18,20 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr uintmax_t kTraceBytesMax = uintmax_t{4} << 30;
+
+// The files of one list, made known to the workload.
+std::vector<uint32_t> FilesOf(const std::vector<RecordedFile>& list,
+                              std::map<std::string, uint32_t>& known, predict::Workload& workload) {
+  std::vector<uint32_t> files;
+  for (const RecordedFile& file : list) {
+    const auto [place, fresh] =
+        known.try_emplace(file.path, static_cast<uint32_t>(workload.files.size()));
+    if (fresh) workload.files.push_back({file.path, 0});
+    if (file.facts) workload.files[place->second].size_bytes = file.facts->size_bytes;
+    files.push_back(place->second);
+  }
+  return files;
+}
 
 }  // namespace
 
@@ -44,6 +59,36 @@ Status Incomplete(const std::vector<std::string>& faults) {
   std::string all;
   for (const std::string& fault : faults) all += (all.empty() ? "" : "; ") + fault;
   return DataLossError(fmt::format("not the whole run: {}", all));
+}
+
+Result<RecordedRun> ReadRecordedRun(const std::string& path) {
+  MOSA_ASSIGN_OR_RETURN(const RunFile file, ReadRunFile(path, CutFiles::kRefuse));
+  RecordedRun run;
+  run.workload.name = file.workflow.name;
+  std::map<std::string, uint32_t> files;
+  for (const RecordedTask& recorded : file.tasks) {
+    if (recorded.state != "done" || recorded.attempts.empty())
+      return InvalidArgumentError(
+          fmt::format("{}: task '{}' is '{}', but a workload is made only from a run whose tasks "
+                      "are all done: resume the run",
+                      path, recorded.id, recorded.state));
+    if (recorded.command.empty())
+      return InvalidArgumentError(
+          fmt::format("{}: task '{}' has no command: run it with one", path, recorded.id));
+    const Attempt& last = recorded.attempts.back();
+    predict::WorkloadTask task;
+    task.id = recorded.id;
+    task.stage = recorded.stage;
+    task.command = recorded.command;
+    task.host = last.host;
+    task.start = std::max(last.start, Time());
+    task.runtime = std::max(last.end - last.start, Duration());
+    task.inputs = FilesOf(recorded.inputs, files, run.workload);
+    task.outputs = FilesOf(recorded.outputs, files, run.workload);
+    run.tasks.push_back({task.id, task.runtime, task.stage, task.command});
+    run.workload.tasks.push_back(std::move(task));
+  }
+  return run;
 }
 
 Result<RunWorkload> WorkloadOfRun(const std::vector<std::string>& traces, const std::string& record,

@@ -29,6 +29,15 @@ struct RunWorkload {
 Result<RunWorkload> WorkloadOfRun(const std::vector<std::string>& traces, const std::string& record,
                                   const std::string& name);
 
+struct RecordedRun {
+  std::vector<predict::RecordedTask> tasks;
+  predict::Workload workload;  // By itself: without operations.
+};
+
+// What the record of a 'mosa run' says for a workload. Fails as ReadRunFile(); InvalidArgument if a
+// task is not done or has no command.
+Result<RecordedRun> ReadRecordedRun(const std::string& path);
+
 }  // namespace mosa::cli
 
 #endif  // MOSA_TOOLS_FORECAST_TRACE_WORKLOAD_H_

@@ -22,30 +22,14 @@ using nlohmann::json;
 
 // Daemons are asked within seconds of each other.
 constexpr double kClocksApartSecondsMax = 10;
-// With more that are silent it may be minutes.
+// With more silent daemons the answers may be minutes apart.
 constexpr size_t kSilentMax = 16;
 // At most this many anomalous request classes are told.
 constexpr size_t kRequestNotesMax = 3;
-// Fewer requests have no mean worth naming a host for.
+// The mean of fewer requests says too little to name a host.
 constexpr uint64_t kRequestsMin = 5;
 
-std::vector<std::string> LostHostsOf(const RunFile& file) {
-  std::vector<std::string> lost;
-  const auto found = file.root.find("hosts_lost");
-  if (found == file.root.end() || !found->is_array()) return lost;
-  for (const json& host : *found)
-    if (host.is_string()) lost.push_back(host);
-  return lost;
-}
-
 // ---- what it took
-
-std::optional<double> TurnaroundOf(const RunFile& file) {
-  const auto found = file.root.find("turnaround_seconds");
-  if (file.is_cut || found == file.root.end() || !found->is_number()) return std::nullopt;
-  const auto seconds = found->get<double>();
-  return seconds >= 0 && seconds < kSecondsMax ? std::optional(seconds) : std::nullopt;
-}
 
 struct Ended {
   size_t tasks = 0, done = 0;
@@ -58,24 +42,24 @@ Ended EndOf(const RunFile& file, const TasksReport& tasks) {
     end.tasks += stage.at("tasks").get<size_t>();
     end.done += stage.at("done").get<size_t>();
   }
-  end.well = TextOf(file.root, "outcome") == "done" && !file.is_cut && end.done == end.tasks;
+  end.well = file.outcome == "done" && !file.is_cut && end.done == end.tasks;
   return end;
 }
 
 std::string MeasuredSentence(const RunFile& file, const Ended& end, const std::string& name) {
-  const auto seconds = TurnaroundOf(file);
-  const std::string took = seconds ? fmt::format("{:.3f} s", *seconds) : "an unknown time";
+  const std::string took =
+      file.turnaround_s ? fmt::format("{:.3f} s", *file.turnaround_s) : "an unknown time";
   const std::string hosts =
       fmt::format("{} host{}", file.hosts.size(), file.hosts.size() == 1 ? "" : "s");
   if (end.well) return fmt::format("{} took {} on {}", name, took, hosts);
-  if (!file.is_cut && TextOf(file.root, "outcome") == "running")
-    return fmt::format("{} on {} goes on, or was killed: {} of {} tasks done", name, hosts,
+  if (!file.is_cut && file.outcome == "running")
+    return fmt::format("{} on {} is still running or was killed: {} of {} tasks done", name, hosts,
                        end.done, end.tasks);
   if (file.is_cut)
-    return fmt::format("{} on {}: the record is cut short, {} tasks of it are left", name, hosts,
+    return fmt::format("{} on {}: the record is cut short, {} tasks of it remain", name, hosts,
                        end.tasks);
-  return fmt::format("{} ended as '{}' after {} on {}, {} of {} tasks done", name,
-                     TextOf(file.root, "outcome"), took, hosts, end.done, end.tasks);
+  return fmt::format("{} ended as '{}' after {} on {}, {} of {} tasks done", name, file.outcome,
+                     took, hosts, end.done, end.tasks);
 }
 
 std::string VerdictSentence(const ReportInputs& inputs, const Ended& end, const std::string& name) {
@@ -114,9 +98,9 @@ void NoteClocks(const ClusterResidence& residence, std::vector<std::string>& not
   }
   if (apart.empty()) return;
   notes.push_back(fmt::format(
-      "clocks disagree: asked at the same time, {} said another than most. Times of tasks are by "
-      "the clock of 'mosa run' alone, residence times are differences: they can be compared; time "
-      "stamps of files and logs cannot",
+      "clocks disagree: {} differ from most others. Task times come from the clock of 'mosa run' "
+      "alone and residence times are differences, so both can be compared; time stamps of files "
+      "and logs cannot",
       fmt::join(apart, ", ")));
 }
 
@@ -187,19 +171,19 @@ void AddResidence(const RunFile& file, const ClusterResidence& predicted, json& 
                   std::vector<std::string>& notes) {
   data["requests"] = json::array();
   data["counters"] = json::object();
-  const auto found = file.root.find("residence");
-  if (found == file.root.end()) {
+  if (file.residence.is_null()) {
     notes.push_back(fmt::format(
-        "{} does not say which way bytes went, nor how long requests stayed in the daemons: it is "
-        "of another store than Mosa, older, or cut short",
+        "{} does not say which way bytes went or how long requests stayed in the daemons: the "
+        "store was not Mosa, or the record is cut short or from an older version",
         file.path));
     return;
   }
-  if (const std::string failure = TextOf(*found, "failure"); !failure.empty()) {
-    notes.push_back(fmt::format("{}: the daemons were not asked: {}", file.path, failure));
+  if (!file.residence_failure.empty()) {
+    notes.push_back(
+        fmt::format("{}: the daemons were not asked: {}", file.path, file.residence_failure));
     return;
   }
-  const auto residence = ResidenceFromJson(*found);
+  const auto residence = ResidenceFromJson(file.residence);
   if (!residence.ok()) {
     notes.push_back(fmt::format("{}: 'residence': {}", file.path, MessageOf(residence.status())));
     return;
@@ -210,21 +194,19 @@ void AddResidence(const RunFile& file, const ClusterResidence& predicted, json& 
                                   Describe(daemon), daemon.failure));
     if (daemon.snapshot.is_truncated)
       notes.push_back(
-          fmt::format("{}: {} had more classes and peers of requests than it said: its smallest "
-                      "are not counted",
+          fmt::format("{}: {} had more classes and peers of requests than it reported: the "
+                      "smallest are not counted",
                       file.path, Describe(daemon)));
     if (daemon.since_start)
       notes.push_back(
-          fmt::format("{}: {} began in the run, or before it and was started again: "
-                      "what it counted is all since its start",
+          fmt::format("{}: {} started or restarted during the run: its counts begin there",
                       file.path, Describe(daemon)));
   }
-  const auto left_out = found->find("rows_left_out");
-  if (left_out != found->end() && left_out->is_number_unsigned() && left_out->get<uint64_t>() > 0)
+  if (file.rows_left_out > 0)
     notes.push_back(fmt::format(
-        "{}: of requests the classes and peers that took most time are kept, {} smaller ones are "
-        "not: counts, times and quantiles are without them",
-        file.path, left_out->get<uint64_t>()));
+        "{}: the record has only the classes and peers of requests that took most time; the {} "
+        "smaller ones are not in counts, times and quantiles",
+        file.path, file.rows_left_out));
   NoteClocks(*residence, notes);
   data["cluster"] = residence->cluster;
   data["requests"] = RequestsToJson(*residence, predicted);
@@ -240,12 +222,12 @@ json ConfigurationToJson(const ReportInputs& inputs) {
     if (!value.empty()) rows.push_back({name, value});
   };
   add("record", file.path);
-  add("workflow", file.workflow_path);
+  add("workflow", file.workflow.path);
   add("system", file.system == predict::System::kDss
                     ? "dss: neither hints nor locations"
                     : "wass: hints, and tasks go where their bytes are");
-  add("rules", TextOf(file.root, "rules"));
-  if (file.root.contains("residence")) add("cluster", TextOf(file.root.at("residence"), "cluster"));
+  add("rules", file.rules_path);
+  add("cluster", file.cluster);
   for (size_t i = 0; i + 1 < inputs.files.size(); ++i) add("other run", inputs.files[i].path);
   if (!inputs.finished) return rows;
   const CompareReport& report = inputs.finished->compared.report;
@@ -257,13 +239,9 @@ json ConfigurationToJson(const ReportInputs& inputs) {
 
 json VersionsToJson(const ReportInputs& inputs) {
   json rows = json::array();
-  const auto versions = inputs.files.back().root.find("versions");
-  if (versions != inputs.files.back().root.end() && versions->is_object()) {
-    for (const auto& [name, value] : versions->items())
-      if (value.is_string()) rows.push_back({"run: " + name, value});
-  } else {
-    rows.push_back({"run: mosa", "not in the record"});
-  }
+  const auto& versions = inputs.files.back().versions;
+  for (const auto& [name, value] : versions) rows.push_back({"run: " + name, value});
+  if (versions.empty()) rows.push_back({"run: mosa", "not in the record"});
   rows.push_back({"report: mosa", Version()});
   if (!inputs.finished) return rows;
   const predict::Platform& platform = inputs.finished->asked.inputs.platform;
@@ -276,7 +254,7 @@ json VersionsToJson(const ReportInputs& inputs) {
 
 json HostsToJson(const RunFile& file, const std::vector<std::string>& lost) {
   json hosts = json::array();
-  for (const RecordedHost& host : file.hosts)
+  for (const RunHost& host : file.hosts)
     hosts.push_back({{"name", host.name},
                      {"slots", host.slots},
                      {"link", host.link_bytes_per_second},
@@ -291,12 +269,14 @@ ReportedRun MakeReport(const ReportInputs& inputs) {
   const FinishedRuns* const finished = inputs.finished ? &*inputs.finished : nullptr;
   TasksReport tasks = ReportTasks(file, finished);
   ReportedRun report;
-  report.title = TextOf(file.root.at("workflow"), "name");
+  report.title = file.workflow.name;
   if (report.title.empty()) report.title = "A run";
   const Ended end = EndOf(file, tasks);
   report.verdict = VerdictSentence(inputs, end, report.title);
   report.notes = finished != nullptr ? finished->compared.report.notes : inputs.notes;
   report.notes.insert(report.notes.end(), tasks.notes.begin(), tasks.notes.end());
+  if (const Status faults = CheckFaults(file); !faults.ok())
+    report.notes.push_back(MessageOf(faults));
   if (file.is_cut)
     report.notes.push_back(fmt::format("{} ends in the middle: the {} tasks before that are shown",
                                        file.path, end.tasks));
@@ -304,13 +284,12 @@ ReportedRun MakeReport(const ReportInputs& inputs) {
   AddResidence(file,
                finished != nullptr ? ResidenceOf(finished->drawn.prediction) : ClusterResidence(),
                data, report.notes);
-  const std::vector<std::string> lost = LostHostsOf(file);
+  const std::vector<std::string>& lost = file.hosts_lost;
   if (finished == nullptr && !lost.empty())
     report.notes.push_back(fmt::format("{}: the run lost {}", file.path, fmt::join(lost, ", ")));
   data["hosts"] = HostsToJson(file, lost);
-  data["start_s"] = file.start_s;
-  const auto seconds = TurnaroundOf(file);
-  data["turnaround_s"] = seconds ? json(*seconds) : json();
+  data["start_s"] = static_cast<double>(file.start.ns) / 1e9;
+  data["turnaround_s"] = file.turnaround_s ? json(*file.turnaround_s) : json();
   if (finished != nullptr) {
     const predict::Comparison& comparison = finished->compared.comparison;
     report.anomalies = CountAnomalies(comparison);

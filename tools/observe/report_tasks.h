@@ -1,4 +1,4 @@
-// What a run's record says of its tasks and files, as the page of a report shows it. Pure.
+// The tasks and files of a run's record as the page of a report shows them. Pure.
 #ifndef MOSA_TOOLS_OBSERVE_REPORT_TASKS_H_
 #define MOSA_TOOLS_OBSERVE_REPORT_TASKS_H_
 
@@ -11,12 +11,6 @@
 
 namespace mosa::cli {
 
-// Later times in a record are no times.
-inline constexpr double kSecondsMax = 1e9;
-
-// What the record has under a name, if that is a text; else "".
-std::string TextOf(const nlohmann::json& object, const char* name);
-
 struct TasksReport {
   nlohmann::json tasks;      // Columns, a row for each task: names, times, bytes; see the .cc.
   nlohmann::json stages;     // Sums of these, in the order of their first start.
@@ -26,8 +20,8 @@ struct TasksReport {
   std::vector<std::string> notes;  // What could not be taken from the record, in sentences.
 };
 
-// `finished` may be null: then nothing is predicted. What is not as a record has it is left out
-// and noted, whatever it is.
+// `finished` may be null: then nothing is predicted. `notes` say which impossible values are left
+// out.
 TasksReport ReportTasks(const RunFile& file, const FinishedRuns* finished);
 
 }  // namespace mosa::cli

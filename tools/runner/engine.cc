@@ -19,7 +19,7 @@ using predict::Task;
 using predict::TaskIndex;
 using predict::TaskState;
 
-// Signals are looked at as often.
+// The longest time between two checks for signals.
 constexpr Duration kWaitMax = Milliseconds(200);
 constexpr Duration kProgressEach = Seconds(5);
 constexpr Duration kProgressEachOnTerminal = Milliseconds(250);
@@ -92,14 +92,14 @@ Status Engine::Run() {
   return End();
 }
 
-// A mount that hangs fails no task: its tasks wait in it for ever.
+// No task fails on a mount that hangs: its tasks would wait forever.
 void Engine::LookAtHosts() {
   for (uint32_t i = 0; i < mounts_.size(); ++i) {
     if (!lost_[i] && !mounts_[i].SeemsAlive(Now())) LoseHost(HostIndex{i});
   }
 }
 
-// Nothing more is to be done: all is finished, or nothing new may start and the rest has ended.
+// All tasks have ended, or nothing new may start and the running tasks have ended.
 bool Engine::Stopped() const {
   if (cluster::InterruptGuard::Interrupted() != 0) return true;
   const bool giving_up = !first_failure_.ok() && !options_.keep_going;
@@ -338,7 +338,7 @@ Status Engine::End() {
   KeepRecord(true);
   if (done) return first_failure_;
   const std::string on =
-      fmt::format("'--resume --record {}' goes on from here", options_.record_path);
+      fmt::format("'--resume --record {}' continues from here", options_.record_path);
   if (interrupted) return AbortedError(fmt::format("interrupted: {}", on));
   if (!first_failure_.ok())
     return Status(first_failure_.code(), fmt::format("{}; {}", MessageOf(first_failure_), on));

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -12,17 +11,10 @@
 namespace mosa::cli {
 namespace {
 
-using nlohmann::json;
-
 constexpr char kNoHost[] = "-";  // For daemons without a name.
 
-struct Machine {
-  std::set<std::string> hosts;
-  bool has_runner = false, has_manager = false;
-  uint64_t processors = 0;
-  double seconds = 0, busy_s = 0, stolen_s = 0;
-  std::optional<double> waited_s;
-  double daemons_s = 0, tasks_s = 0, runner_s = 0;
+struct Machine : MachineUse {
+  double runner_s = 0;
   bool is_own_known = true;
 
   // Kernels may take back what they have said, as of a machine that moves to another host.
@@ -96,22 +88,15 @@ class Machines {
           host->second->tasks_s += ToSeconds(static_cast<uint64_t>(attempt.processor->ns));
   }
 
-  json ToJson() const {
-    if (machines_.empty()) return nullptr;
-    json list = json::array();
+  std::vector<MachineUse> Uses() const {
+    std::vector<MachineUse> uses;
     for (const auto& [id, machine] : machines_) {
-      json object = {{"hosts", machine.hosts},         {"runner", machine.has_runner},
-                     {"manager", machine.has_manager}, {"processors", machine.processors},
-                     {"seconds", machine.seconds},     {"busy_s", machine.busy_s},
-                     {"stolen_s", machine.stolen_s},   {"daemons_s", machine.daemons_s},
-                     {"tasks_s", machine.tasks_s}};
-      if (machine.waited_s) object["waited_s"] = *machine.waited_s;
+      MachineUse& use = uses.emplace_back(machine);
       const double own_s = machine.daemons_s + std::max(machine.tasks_s, machine.runner_s);
       if (is_any_own_known_ && machine.is_own_known)
-        object["others_s"] = std::max(0.0, machine.busy_s - own_s) + machine.stolen_s;
-      list.push_back(std::move(object));
+        use.others_s = std::max(0.0, machine.busy_s - own_s) + machine.stolen_s;
     }
-    return list;
+    return uses;
   }
 
  private:
@@ -156,13 +141,13 @@ class Machines {
 
 RunnerLoad TakeRunnerLoad() { return {ReadProcessorUse(), SystemClock().Monotonic()}; }
 
-json MachinesOfRun(const RunRecord& record, const RunnerLoad& before, const RunnerLoad& after,
-                   const ClusterResidence* during) {
+std::vector<MachineUse> MachinesOfRun(const RunRecord& record, const RunnerLoad& before,
+                                      const RunnerLoad& after, const ClusterResidence* during) {
   Machines machines;
   machines.AddRunner(before, after);
   if (during != nullptr) machines.AddDaemons(*during);
   machines.AddTasks(record);
-  return machines.ToJson();
+  return machines.Uses();
 }
 
 }  // namespace mosa::cli

@@ -56,7 +56,9 @@ struct ThreeHosts {
     after.use.own_ns += 5'000'000'000;
     during.daemons = {DaemonOn("-", 7, 1, "manager"), DaemonOn("a", 7, 1), DaemonOn("c", 9, 1)};
   }
-  nlohmann::json Machines() const { return MachinesOfRun(record, before, after, &during); }
+  nlohmann::json Machines(bool asked = true) const {
+    return ToJson(MachinesOfRun(record, before, after, asked ? &during : nullptr));
+  }
 };
 
 TEST(MachinesOfRun, TakeOwnWorkOffAllWork) {
@@ -96,9 +98,9 @@ TEST(MachinesOfRun, SayNothingOfAnyWhereAHostIsOnNoneThatIsKnown) {
   nameless.during.daemons[2].host = "-";
   EXPECT_FALSE(SaysOthers(nameless.Machines()));
   ThreeHosts alone;
-  EXPECT_FALSE(SaysOthers(MachinesOfRun(alone.record, alone.before, alone.after, nullptr)));
+  EXPECT_FALSE(SaysOthers(alone.Machines(false)));
   alone.record.hosts.pop_back();
-  EXPECT_TRUE(SaysOthers(MachinesOfRun(alone.record, alone.before, alone.after, nullptr)));
+  EXPECT_TRUE(SaysOthers(alone.Machines(false)));
   ThreeHosts mount;
   mount.during.daemons.push_back(DaemonOn("-", 0, 0, "mount"));
   mount.during.daemons.back().failure = "it is gone";
@@ -132,7 +134,7 @@ TEST(MachinesOfRun, SayNothingOfOthersWhereOwnWorkIsNotKnown) {
   EXPECT_FALSE(restarted.Machines()[0].contains("others_s"));
   ThreeHosts unknown;
   unknown.before.use = unknown.after.use = {};
-  EXPECT_TRUE(MachinesOfRun(unknown.record, unknown.before, unknown.after, nullptr).is_null());
+  EXPECT_TRUE(unknown.Machines(false).empty());
 }
 
 // What daemons say of their machine's kernel, too.

@@ -163,7 +163,7 @@ void Engine::Undo(TaskIndex task, PathIndex lost) {
   ++changes_;
 }
 
-// All is done; but nobody has looked at what no task reads since it was written.
+// All tasks are done, but nothing has checked the outputs that no task reads.
 bool Engine::UndoLostResults() {
   if (execution_.count(TaskState::kDone) < workflow_.tasks.size()) return false;
   Result<std::vector<std::string>> paths = UnavailableError("no host is left");

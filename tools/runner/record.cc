@@ -9,11 +9,9 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
 #include <map>
 #include <utility>
 
@@ -32,12 +30,8 @@ using predict::Task;
 using predict::TaskState;
 using predict::Workflow;
 
-constexpr int kVersion = 1;
 // Longer than the tasks of a killed run take to end.
 constexpr Duration kLockMax = Seconds(20);
-
-double ToSeconds(Time time) { return std::round(static_cast<double>(time.ns) / 1e3) / 1e6; }
-Time FromSeconds(double seconds) { return {std::llround(seconds * 1e9)}; }
 
 const char* ToText(TaskState state) {
   switch (state) {
@@ -52,154 +46,60 @@ const char* ToText(TaskState state) {
   }
 }
 
-json ToJson(const Attempt& attempt) {
-  json object = {{"host", attempt.host},
-                 {"start", ToSeconds(attempt.start)},
-                 {"end", ToSeconds(attempt.end)},
-                 {"exit_code", attempt.exit_code},
-                 {"placed", attempt.placed},
-                 {"input_bytes_local", attempt.local_bytes},
-                 {"input_bytes_remote", attempt.remote_bytes},
-                 {"stdout", attempt.output_path},
-                 {"stderr", attempt.error_path}};
-  if (attempt.processor) object["processor_s"] = static_cast<double>(attempt.processor->ns) / 1e9;
-  if (attempt.signal != 0) object["signal"] = attempt.signal;
-  if (!attempt.failure.empty()) object["failure"] = attempt.failure;
-  return object;
-}
-
-json ToJson(const Workflow& workflow, PathIndex file, const FileFacts* facts) {
-  json object;
-  PutBytes(object, "path", workflow.at(file).path);
-  if (facts != nullptr) {
-    object["size_bytes"] = facts->size_bytes;
-    object["mtime_ns"] = facts->mtime_ns;
-    object["nodes"] = facts->bytes_by_node;
-    if (facts->chunk_bytes > 0) object["chunk_bytes"] = facts->chunk_bytes;
-  }
-  return object;
-}
-
-json FilesToJson(const Workflow& workflow, const std::vector<PathIndex>& files,
-                 const std::map<PathIndex, FileFacts>& known, const RunRecord& record) {
-  json list = json::array();
-  for (const PathIndex file : files) {
-    const auto facts = known.find(file);
-    list.push_back(ToJson(workflow, file, facts == known.end() ? nullptr : &facts->second));
-    const auto hints = record.hints.find(file);
-    if (hints != record.hints.end()) list.back()["hints"] = hints->second;
+std::vector<RecordedFile> FilesOf(const Workflow& workflow, const std::vector<PathIndex>& files,
+                                  const std::map<PathIndex, FileFacts>& known,
+                                  const RunRecord& record) {
+  std::vector<RecordedFile> list;
+  for (const PathIndex index : files) {
+    RecordedFile& file = list.emplace_back();
+    file.path = workflow.at(index).path;
+    if (const auto facts = known.find(index); facts != known.end()) file.facts = facts->second;
+    if (const auto hints = record.hints.find(index); hints != record.hints.end())
+      file.hints = hints->second;
   }
   return list;
 }
 
-json ToJson(const RunRecord& record, const Workflow& workflow, size_t index) {
-  const Task& task = workflow.tasks[index];
-  const TaskRecord& own = record.tasks[index];
-  json object = {{"id", task.id},
-                 {"stage", task.stage},
-                 {"state", ToText(own.state)},
-                 {"kept", own.kept},
-                 {"digest", DigestOf(workflow, task)},
-                 {"command", task.command},
-                 {"inputs", FilesToJson(workflow, task.inputs, own.inputs, record)},
-                 {"outputs", FilesToJson(workflow, task.outputs, own.outputs, record)},
-                 {"attempts", json::array()}};
-  for (const Attempt& attempt : own.attempts) object["attempts"].push_back(ToJson(attempt));
-  if (!own.attempts.empty()) {
-    // From the last attempt, where one would look for it.
-    for (const char* name :
-         {"host", "start", "end", "exit_code", "input_bytes_local", "input_bytes_remote"})
-      object[name] = object["attempts"].back()[name];
-  }
-  return object;
-}
-
-Attempt AttemptOf(const json& object) {
-  Attempt attempt;
-  attempt.host = object.value("host", "");
-  attempt.start = FromSeconds(object.value("start", 0.0));
-  attempt.end = FromSeconds(object.value("end", 0.0));
-  attempt.exit_code = object.value("exit_code", 0);
-  attempt.signal = object.value("signal", 0);
-  attempt.failure = object.value("failure", "");
-  if (object.contains("processor_s"))
-    attempt.processor = Duration{std::llround(object.at("processor_s").get<double>() * 1e9)};
-  attempt.placed = object.value("placed", "");
-  attempt.local_bytes = object.value("input_bytes_local", uint64_t{0});
-  attempt.remote_bytes = object.value("input_bytes_remote", uint64_t{0});
-  attempt.output_path = object.value("stdout", "");
-  attempt.error_path = object.value("stderr", "");
-  return attempt;
-}
-
-// The facts stand in the order of the task's files, as the digest is the same.
-void ReadFiles(const json& list, const std::vector<PathIndex>& files,
+// The files are in the order of the task's, as its digest is the same.
+void TakeFacts(const std::vector<RecordedFile>& recorded, const std::vector<PathIndex>& files,
                std::map<PathIndex, FileFacts>& known) {
-  for (size_t i = 0; i < files.size() && i < list.size(); ++i) {
-    if (!list[i].contains("size_bytes")) continue;
-    FileFacts facts;
-    facts.size_bytes = list[i].value("size_bytes", uint64_t{0});
-    facts.mtime_ns = list[i].value("mtime_ns", int64_t{0});
-    facts.bytes_by_node = list[i].value("nodes", std::map<std::string, uint64_t>());
-    facts.chunk_bytes = list[i].value("chunk_bytes", uint64_t{0});
-    known.emplace(files[i], std::move(facts));
-  }
-}
-
-void ReadTasks(const json& root, const Workflow& workflow, RunRecord& record,
-               std::vector<predict::EarlierRun>& earlier) {
-  std::map<std::string, size_t> places;
-  for (size_t i = 0; i < workflow.tasks.size(); ++i) places.emplace(workflow.tasks[i].id, i);
-  for (const json& object : root.at("tasks")) {
-    const auto place = places.find(object.at("id").get<std::string>());
-    if (place == places.end()) continue;
-    const Task& task = workflow.tasks[place->second];
-    predict::EarlierRun& run = earlier[place->second];
-    run.done = object.at("state") == "done";
-    run.same = object.at("digest") == DigestOf(workflow, task);
-    if (!run.done || !run.same) continue;
-    TaskRecord& own = record.tasks[place->second];
-    for (const json& attempt : object.at("attempts")) own.attempts.push_back(AttemptOf(attempt));
-    ReadFiles(object.at("inputs"), task.inputs, own.inputs);
-    ReadFiles(object.at("outputs"), task.outputs, own.outputs);
-  }
+  for (size_t i = 0; i < std::min(files.size(), recorded.size()); ++i)
+    if (recorded[i].facts) known.emplace(files[i], *recorded[i].facts);
 }
 
 // Versions of the mosa that makes the run, and of its machine.
-json VersionsToJson() {
-  json object = {{"mosa", Version()}};
+std::map<std::string, std::string> Versions() {
+  std::map<std::string, std::string> versions = {{"mosa", Version()}};
   struct utsname machine {};
   if (uname(&machine) == 0)
-    object["kernel"] = fmt::format("{} {}", machine.sysname, machine.release);
-  return object;
+    versions["kernel"] = fmt::format("{} {}", machine.sysname, machine.release);
+  return versions;
 }
 
 }  // namespace
 
 json ToJson(const RunRecord& record, const Workflow& workflow) {
-  json hosts = json::array();
-  for (const RunHost& host : record.hosts)
-    hosts.push_back({{"name", host.name},
-                     {"slots", host.slots},
-                     {"mount", host.mount_point},
-                     {"link_bytes_per_second", host.link_bytes_per_second}});
-  json object = {{"version", kVersion},
-                 {"versions", VersionsToJson()},
-                 {"workflow", {{"name", workflow.name}, {"path", record.workflow_path}}},
-                 {"system", record.system == predict::System::kDss ? "dss" : "wass"},
-                 {"outcome", record.outcome},
-                 {"start", ToSeconds(record.start)},
-                 {"end", ToSeconds(record.end)},
-                 {"turnaround_seconds", static_cast<double>((record.end - record.start).ns) / 1e9},
-                 {"hosts", std::move(hosts)},
-                 {"hosts_lost", record.hosts_lost},
-                 {"tasks", json::array()}};
-  for (size_t i = 0; i < record.tasks.size(); ++i)
-    object["tasks"].push_back(ToJson(record, workflow, i));
-  if (!record.rules_path.empty()) object["rules"] = record.rules_path;
-  if (!record.machines.is_null()) object["machines"] = record.machines;
-  if (!record.residence.is_null()) object["residence"] = record.residence;
-  return object;
+  RunFile run;
+  run.versions = Versions();
+  run.workflow = {workflow.name, record.workflow_path};
+  run.rules_path = record.rules_path;
+  run.system = record.system;
+  run.outcome = record.outcome;
+  run.start = record.start;
+  run.end = record.end;
+  run.turnaround_s = static_cast<double>((record.end - record.start).ns) / 1e9;
+  run.hosts = record.hosts;
+  run.hosts_lost = record.hosts_lost;
+  run.machines = record.machines;
+  run.residence = record.residence;
+  for (size_t i = 0; i < record.tasks.size(); ++i) {
+    const Task& task = workflow.tasks[i];
+    const TaskRecord& own = record.tasks[i];
+    run.tasks.push_back({task.id, task.stage, ToText(own.state), own.kept, DigestOf(workflow, task),
+                         task.command, FilesOf(workflow, task.inputs, own.inputs, record),
+                         FilesOf(workflow, task.outputs, own.outputs, record), own.attempts});
+  }
+  return ToJson(run);
 }
 
 Result<UniqueFd> LockRecord(const std::string& path) {
@@ -216,9 +116,9 @@ Result<UniqueFd> LockRecord(const std::string& path) {
     const bool lives = holder > 0 && (kill(holder, 0) == 0 || errno == EPERM);
     if (lives || clock.Monotonic() > limit || cluster::InterruptGuard::Interrupted() != 0)
       return FailedPreconditionError(fmt::format(
-          "'mosa run' process {}{} has the record {}: wait for its end, or give this run its own "
+          "'mosa run' process {}{} has the record {}: wait until it ends, or give this run its own "
           "--record and --workdir",
-          holder, lives ? "" : ", which is gone, but of which a task has not ended,", path));
+          holder, lives ? "" : ", which has ended but left a running task,", path));
     cluster::Pause(Milliseconds(50));
   }
   const std::string own = fmt::format("{}\n", getpid());
@@ -252,20 +152,26 @@ Status WriteRecord(const std::string& path, const json& record) {
 
 Result<std::vector<predict::EarlierRun>> ReadRecord(const std::string& path,
                                                     const Workflow& workflow, RunRecord& record) {
-  std::ifstream file(path);
-  if (!file)
-    return NotFoundError(fmt::format(
-        "cannot read the record {}: {}; --resume goes on where a run with that --record ended",
-        path, strerror(errno)));
+  const Result<RunFile> file = ReadRunFile(path, CutFiles::kRefuse);
+  if (!file.ok())
+    return Status(
+        file.status().code(),
+        fmt::format("--resume needs the record of an earlier run: {}", MessageOf(file.status())));
+  std::map<std::string, size_t> places;
+  for (size_t i = 0; i < workflow.tasks.size(); ++i) places.emplace(workflow.tasks[i].id, i);
   std::vector<predict::EarlierRun> earlier(workflow.tasks.size());
-  try {
-    const json root = json::parse(file);
-    if (root.at("version") != kVersion)
-      return InvalidArgumentError(fmt::format("{} is a record of version {}, only {} is read", path,
-                                              root.at("version").dump(), kVersion));
-    ReadTasks(root, workflow, record, earlier);
-  } catch (const json::exception& error) {
-    return InvalidArgumentError(fmt::format("{} is no record of a run: {}", path, error.what()));
+  for (const RecordedTask& recorded : file->tasks) {
+    const auto place = places.find(recorded.id);
+    if (place == places.end()) continue;
+    const Task& task = workflow.tasks[place->second];
+    predict::EarlierRun& run = earlier[place->second];
+    run.done = recorded.state == "done";
+    run.same = recorded.digest == DigestOf(workflow, task);
+    if (!run.done || !run.same) continue;
+    TaskRecord& own = record.tasks[place->second];
+    own.attempts = recorded.attempts;
+    TakeFacts(recorded.inputs, task.inputs, own.inputs);
+    TakeFacts(recorded.outputs, task.outputs, own.outputs);
   }
   return earlier;
 }

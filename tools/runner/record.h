@@ -1,11 +1,10 @@
-// The record of a run: what each task was, where and when it ran, what it read and wrote. JSON with
-// stable names; `--resume` reads it back.
+// The record of a run while it goes on, by the indices of its workflow: where and when each task
+// ran, what it read and wrote. run_file.h has the form in which it is written and read.
 #ifndef MOSA_TOOLS_RUNNER_RECORD_H_
 #define MOSA_TOOLS_RUNNER_RECORD_H_
 
 #include <map>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -18,24 +17,9 @@
 #include "predictor/workflow/workflow.h"
 #include "tools/hosts/files.h"
 #include "tools/hosts/hosts.h"
+#include "tools/runner/run_file.h"
 
 namespace mosa::cli {
-
-struct Attempt {
-  std::string host;
-  Time start;
-  Time end;
-  int exit_code = 0;
-  int signal = 0;
-  std::string failure;                // One sentence; empty if it succeeded.
-  std::optional<Duration> processor;  // Its own seconds; not known of one that is elsewhere.
-  std::string placed;                 // Why on this host.
-  // Its input bytes, as they lay when it started.
-  uint64_t local_bytes = 0;
-  uint64_t remote_bytes = 0;
-  std::string output_path;
-  std::string error_path;
-};
 
 struct TaskRecord {
   predict::TaskState state = predict::TaskState::kWaiting;
@@ -58,7 +42,7 @@ struct RunRecord {
   std::map<predict::PathIndex, predict::HintMap> hints;  // Outputs that have any.
   std::set<predict::PathIndex> inheriting;          // Outputs whose directory carries their hints.
   std::map<predict::PathIndex, FileFacts> outside;  // Files that no task writes, at the start.
-  nlohmann::json machines;                          // As MachinesOfRun() says; null: not known.
+  std::vector<MachineUse> machines;                 // As MachinesOfRun() says; empty: not known.
   nlohmann::json residence;  // How long requests stayed in the daemons meanwhile; null: not asked.
 };
 
@@ -73,8 +57,8 @@ Result<UniqueFd> LockRecord(const std::string& path);
 Status WriteRecord(const std::string& path, const nlohmann::json& record);
 
 // Takes what an earlier run of this workflow finished from its record into `record`: the last
-// attempt, the outputs. Returns what PlanResume() wants, with `outputs_intact` still false.
-// NotFound if there is no record, InvalidArgument if the file is none.
+// attempts, the outputs. Returns what PlanResume() wants, with `outputs_intact` still false. Fails
+// as ReadRunFile().
 Result<std::vector<predict::EarlierRun>> ReadRecord(const std::string& path,
                                                     const predict::Workflow& workflow,
                                                     RunRecord& record);

@@ -585,26 +585,5 @@ TEST(RunRecord, SaysOnWhichHostsTasksRan) {
             "h1 (2), h2 (1), h4 (1), h5 (1), h6 (1), h7 (1), h8 (1), h9 (1) and 1 more");
 }
 
-TEST(RunRecord, RefusesWhatIsNone) {
-  const OneRun setup("tasks:\n  - {id: a, command: 'true'}\n");
-  const struct {
-    const char* text;
-    const char* sentence;
-  } rows[] = {{"", "is no record of a run"},
-              {"{}", "is no record of a run"},
-              {"[]", "is no record of a run"},
-              {R"({"version": 7})", "is a record of version 7, only 1 is read"},
-              {R"({"version": 1, "tasks": [{"id": 5}]})", "is no record of a run"},
-              {R"({"version": 1, "tasks": 5})", "is no record of a run"}};
-  for (const auto& row : rows) {
-    setup.logs.Write("bad", row.text);
-    RunRecord record;
-    record.tasks.resize(1);
-    EXPECT_THAT(MessageOf(ReadRecord(setup.logs.path + "/bad", setup.workflow, record).status()),
-                HasSubstr(row.sentence))
-        << row.text;
-  }
-}
-
 }  // namespace
 }  // namespace mosa::cli
