@@ -163,9 +163,9 @@ def inputs(tool):
             (["where", plain_file.name], 3, "not a regular file on a Mosa mount"),
             (["where"], 2, "paths"),
             (["where", "--cost"], 2, "paths"),
-            (["where", "--cost", "/no/such/file"], 2, "/no/such/file: it is on no Mosa mount"),
+            (["where", "--cost", "/no/such/file"], 2, "/no/such/file: not on a Mosa mount"),
             (["where", "--cost", "--from", "/no/such/sets"], 3, "/no/such/sets"),
-            (["where", "--cost", "--from", sets], 2, "set 2 is no JSON list of paths"),
+            (["where", "--cost", "--from", sets], 2, "set 2 is not a JSON list of paths"),
             (["where", "--cost", "--chunks", "/a"], 2, "--chunks"),
             (["where", "--hosts", "h1", "/a"], 2, "--cost"),
             (["where", "--cost", "--in-store", "--name", "nosuch", "/a"], 3, "'nosuch'"),
@@ -373,7 +373,7 @@ def costs(tool):
 
     sets = [json.dumps(paths), paths[0], "[]", json.dumps([paths[2], "/tmp"]), json.dumps([paths[2] + ".none"])]
     done = tool.run("where", "--cost", "--json", "--from", "-", "--hosts", "h3,h1", input="\n".join(sets) + "\n")
-    check(done.returncode == 2 and "/tmp: it is on no mount of this cluster" in done.stderr, done.stderr)
+    check(done.returncode == 2 and "/tmp: not on a mount of this cluster" in done.stderr, done.stderr)
     answers = json.loads(done.stdout)
     check([[host["host"] for host in answer.get("hosts", [])] for answer in answers] ==
           [["h3", "h1"], ["h1", "h3"], ["h3", "h1"], [], []], f"sets: {answers}")

@@ -115,7 +115,7 @@ def refuse_other_hosts(arguments, store, path, directory):
         [f"{arguments.bin}/mosa", "compare", "--platform", str(PLATFORM), "--config", f"hosts={HOSTS - 1},manager=apart", "--repeats", "2",
          "-o", str(directory), "--", "run", str(path), "--cluster", store.name, "--dir", str(store.directory), "--slots", "1", "--workdir",
          directory.name], capture_output=True, text=True, timeout=100, check=False)
-    check(done.returncode == 2 and f"say --config hosts={HOSTS}; compare what was made with --run {directory}/run-*.json" in done.stderr,
+    check(done.returncode == 2 and f"say --config hosts={HOSTS}; compare the runs made so far with --run {directory}/run-*.json" in done.stderr,
           f"{done.returncode}: {done.stderr}")
     check((directory / "run-1.json").exists() and not (directory / "run-2.json").exists(), "one run was made")
 

@@ -158,7 +158,7 @@ def check_rules(runner):
     rules = runner.directory / "rules.yaml"
     rules.write_text('mosa_rules: 1\nrules: {"raw/*": {placement: local}, "raw/1": {placement: stripe}, "none": {replicas: 2}}')
     record, said = runner.run("ruled", "--rules", str(rules))
-    check(record["outcome"] == "done" and "rule 'none' says nothing of any output" in said, said)
+    check(record["outcome"] == "done" and "rule 'none' matches no output" in said, said)
     for path, placement in (("raw/0", "local"), ("raw/1", "stripe"), ("table", None), ("hash/0", None)):
         found = hint(runner.path("ruled", path), "placement"), hint(runner.path("ruled", path), "pattern")
         check(found == (placement, None), f"{path} has placement and pattern {found}")
@@ -202,7 +202,7 @@ def check_retry(runner):
     check(hint(runner.path("careful", "d/y"), "pattern") == "pipeline", "d/y inherits no hint")
     runner.write("retry0", (runner.directory / "retry.yaml").read_text())
     _, said = runner.run("retry0", "--retries", "0", expect=3)
-    check("task 'once' (line 2) failed 1 time, at last on h" in said, said)
+    check("task 'once' (line 2) failed 1 time, most recently on h" in said, said)
 
 
 def check_failures(runner):
@@ -214,8 +214,8 @@ def check_failures(runner):
   - {{id: fine, command: echo > z, outputs: [z]}}
 """)
     record, said = runner.run("failures", "--retries", "0", "--keep-going", expect=3)
-    for sentence in ("task 'outside' (line 2) failed 1 time, at last on h", "exit code 0, but it did not write 'x'",
-                     "task 'nowhere' (line 3) failed 1 time, at last on h",
+    for sentence in ("task 'outside' (line 2) failed 1 time, most recently on h", "exit code 0, but it did not write 'x'",
+                     "task 'nowhere' (line 3) failed 1 time, most recently on h",
                      "exit code 127: mosa run: cannot run no-such-program: No such file or directory"):
         check(sentence in said, f"{said} does not say: {sentence}")
     check([task["state"] for task in record["tasks"]] == ["failed", "failed", "done"], f"{record['tasks']}")
@@ -390,7 +390,7 @@ def check_refusals(runner):
         ("tasks:\n  - {id: a, command: x, outputs: [/f]}\n", 2, "task 'a' (line 2) writes '/f', which is outside the mount"),
         ("tasks: [\n", 2, "line 2: not YAML"),
         ("tasks:\n  - {id: a, command: x, inputs: [nothing]}\n", 3,
-         "task 'a' (line 2) reads 'nothing', which no task writes and which is not there: put it to "),
+         "task 'a' (line 2) reads 'nothing', which no task writes and which does not exist: copy it to "),
         ("tasks:\n  - {id: a, command: x, outputs: [f]}\nfiles:\n  f: {pattern: nonsense}\n", 2,
          "file 'f': the mount does not take the hint pattern=nonsense"),
         ("tasks:\n  - {id: a, command: x, inputs: [g], outputs: [f]}\n  - {id: b, command: x, inputs: [f], outputs: [g]}\n", 2,

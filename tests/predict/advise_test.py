@@ -112,7 +112,7 @@ def test_full(mosa, directory):
     words[3] = "hosts=4,slots=1,store=26M"
     done = good(mosa, "--json", "advise", "--platform", PLATFORM, *words)
     failed = json.loads(done.stdout)["runs"]["advised"]["draws_failed"]
-    check(0 < failed < 20 and f"with these hints the run would fail in {failed} of 20 draws, as in: task 'w0'" in done.stderr, done.stderr)
+    check(0 < failed < 20 and f"with these hints the run would fail in {failed} of 20 draws, for example: task 'w0'" in done.stderr, done.stderr)
     check(f"fails in {failed} with these hints" in good(mosa, "advise", "--platform", PLATFORM, *words).stdout, "said beside the hints")
 
 
@@ -142,7 +142,7 @@ def test_rules_of_others(mosa, directory):
     rules = directory / "others.yaml"
     rules.write_text('mosa_rules: 1\nrules: {"a.*": {pattern: pipeline}, "z/*": {placement: local}}')
     done = good(mosa, "predict", "--platform", PLATFORM, "--workload", WORKLOAD, "--rules", rules, "--repeats", 0)
-    check("rule 'z/*' says nothing of any output of 'pipeline'" in done.stderr, done.stderr)
+    check("rule 'z/*' matches no output of 'pipeline'" in done.stderr, done.stderr)
     done = run(mosa, "predict", "--platform", PLATFORM, "--workload", WORKLOAD, "--config", "system=dss", "--rules", rules)
     check(done.returncode == 2 and "system=dss takes no hints" in done.stderr, done.stderr)
     rules.write_text("mosa_rules: 1\nrules: {a: {colour: red}}")
@@ -163,8 +163,8 @@ def test_bad_input(mosa, directory):
     circle.write_text("tasks: [{id: a, command: 'true', outputs: [x]}]\nfiles: {x: {size: 1M, pattern: circle}}")
     good_workload = ["--workload", WORKLOAD]
     rows = [
-        ([], 2, "give either --workload, or what was seen of a run"),
-        ([*good_workload, "--record", old], 2, "give either --workload, or what was seen of a run"),
+        ([], 2, "give either --workload, or a recorded run"),
+        ([*good_workload, "--record", old], 2, "give either --workload, or a recorded run"),
         ([*good_workload, "--platform", old], 2, "version 7"),
         (["--workload", "synthetic:reduce,small"], 2, "only 'mosa predict' takes a synthetic workflow"),
         (["--workload", sizeless], 2, "file 'x' has no size"),
@@ -172,9 +172,9 @@ def test_bad_input(mosa, directory):
         ([*good_workload, "--config", "hosts=0"], 2, "configuration: hosts=0"),
         ([*good_workload, "--config", "hosts=2,system=dss"], 2, "system=dss takes no hints"),
         (["--workload", circle], 2, "file 'x': 'circle' is not a value of hint 'pattern'"),
-        ([*good_workload, "--vary", "frequency=1200"], 2, "advice is for the system and the processors"),
+        ([*good_workload, "--vary", "frequency=1200"], 2, "advice assumes the present system and processors"),
         ([*good_workload, "--vary", "colour=red"], 2, "'colour' is not a name"),
-        ([*good_workload, "--vary", "placement:**=local"], 2, "where classes of files lie is what advice is to find"),
+        ([*good_workload, "--vary", "placement:**=local"], 2, "mosa advise chooses the placement of files itself"),
         ([*good_workload, "--repeats", "5"], 2, "--repeats 5: 0, or 19 and more"),
         ([*good_workload, "--least", "-1"], 2, "--least"),
         (["--record", WORKLOAD], 2, "is not a complete record of a run"),

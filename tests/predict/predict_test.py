@@ -270,7 +270,7 @@ def test_failing_draws(mosa, directory):
             break
     check(found is not None, "with no limit some draws fail and others do not")
     answer, done, table = found
-    said = f"in {answer['draws_failed']} of 20 draws the run would fail, as in: {answer['draw_failure']}"
+    said = f"the run would fail in {answer['draws_failed']} of 20 draws, for example: {answer['draw_failure']}"
     check(" full: '" in answer["draw_failure"] and said in done.stderr and said in table.stderr, done.stderr)
     check(answer["turnaround_mean_s"] is not None or answer["draws_failed"] == 20, "the mean is of the others")
     enough = 20 - answer["draws_failed"] >= 19

@@ -33,10 +33,10 @@ using predict::TrialOutcome;
 struct Work {
   predict::Workflow workflow;
   predict::Platform platform;
-  Status incomplete;  // What was seen is not the whole run.
+  Status incomplete;  // Not OK if the traces do not cover the whole run.
 };
 
-// A run becomes a workload by the same texts that `mosa trace workload` writes.
+// Builds a workload from a run by means of the same texts that `mosa trace workload` writes.
 Status ReadRun(const AdviseRequest& options, Work& work) {
   const std::string name =
       std::filesystem::path(options.record.empty() ? options.traces.front() : options.record)
@@ -48,7 +48,8 @@ Status ReadRun(const AdviseRequest& options, Work& work) {
   if (read.faults.empty() && !options.traces.empty())
     read.faults = predict::AddOperations(predict::ToOperationsText(run.workload), read.workflow);
   if (!read.faults.empty())
-    return InvalidArgumentError(fmt::format("the run is no workload: {}", read.faults.front()));
+    return InvalidArgumentError(
+        fmt::format("the run cannot be used as a workload: {}", read.faults.front()));
   work.workflow = std::move(read.workflow);
   return OkStatus();
 }
@@ -57,7 +58,7 @@ Result<Work> ReadWork(const AdviseRequest& options) {
   const bool seen = !options.record.empty() || !options.traces.empty();
   if (seen != options.workload.empty())
     return InvalidArgumentError(
-        "give either --workload, or what was seen of a run: traces, --record, or both");
+        "give either --workload, or a recorded run: traces, --record, or both");
   Work work;
   if (seen) {
     MOSA_ASSIGN_OR_RETURN(work.platform, ReadPlatformFile(options.platform));
@@ -74,12 +75,12 @@ Result<Work> ReadWork(const AdviseRequest& options) {
   return work;
 }
 
-// Simulates what hints and deployments are judged by, on all cores.
+// Simulates the trials by which hints and deployments are judged, on all cores.
 class TrialSimulator {
  public:
   TrialSimulator(const Work& work, uint32_t threads) : work_(work), threads_(threads) {}
 
-  // `make(i)` is called by many threads; what it returns is used until the simulation's end.
+  // Many threads call `make(i)`; its result is used until the simulation ends.
   template <typename Make>
   Result<std::vector<TrialOutcome>> Run(size_t count, Make make) {
     std::vector<TrialOutcome> outcomes(count);
@@ -129,7 +130,7 @@ Result<predict::HintAdvice> AdviseHints(const Work& work, const Advice& advice,
   return predict::FindHints(advice.classes, how, simulate);
 }
 
-// The rules say what was simulated, or they are no advice.
+// Fails if the rules do not reproduce the hints that were simulated.
 Status MakeRules(const Work& work, Advice& advice, predict::Workflow& advised) {
   advice.rules = RulesFor(work.workflow, advice.classes, advice.hints.choice);
   advised = WithHints(work.workflow, advice.classes, advice.hints.choice);
@@ -139,9 +140,8 @@ Status MakeRules(const Work& work, Advice& advice, predict::Workflow& advised) {
   MOSA_RETURN_IF_ERROR(predict::ApplyRules(all, ruled).status());
   for (size_t i = 0; i < ruled.files.size(); ++i)
     if (ruled.files[i].producer && ruled.files[i].hints != advised.files[i].hints)
-      return FailedPreconditionError(
-          fmt::format("no glob tells '{}' apart from other outputs: give them other names",
-                      ruled.files[i].path));
+      return FailedPreconditionError(fmt::format(
+          "no glob matches '{}' without other outputs: rename them", ruled.files[i].path));
   return OkStatus();
 }
 
@@ -151,7 +151,7 @@ Result<predict::Space> SpaceOf(const AdviseRequest& options, const predict::Conf
     MOSA_ASSIGN_OR_RETURN(predict::Dimension dimension, predict::ParseDimension(text));
     if (dimension.name == "frequency" || dimension.name == "system")
       return InvalidArgumentError(fmt::format(
-          "--vary {}: advice is for the system and the processors that are there", text));
+          "--vary {}: advice assumes the present system and processors: leave it out", text));
     dimensions.push_back(std::move(dimension));
   }
   if (dimensions.empty()) dimensions = predict::DefaultSpace(as_is);
@@ -194,11 +194,12 @@ Status WriteAdvice(const AdviseRequest& options, const Advice& advice) {
   std::vector<predict::HintRuleText> all;
   for (const auto& rules : advice.rules) all.insert(all.end(), rules.begin(), rules.end());
   const std::string comment =
-      fmt::format("mosa advise: hints for '{}' on {}\n{:.3f} s, {:.3f} s without advice (medians)",
+      fmt::format("mosa advise: hints for '{}' on {}\nmedian {:.3f} s, {:.3f} s without advice",
                   advice.workflow, ToText(advice.configuration), advice.hints.advised.median_s,
                   advice.hints.by_itself.median_s);
   MOSA_RETURN_IF_ERROR(WriteWhole(options.output, predict::WriteRules(all, comment)));
-  fmt::print(stderr, "{} rules to {}: for 'mosa run --rules'\n", all.size(), options.output);
+  fmt::print(stderr, "{} rules written to {}: use them with 'mosa run --rules'\n", all.size(),
+             options.output);
   return OkStatus();
 }
 
@@ -211,16 +212,15 @@ Status Advise(const AdviseRequest& options, bool as_json) {
   advice.workflow = work.workflow.name;
   MOSA_ASSIGN_OR_RETURN(advice.configuration, predict::ParseConfiguration(options.configuration));
   if (advice.configuration.system == predict::System::kDss)
-    return InvalidArgumentError(
-        fmt::format("--config {}: system=dss takes no hints, and advice is of hints; leave it out",
-                    options.configuration));
-  // What is wrong with the space is said before anything is simulated.
+    return InvalidArgumentError(fmt::format(
+        "--config {}: system=dss takes no hints, so there is nothing to advise: leave it out",
+        options.configuration));
+  // Reports faults of the space before anything is simulated.
   MOSA_ASSIGN_OR_RETURN(const predict::Space space, SpaceOf(options, advice.configuration));
   if (const auto& placements = space.points.front().configuration.class_placements;
       !placements.empty())
     return InvalidArgumentError(
-        fmt::format("placement{}: where classes of files lie is what advice is to find; leave it "
-                    "out",
+        fmt::format("placement{}: mosa advise chooses the placement of files itself: leave it out",
                     placements.begin()->first));
   advice.draws = options.repeats;
   const predict::AdviseOptions how{options.repeats, options.least_percent / 100};
@@ -229,8 +229,8 @@ Status Advise(const AdviseRequest& options, bool as_json) {
       work.workflow, {advice.configuration.hosts, NodesOf(advice.configuration)});
   if (const auto later = predict::LaterVersionsIn(work.workflow); !later.empty())
     fmt::print(stderr,
-               "mosa advise: '{}' and {} more are taken for later versions of other files, as in "
-               "traced runs, and get no hints\n",
+               "mosa advise: '{}' and {} more look like later versions of other files in a traced "
+               "run and get no hints\n",
                work.workflow.at(later.front()).path, later.size() - 1);
   TrialSimulator simulator(work, options.jobs);
   MOSA_ASSIGN_OR_RETURN(advice.hints, AdviseHints(work, advice, how, simulator));
@@ -244,9 +244,10 @@ Status Advise(const AdviseRequest& options, bool as_json) {
   else
     PrintAdvice(advice);
   if (const predict::RunTime& run = advice.hints.advised; run.draws_failed > 0)
-    fmt::print(stderr,
-               "mosa advise: with these hints the run would fail in {} of {} draws, as in: {}\n",
-               run.draws_failed, std::max(advice.draws, 1U), run.failure);
+    fmt::print(
+        stderr,
+        "mosa advise: with these hints the run would fail in {} of {} draws, for example: {}\n",
+        run.draws_failed, std::max(advice.draws, 1U), run.failure);
   if (!options.output.empty()) MOSA_RETURN_IF_ERROR(WriteAdvice(options, advice));
   return work.incomplete;
 }

@@ -1,5 +1,5 @@
-// What `mosa advise` does: a workload, or what was seen of a run, in; the hints and the
-// configuration that pay out.
+// Implements `mosa advise`: finds the hints and the configuration that pay for a workload or a
+// recorded run.
 #ifndef MOSA_TOOLS_FORECAST_ADVISE_H_
 #define MOSA_TOOLS_FORECAST_ADVISE_H_
 
@@ -26,7 +26,7 @@ struct AdviseRequest {
 };
 
 // Simulates, prints the advice, and writes the rules to `options.output` if that is not empty.
-// DataLoss after all that if what was seen is not the whole run.
+// After all that, returns DataLoss if the traces do not cover the whole run.
 Status Advise(const AdviseRequest& options, bool as_json);
 
 }  // namespace mosa::cli

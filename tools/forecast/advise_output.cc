@@ -32,7 +32,7 @@ std::string ShowBytes(double bytes) {
   return bytes < 0 ? "-" + size : size;
 }
 
-// For a shell.
+// Quotes `text` for a shell.
 std::string Quoted(const std::string& text) {
   std::string quoted = "'";
   for (const char c : text)
@@ -43,7 +43,7 @@ std::string Quoted(const std::string& text) {
   return quoted + "'";
 }
 
-// As it is where that is plain to a shell.
+// Quotes only text that a shell would interpret.
 std::string Word(const std::string& text) {
   const bool is_plain = std::all_of(text.begin(), text.end(), [](char c) {
     return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
@@ -65,15 +65,15 @@ std::vector<std::string> RowOf(const char* what, const RunTime& run) {
 
 void PrintRuns(const Advice& advice) {
   const predict::HintAdvice& hints = advice.hints;
-  Table table({"RUN", "SECONDS", "MEDIAN", "NINE OF TEN", "OVER THE NETWORK", "STORED AT MOST"});
-  table.Add(RowOf("no hints, tasks to hosts in turn (system=dss)", hints.unhinted));
-  table.Add(RowOf("as mosa run does it by itself", hints.by_itself));
-  table.Add(RowOf("with the hints below alone", hints.advised));
+  Table table({"RUN", "SECONDS", "MEDIAN", "90 % INTERVAL", "OVER THE NETWORK", "PEAK STORED"});
+  table.Add(RowOf("no hints, round-robin placement of tasks (dss)", hints.unhinted));
+  table.Add(RowOf("mosa run without advice", hints.by_itself));
+  table.Add(RowOf("mosa run with only the hints below", hints.advised));
   table.Print();
 }
 
 void PrintKept(const Advice& advice) {
-  Table table({"STAGE", "READ AS", "FILES", "SAVES S", "NINE OF TEN", "NETWORK SAVED", "HINTS"});
+  Table table({"STAGE", "READ AS", "FILES", "SAVES S", "90 % INTERVAL", "NETWORK SAVED", "HINTS"});
   for (size_t i = 0; i < advice.classes.size(); ++i) {
     const HintClass& of = advice.classes[i];
     const ClassAdvice& each = advice.hints.classes[i];
@@ -88,7 +88,7 @@ void PrintKept(const Advice& advice) {
 }
 
 void PrintLeftOut(const Advice& advice) {
-  Table table({"STAGE", "READ AS", "FILES", "WOULD SAVE S", "NINE OF TEN", "HINTS", "WHY NOT"});
+  Table table({"STAGE", "READ AS", "FILES", "WOULD SAVE S", "90 % INTERVAL", "HINTS", "WHY NOT"});
   for (size_t i = 0; i < advice.classes.size(); ++i) {
     const HintClass& of = advice.classes[i];
     const ClassAdvice& each = advice.hints.classes[i];
@@ -105,7 +105,7 @@ void PrintRules(const Advice& advice) {
   for (const auto& rules : advice.rules) {
     for (const HintRuleText& rule : rules) {
       if (++count > kRulesShownMax) continue;
-      // What begins with "-" would be an option.
+      // A leading "-" would make it an option.
       fmt::print("  mosa hint rule add {}",
                  Quoted((rule.glob.starts_with('-') ? "./" : "") + rule.glob));
       for (const auto& [name, value] : rule.hints)
@@ -117,18 +117,18 @@ void PrintRules(const Advice& advice) {
     fmt::print("  and {} more: --json and --output have all\n", count - kRulesShownMax);
 }
 
-// Where the hints do not pay as a whole.
+// Prints a remark if the hints as a whole do not pay.
 void PrintUnhinted(const Advice& advice) {
   const predict::HintAdvice& hints = advice.hints;
   const Gain& gain = hints.over_unhinted;
   if (gain.pays) return;
   if (hints.advised.draws_failed > 0 || hints.unhinted.draws_failed > 0)
     fmt::print(
-        "\nOf {} draws the run fails in {} with these hints, in {} without hints and locations "
-        "(--system dss).\n",
+        "\nOut of {} draws, the run fails in {} with these hints and in {} without hints and "
+        "locations (--system dss).\n",
         std::max(advice.draws, 1U), hints.advised.draws_failed, hints.unhinted.draws_failed);
   else if (std::abs(gain.share) < advice.share_min)
-    fmt::print("\nThe run is as fast without hints and locations: --system dss does.\n");
+    fmt::print("\nThe run is as fast without hints and locations: use --system dss.\n");
   else
     fmt::print("\nWithout hints and locations (--system dss) the run takes {:.3f} s {}.\n",
                std::abs(gain.median_s),
@@ -139,9 +139,9 @@ void PrintHints(const Advice& advice) {
   bool kept = false, left_out = false;
   for (const ClassAdvice& each : advice.hints.classes) (each.kept ? kept : left_out) = true;
   if (kept) {
-    fmt::print("\nHints that pay, and what each saves beside the others:\n");
+    fmt::print("\nHints that pay, and what each saves on top of the others:\n");
     PrintKept(advice);
-    fmt::print("\nAs rules, in the run's directory:\n");
+    fmt::print("\nThe same as rules, to be run in the run's directory:\n");
     PrintRules(advice);
   } else {
     fmt::print("\nNo hint pays.\n");
@@ -153,7 +153,7 @@ void PrintHints(const Advice& advice) {
   PrintUnhinted(advice);
 }
 
-// "hosts=2,chunk=4M": what is other than in the deployment as it is.
+// The fields that differ from the present deployment, as in "hosts=2,chunk=4M".
 std::string DifferenceText(const predict::Configuration& configuration,
                            const predict::Configuration& as_is) {
   const std::string text = predict::ToText(configuration), other = predict::ToText(as_is);
@@ -184,17 +184,18 @@ std::vector<std::string> RowOf(const std::string& what, const Deployment& deploy
 void PrintDeployments(const Advice& advice) {
   const predict::DeploymentAdvice& deployments = advice.deployments;
   const bool pays = deployments.best.over_as_is.pays;
-  fmt::print("\nOf {} configurations, with these hints:\n", advice.points);
+  fmt::print("\n{} configurations compared, with these hints:\n", advice.points);
   Table table(
-      {"", "MEDIAN", "NINE OF TEN", "NODE-HOURS", "SAVES S", "NINE OF TEN", "CONFIGURATION"});
-  table.Add(RowOf("as it is", deployments.as_is, advice.configuration));
+      {"", "MEDIAN", "90 % INTERVAL", "NODE-HOURS", "SAVES S", "90 % INTERVAL", "CONFIGURATION"});
+  table.Add(RowOf("present", deployments.as_is, advice.configuration));
   if (pays) table.Add(RowOf("fastest", deployments.best, advice.configuration));
   for (const Deployment& each : deployments.cheaper)
     table.Add(RowOf("cheaper", each, advice.configuration));
   table.Print();
-  if (!pays) fmt::print("None is faster than the deployment as it is.\n");
+  if (!pays) fmt::print("None is faster than the present deployment.\n");
   if (!deployments.cheaper.empty())
-    fmt::print("Those that are cheaper cannot be told apart from the fastest in time.\n");
+    fmt::print(
+        "The cheaper ones are as fast as the fastest within the uncertainty of the prediction.\n");
 }
 
 json ToJson(const std::optional<predict::Interval<double>>& interval) {

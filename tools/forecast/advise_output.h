@@ -1,4 +1,4 @@
-// How advice is shown: tables for people, rules that can be pasted, JSON for programs.
+// Formats advice: tables for people, rules to paste, JSON for programs.
 #ifndef MOSA_TOOLS_FORECAST_ADVISE_OUTPUT_H_
 #define MOSA_TOOLS_FORECAST_ADVISE_OUTPUT_H_
 
@@ -14,14 +14,14 @@ namespace mosa::cli {
 
 struct Advice {
   std::string workflow;
-  predict::Configuration configuration;  // The deployment as it is.
+  predict::Configuration configuration;  // The present deployment.
   std::vector<predict::HintClass> classes;
   predict::HintAdvice hints;
   std::vector<std::vector<predict::HintRuleText>> rules;  // By class.
   predict::DeploymentAdvice deployments;
-  size_t points = 0;  // In the space of deployments.
+  size_t points = 0;  // Configurations in the space of deployments.
   uint32_t draws = 0;
-  double share_min = 0;  // Share of the run: less is not worth telling apart.
+  double share_min = 0;  // Differences below this share of the run are ignored.
   size_t simulations = 0;
   double seconds = 0;
 };

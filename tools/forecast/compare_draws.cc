@@ -58,9 +58,9 @@ Result<DrawnRuns> DrawRuns(const Inputs& inputs, const predict::Configuration& c
     }
   }
   if (drawn.draws.size() < predict::kDrawsMin)
-    return FailedPreconditionError(
-        fmt::format("in {} of {} draws the run would fail, as in: {}; {} that end well are wanted",
-                    drawn.failed, draws, drawn.failure, predict::kDrawsMin));
+    return FailedPreconditionError(fmt::format(
+        "the run would fail in {} of {} draws, for example: {}; at least {} draws must succeed",
+        drawn.failed, draws, drawn.failure, predict::kDrawsMin));
   return drawn;
 }
 

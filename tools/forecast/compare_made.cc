@@ -30,10 +30,10 @@ namespace {
 namespace fs = std::filesystem;
 using predict::Configuration;
 
-// Whether a run has ended.
+// How often to check whether a run has ended.
 constexpr Duration kLookedAtEach = Milliseconds(50);
 
-// What `mosa run` is told: "--system dss" or "--system=dss". Empty: nothing.
+// Value of an option of `mosa run`, given as "--system dss" or "--system=dss". Empty: not given.
 std::string ValueOf(const std::vector<std::string>& words, const std::string& option) {
   for (size_t i = 0; i < words.size(); ++i) {
     if (words[i] == option && i + 1 < words.size()) return words[i + 1];
@@ -53,14 +53,14 @@ Status CheckCommand(const RunsToMake& options) {
   const std::vector<std::string>& words = options.command;
   if (words.size() < 2 || words[0] != "run" || words[1].starts_with("-"))
     return InvalidArgumentError(
-        "what follows -- is 'run', the workflow, and options of 'mosa run': mosa compare ... -- "
+        "give 'run', a workflow and options of 'mosa run' after --: mosa compare ... -- "
         "run words.yaml --cluster lab");
   for (const char* own : {"--record", "--resume", "--dry-run"})
     for (const std::string& word : words)
       if (word == own || word.starts_with(std::string(own) + "="))
         return InvalidArgumentError(
-            fmt::format("{} cannot be said to the runs of a comparison: leave it out; records are "
-                        "in the directory of -o",
+            fmt::format("{} is set by mosa compare itself: leave it out; -o chooses the directory "
+                        "of the records",
                         own));
   std::vector<std::string> written = {PredictionOf(options)};
   for (uint32_t i = 1; i <= options.repeats; ++i) written.push_back(RecordOf(options, i));
@@ -68,11 +68,11 @@ Status CheckCommand(const RunsToMake& options) {
   for (const std::string& path : written)
     if (fs::exists(path, error))
       return AlreadyExistsError(
-          fmt::format("{} is of an earlier comparison: say another directory with -o", path));
+          fmt::format("{} is from an earlier comparison: choose another directory with -o", path));
   return OkStatus();
 }
 
-// Before the first run: nobody can say afterwards that it was known.
+// Written before the first run, which proves that the prediction did not use its results.
 Status WritePrediction(const RunsToMake& options, const Asked& asked, const DrawnRuns& drawn) {
   const predict::Comparison comparison =
       predict::Compare(asked.inputs.workflow, drawn.draws, {}, OptionsOf(asked));
@@ -92,7 +92,7 @@ Status WritePrediction(const RunsToMake& options, const Asked& asked, const Draw
                     root.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
 }
 
-// This program with other words; what it prints for programs is not ours to show. Its exit code.
+// Runs this program with other arguments, discards its standard output and returns its exit code.
 Result<int> RunOurselves(std::vector<std::string> words) {
   std::error_code error;
   const std::string program = fs::read_symlink("/proc/self/exe", error);
@@ -115,7 +115,7 @@ Result<int> RunOurselves(std::vector<std::string> words) {
   bool told = false;
   pid_t ended = 0;
   while ((ended = waitpid(child, &status, WNOHANG)) == 0) {
-    // What a terminal sends has reached it too.
+    // A signal from the terminal has reached the child as well, so only SIGTERM is passed on.
     if (!told && cluster::InterruptGuard::Interrupted() == SIGTERM)
       told = kill(child, SIGTERM) == 0;
     cluster::Pause(kLookedAtEach);
@@ -130,7 +130,7 @@ struct MadeRuns {
   int exit_code = 0;  // From the first run that failed.
 };
 
-// Runs that fail are compared as far as they came; after one that made no record there is no other.
+// Runs that fail are compared as far as they got. A run without a record ends the series.
 Result<MadeRuns> MakeRuns(const RunsToMake& options, const Asked& asked,
                           std::vector<std::string>& notes) {
   const cluster::InterruptGuard guard;
@@ -149,21 +149,22 @@ Result<MadeRuns> MakeRuns(const RunsToMake& options, const Asked& asked,
     if (code != 0 && made.exit_code == 0) made.exit_code = code;
     if (!fs::exists(record, error)) {
       std::string what =
-          fmt::format("'mosa {}' ended with {} and wrote no record: it says why above",
+          fmt::format("'mosa {}' exited with {} and wrote no record: see its error above",
                       fmt::join(words, " "), code);
       if (made.records.empty()) return FailedPreconditionError(std::move(what));
       notes.push_back(std::move(what));
       return made;
     }
-    if (code != 0) notes.push_back(fmt::format("{}: 'mosa run' ended with {}", record, code));
+    if (code != 0) notes.push_back(fmt::format("{}: 'mosa run' exited with {}", record, code));
     made.records.push_back(record);
     if (i > 1) continue;
     MOSA_ASSIGN_OR_RETURN(const RunFile file, ReadRunFile(record, CutFiles::kRefuse));
     std::vector<std::string> said_later;
     const Status same = CheckDeployment(file, asked, said_later);
     if (!same.ok())
-      return InvalidArgumentError(fmt::format("{}; compare what was made with --run {}/run-*.json",
-                                              MessageOf(same), options.directory));
+      return InvalidArgumentError(
+          fmt::format("{}; compare the runs made so far with --run {}/run-*.json", MessageOf(same),
+                      options.directory));
   }
   return made;
 }
@@ -188,7 +189,7 @@ Result<MadeComparison> CompareMade(const RunsToMake& runs) {
   if (error)
     return FailedPreconditionError(
         fmt::format("cannot create {}: {}", options.directory, error.message()));
-  // As `mosa cluster up` names them, until a record says what they are called.
+  // Host names as `mosa cluster up` gives them, until a record has the real ones.
   std::vector<std::string> names;
   for (uint32_t i = 1; i <= asked.configuration.hosts; ++i) names.push_back(fmt::format("h{}", i));
   MOSA_ASSIGN_OR_RETURN(DrawnRuns drawn,
@@ -201,7 +202,7 @@ Result<MadeComparison> CompareMade(const RunsToMake& runs) {
   MOSA_ASSIGN_OR_RETURN(const std::vector<RunFile> files,
                         ReadRunFiles(made.records, CutFiles::kRefuse, notes));
   MOSA_RETURN_IF_ERROR(CheckDeployment(files.back(), asked, notes));
-  if (NamesOf(files.back().hosts) != names) {  // The same draws, of hosts with other names.
+  if (NamesOf(files.back().hosts) != names) {  // Repeats the draws for the real names.
     MOSA_ASSIGN_OR_RETURN(drawn, DrawRuns(asked.inputs, asked.configuration,
                                           DrawsOf(options.words, asked.inputs.workflow),
                                           NamesOf(files.back().hosts)));

@@ -1,4 +1,4 @@
-// Runs that are made to be compared: what is predicted of them is written down before the first.
+// Makes runs and compares them with a prediction that is written down before the first of them.
 #ifndef MOSA_TOOLS_FORECAST_COMPARE_MADE_H_
 #define MOSA_TOOLS_FORECAST_COMPARE_MADE_H_
 
@@ -13,9 +13,9 @@ namespace mosa::cli {
 
 struct RunsToMake {
   PredictionWords words;
-  std::vector<std::string> command;  // "run", the workflow, and what else `mosa run` is told.
+  std::vector<std::string> command;  // "run", the workflow and further arguments of `mosa run`.
   uint32_t repeats = 3;
-  std::string directory;  // For prediction.json, run-1.json and so on; made if it is not there.
+  std::string directory;  // For prediction.json, run-1.json and so on. Created if missing.
 };
 
 struct MadeComparison {
@@ -23,7 +23,7 @@ struct MadeComparison {
   int exit_code = 0;  // From the first run that failed.
 };
 
-// AlreadyExists if the directory has such files. Each run is a process of this program.
+// AlreadyExists if the directory has such files. Each run is a separate process of this program.
 Result<MadeComparison> CompareMade(const RunsToMake& runs);
 
 }  // namespace mosa::cli

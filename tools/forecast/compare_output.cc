@@ -19,7 +19,7 @@ using predict::Interval;
 using predict::Level;
 using predict::Verdict;
 
-// Anomalies, and single tasks that are less off, are in the JSON only beyond that.
+// Rows and sentences that are printed. The JSON has the rest.
 constexpr size_t kTasksShownMax = 10;
 constexpr size_t kAnomaliesShownMax = 8;
 constexpr size_t kRequestsShownMax = 10;
@@ -189,7 +189,7 @@ json ToJson(const predict::Anomaly& anomaly, const predict::Comparison& comparis
           {"open_first", anomaly.open_first}};
 }
 
-// Shows all cells, but of single tasks only those that are off most.
+// Returns all cells, but only those single tasks that deviate most.
 std::vector<const ComparedCell*> CellsShown(const predict::Comparison& comparison) {
   std::vector<const ComparedCell*> shown, tasks;
   for (const ComparedCell& cell : comparison.cells) {
@@ -207,7 +207,7 @@ std::vector<const ComparedCell*> CellsShown(const predict::Comparison& compariso
 }
 
 void PrintCells(const predict::Comparison& comparison) {
-  Table table({"WHAT", "NAME", "PREDICTED S", "NINE OF TEN", "MEASURED S", "RANGE", "OFF BY",
+  Table table({"WHAT", "NAME", "PREDICTED S", "90 % INTERVAL", "MEASURED S", "RANGE", "OFF BY",
                "95 %", "EFFECT", "VERDICT"});
   for (const ComparedCell* shown : CellsShown(comparison)) {
     const ComparedCell& cell = *shown;
@@ -244,10 +244,10 @@ void PrintBytes(const predict::Comparison& comparison) {
   table.Print();
 }
 
-// What is off, then what took most time; the rest is in the JSON.
+// Prints the classes that are off first, then those that took most time. The JSON has the rest.
 void PrintRequestCells(const predict::Comparison& comparison) {
   if (comparison.requests.empty()) return;
-  Table table({"REQUESTS", "HOST", "CLASS", "PEER", "PREDICTED MS", "NINE OF TEN", "50 %", "90 %",
+  Table table({"REQUESTS", "HOST", "CLASS", "PEER", "PREDICTED MS", "90 % INTERVAL", "50 %", "90 %",
                "MEASURED MS", "50 %", "90 %", "COUNT", "OFF BY", "MORE S", "VERDICT"});
   const auto ms = [](double seconds) { return fmt::format("{:.3f}", seconds * 1e3); };
   const size_t shown = std::min(comparison.requests.size(), kRequestsShownMax);
@@ -293,7 +293,7 @@ void PrintRequests(const predict::Comparison& comparison) {
 void PrintRequestSentences(const predict::Comparison& comparison) {
   const size_t off = predict::CountOff(comparison.requests);
   if (off == 0) return;
-  fmt::print("\n{} class{} of requests stayed longer than predicted, the largest first:\n", off,
+  fmt::print("\n{} class{} of requests took longer than predicted, largest first:\n", off,
              off == 1 ? "" : "es");
   const size_t shown = std::min(off, kRequestSentencesMax);
   for (size_t i = 0; i < shown; ++i) {
@@ -347,8 +347,8 @@ void PrintComparison(const CompareReport& report, const predict::Comparison& com
     fmt::print("\n{}.\n", verdict);
     return;
   }
-  fmt::print("\n{}, the largest first:\n", verdict);
-  // What several have in common is said once, after the last of them.
+  fmt::print("\n{}, largest first:\n", verdict);
+  // Neighbours with the same cause print it once, after the last of them.
   const size_t shown = std::min(anomalies.size(), kAnomaliesShownMax);
   for (size_t i = 0; i < shown; ++i) {
     fmt::print("{}. {}\n", i + 1, anomalies[i].sentence);
@@ -361,7 +361,7 @@ void PrintComparison(const CompareReport& report, const predict::Comparison& com
   if (anomalies.size() > kAnomaliesShownMax)
     fmt::print("And {} more: see --json.\n", anomalies.size() - kAnomaliesShownMax);
   if (comparison.anomalies_left_out > 0)
-    fmt::print("Of single tasks {} more are off, each less than these.\n",
+    fmt::print("{} more single tasks are off, each by less than these.\n",
                comparison.anomalies_left_out);
 }
 
@@ -386,10 +386,8 @@ std::string VerdictOf(const predict::Comparison& comparison) {
                                           requests == 1 ? "" : "es", requests == 1 ? "is" : "are");
   const size_t busy = CountMachineBusy(comparison);
   if (requests + anomalies == 0 && busy > 0)
-    return fmt::format(
-        "No anomaly {}, but the machine was busy: {} time{} off by no more than "
-        "others' work explains",
-        judged, busy, busy == 1 ? " is" : "s are");
+    return fmt::format("No anomaly {}, but the machine was busy: other load explains {} time{} off",
+                       judged, busy, busy == 1 ? " that is" : "s that are");
   if (requests > 0 && anomalies == 0)
     return fmt::format("No task is off {}, but {}", judged, classes);
   return fmt::format("{} anomal{} {}{}", anomalies == 0 ? "No" : fmt::format("{}", anomalies),

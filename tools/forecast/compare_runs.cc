@@ -48,9 +48,8 @@ std::string RulesOf(const RunFile& file, std::vector<std::string>& notes) {
 
 Status CheckDraws(const PredictionWords& words) {
   if (words.draws == 0 || words.draws >= predict::kDrawsMin) return OkStatus();
-  return InvalidArgumentError(
-      fmt::format("--draws {}: {} and more, of which nine of ten make an interval", words.draws,
-                  predict::kDrawsMin));
+  return InvalidArgumentError(fmt::format("--draws {}: {} and more, which a 90 % interval needs",
+                                          words.draws, predict::kDrawsMin));
 }
 
 uint32_t DrawsOf(const PredictionWords& words, const predict::Workflow& workflow) {
@@ -198,8 +197,9 @@ Result<Compared> CompareRuns(const PredictionWords& words, const Asked& asked,
         "'not "
         "predicted'");
   if (drawn.failed > 0)
-    notes.push_back(fmt::format("in {} draws the run would fail, as in: {}; they are left out",
-                                drawn.failed, drawn.failure));
+    notes.push_back(
+        fmt::format("in {} draws the run would fail, for example: {}; they are left out",
+                    drawn.failed, drawn.failure));
   notes.push_back(
       "records of runs do not say how a task's time splits into reading, computing and writing: "
       "parts are told apart by what tasks used of them");

@@ -26,16 +26,16 @@ using predict::PhaseForecast;
 using predict::StageForecast;
 using predict::StageProfile;
 
-// Seconds of all tasks of a stage together, from one source.
+// Total seconds of all tasks of a stage, from one source.
 struct Spent {
   std::optional<double> input;
   std::optional<double> output;
   std::optional<double> both;
-  bool has_computing = false;  // `both` holds what the tasks computed, too.
+  bool has_computing = false;  // `both` includes the tasks' computing.
 };
 using SpentByStage = std::map<std::string, Spent>;
 
-// A stage with its times: of clients that work at the same time, so of `Spent` their share.
+// A stage with its times per concurrent client: each `Spent` is divided by the number of clients.
 struct StageRow {
   const StageProfile* profile = nullptr;
   StageForecast forecast;
@@ -53,7 +53,7 @@ double SecondsComputed(const predict::Task& task) {
 
 void AddTo(std::optional<double>& sum, double seconds) { sum = sum.value_or(0) + seconds; }
 
-// How long tasks ran, without what they are known to compute.
+// The tasks' run times minus their known compute times.
 SpentByStage SpentInRecord(const RecordedRun& run, const predict::Workflow& workflow) {
   std::map<std::string, double> seconds;
   for (const predict::RecordedTask& task : run.tasks)
@@ -69,9 +69,9 @@ SpentByStage SpentInRecord(const RecordedRun& run, const predict::Workflow& work
   return spent;
 }
 
-// How long mounts were at tasks' opens and reads, and at their creates, writes and closes: what
-// programs and the kernel took besides is not in it. A task that the workload has cut in parts
-// ("id#2") was one when it was traced.
+// Time that mounts spent on tasks' opens and reads, and on their creates, writes and closes.
+// Excludes the time of programs and of the kernel. A task that the workload split into parts
+// ("id#2") was a single task when it was traced.
 SpentByStage SpentInTrace(const predict::TracedRun& run, const predict::Workflow& workflow) {
   std::map<std::string, std::string> stages;
   for (const predict::Task& task : workflow.tasks) stages.emplace(task.id, task.stage);
@@ -147,7 +147,7 @@ std::string FourDigits(const std::optional<double>& number) {
   return number ? FourDigits(*number) : "-";
 }
 
-// "+12 %": relative to what was measured.
+// "+12 %": relative to the measured time.
 std::string Error(double predicted, const std::optional<double>& measured) {
   if (!measured || *measured <= 0) return "-";
   return fmt::format("{:+.0f} %", 100 * (predicted / *measured - 1));
@@ -164,7 +164,7 @@ std::vector<std::string> RowOf(const StageRow& row, const char* phase_name,
           phase_name,
           row.forecast.rated_clients == row.forecast.clients
               ? fmt::format("{}", row.forecast.clients)
-              : fmt::format("{} (rates of {})", row.forecast.clients, row.forecast.rated_clients),
+              : fmt::format("{} (rates for {})", row.forecast.clients, row.forecast.rated_clients),
           percent(phase.metadata_share),
           percent(1 - phase.metadata_share),
           std::string(NameOf(phase.transfer_bound)),
@@ -178,23 +178,23 @@ std::vector<std::string> RowOf(const StageRow& row, const char* phase_name,
           BoundText(phase)};
 }
 
-// Errors that differ by no more are the same: coarse and fine of one file size add up in other
-// orders.
+// Errors that differ by less are equal: with a single file size, coarse and fine add up the same
+// numbers in different orders.
 constexpr double kAsNear = 1e-9;
 
-// How right one way of foretelling is, over what was measured.
+// Accuracy of one forecasting method against measured times.
 struct Rightness {
   const char* name = "";
-  size_t nearest = 0;     // Times that none of the others is as near: if two are alike, neither is.
-  double error_mean = 0;  // Relative to what was measured.
+  size_t nearest = 0;     // How often this method alone was nearest. Ties do not count.
+  double error_mean = 0;  // Relative to the measured time.
 };
 struct Verdict {
-  size_t phases = 0;  // Inputs and outputs, or stages where these are not told apart.
-  size_t ties = 0;    // Phases where two are as near as each other, and nearest.
+  size_t phases = 0;  // Inputs and outputs, or whole stages where these are not separate.
+  size_t ties = 0;    // Phases where two or more methods are equally near.
   std::vector<Rightness> ways;
 };
 
-// For one phase or stage: by coarse and fine model and, if it was asked, the simulator.
+// Judges one phase or stage: coarse model, fine model and, if present, the simulator.
 void Judge(const std::vector<double>& foretold, double measured, Verdict& verdict) {
   std::vector<double> errors;
   for (const double seconds : foretold) errors.push_back(std::abs(seconds / measured - 1));
@@ -243,10 +243,11 @@ void PrintVerdict(const Verdict& verdict) {
   if (verdict.phases == 0) return;
   std::string text;
   for (const Rightness& way : verdict.ways)
-    text += fmt::format("{}{} {} ({:.0f} % off in the mean)", text.empty() ? "" : ", ", way.name,
+    text += fmt::format("{}{} {} (mean error {:.0f} %)", text.empty() ? "" : ", ", way.name,
                         way.nearest, 100 * way.error_mean);
-  const std::string ties = verdict.ties > 0 ? fmt::format(", of {} two alike", verdict.ties) : "";
-  fmt::print("\nNearest to what was measured, of {}: {}{}.\n", verdict.phases, text, ties);
+  const std::string ties = verdict.ties > 0 ? fmt::format(", ties {}", verdict.ties) : "";
+  fmt::print("\nNearest to the measured time in {} comparisons: {}{}.\n", verdict.phases, text,
+             ties);
 }
 
 json ToJson(const Verdict& verdict) {
@@ -269,7 +270,7 @@ void PrintRows(const std::vector<StageRow>& rows, bool compared) {
     both.coarse_seconds = forecast.input.coarse_seconds + forecast.output.coarse_seconds;
     both.fine_seconds = forecast.input.fine_seconds + forecast.output.fine_seconds;
     auto cells = RowOf(row, "both", both, row.simulated.both, row.measured.both);
-    if (row.measured.has_computing) cells.back() = "(measured with what the tasks computed)";
+    if (row.measured.has_computing) cells.back() = "(measured time includes computing)";
     table.Add(std::move(cells));
   }
   table.Print();
@@ -308,7 +309,7 @@ json ToJson(const StageRow& row) {
 
 Status ClassifyApplication(const ClassifyRequest& options, bool as_json) {
   if (!options.configuration.empty() && options.platform.empty())
-    return InvalidArgumentError("--config is of the simulator: give --platform, too");
+    return InvalidArgumentError("--config applies to the simulator: give --platform as well");
   MOSA_ASSIGN_OR_RETURN(const predict::Envelope envelope,
                         ReadEnvelopeOf(options.envelope, options.system, "--system"));
   MOSA_ASSIGN_OR_RETURN(const Application application, ReadApplication(options.files));

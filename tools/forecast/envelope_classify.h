@@ -1,6 +1,6 @@
-// What `mosa envelope classify` does: what bounds each stage of an application on a store, and how
-// long its input and output take by the models of the MTC Envelope paper, beside the simulator and
-// what was measured.
+// Implements `mosa envelope classify`: finds what bounds each stage of an application on a store,
+// and compares the input and output times by the models of the MTC Envelope paper with simulated
+// and measured times.
 #ifndef MOSA_TOOLS_FORECAST_ENVELOPE_CLASSIFY_H_
 #define MOSA_TOOLS_FORECAST_ENVELOPE_CLASSIFY_H_
 
@@ -24,7 +24,7 @@ struct ClassifyRequest {
   std::string configuration;
 };
 
-// Prints a row for the input and the output of each stage.
+// Prints one row each for the input and the output of each stage.
 Status ClassifyApplication(const ClassifyRequest& options, bool as_json);
 
 }  // namespace mosa::cli

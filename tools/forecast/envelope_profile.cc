@@ -93,7 +93,7 @@ void PrintCalls(const std::vector<StageProfile>& stages) {
   table.Print();
 }
 
-// Those that were asked for.
+// Keeps only the requested stages.
 Status KeepStages(const ApplicationFiles& files, std::vector<StageProfile>& stages) {
   if (files.stages.empty()) return OkStatus();
   const auto is_named = [](const std::string& name) {
@@ -146,8 +146,8 @@ Status ShowProfile(const ApplicationFiles& files, bool as_json) {
   }
   if (!known)
     fmt::print(stderr,
-               "mosa envelope profile: not all tasks have operations, so each of their files "
-               "counts as one call: give --operations of 'mosa trace workload'\n");
+               "mosa envelope profile: some tasks have no operations, so each of their files "
+               "counts as one call: give --operations with a file from 'mosa trace workload'\n");
   return OkStatus();
 }
 

@@ -1,4 +1,4 @@
-// What an application asks of a store, read from files.
+// Reads from files how an application uses a store.
 #ifndef MOSA_TOOLS_FORECAST_ENVELOPE_PROFILE_H_
 #define MOSA_TOOLS_FORECAST_ENVELOPE_PROFILE_H_
 
@@ -19,12 +19,12 @@ struct ApplicationFiles {
 
 struct Application {
   predict::Workflow workflow;
-  std::vector<predict::StageProfile> stages;  // That were asked for.
+  std::vector<predict::StageProfile> stages;  // The requested ones.
 };
-// Errors name the file. NotFound: it has no such stage.
+// Errors name the file. NotFound: it does not have one of the stages.
 Result<Application> ReadApplication(const ApplicationFiles& files);
 
-// Prints Tables 1 to 3 of the MTC Envelope paper for it.
+// Prints the application's Tables 1 to 3 of the MTC Envelope paper.
 Status ShowProfile(const ApplicationFiles& files, bool as_json);
 
 }  // namespace mosa::cli

@@ -23,7 +23,7 @@ struct Counts {
   size_t collapsed = 0;
   size_t pruned = 0;
   size_t simulated = 0;
-  size_t failed = 0;  // Simulated, or the same as one that was.
+  size_t failed = 0;  // Simulated, or equivalent to one that was.
   size_t undecided = 0;
 };
 
@@ -41,8 +41,8 @@ Counts Count(const Exploration& exploration) {
   return counts;
 }
 
-// The points that are marked, the fastest first, by the median if draws were made of all; of equals
-// the first of the space.
+// The marked points, fastest first (by the median if all had draws). Equals keep the order of the
+// space.
 std::vector<size_t> Marked(const Exploration& exploration, bool Explored::*mark,
                            bool by_median = false) {
   const auto seconds = [&](size_t i) {
@@ -56,7 +56,7 @@ std::vector<size_t> Marked(const Exploration& exploration, bool Explored::*mark,
                    [&](size_t a, size_t b) { return seconds(a) < seconds(b); });
   return marked;
 }
-// The next of the "name=value,..." that are left, which is taken off.
+// Removes and returns the first item of "name=value,...".
 std::string_view TakeItem(std::string_view& rest) {
   const std::string_view item = rest.substr(0, rest.find(','));
   rest.remove_prefix(std::min(item.size() + 1, rest.size()));
@@ -78,8 +78,8 @@ void PrintPoints(const Exploration& exploration, const std::vector<size_t>& poin
   std::map<size_t, size_t> twins;
   for (const Explored& each : exploration.explored)
     if (each.fate == Fate::kCollapsed) ++twins[each.same_as];
-  std::vector<std::string> heading = {"SECONDS", "MEDIAN", "NINE OF TEN", "NODE-HOURS"};
-  if (exploration.with_energy) heading.insert(heading.end(), {"KJ", "NINE OF TEN"});
+  std::vector<std::string> heading = {"SECONDS", "MEDIAN", "90 % INTERVAL", "NODE-HOURS"};
+  if (exploration.with_energy) heading.insert(heading.end(), {"KJ", "90 % INTERVAL"});
   heading.emplace_back("CONFIGURATION");
   Table table(heading);
   for (size_t i = 0; i < std::min(points.size(), kRowsShownMax); ++i) {
@@ -95,7 +95,7 @@ void PrintPoints(const Exploration& exploration, const std::vector<size_t>& poin
                              ShowInterval(each.joules, 1e-3, 3)});
     row.push_back(VariedText(exploration, points[i]));
     if (const auto found = twins.find(points[i]); found != twins.end())
-      row.back() += fmt::format(" and {} that cannot differ", found->second);
+      row.back() += fmt::format(" and {} equivalent", found->second);
     table.Add(std::move(row));
   }
   table.Print();
@@ -109,26 +109,26 @@ std::string Plural(size_t count, const char* one, const char* many) {
 
 void PrintCounts(const Exploration& exploration) {
   const Counts counts = Count(exploration);
-  fmt::print("\n{} of the space: {} simulated, {} pruned, {} cannot differ from another.\n",
+  fmt::print("\n{} of the space: {} simulated, {} pruned, {} equivalent to another.\n",
              Plural(exploration.explored.size(), "configuration", "configurations"),
              counts.simulated, counts.pruned, counts.collapsed);
-  fmt::print("{} in {:.1f} s, {} of them known from before.\n",
+  fmt::print("{} in {:.1f} s, {} of them reused.\n",
              Plural(exploration.simulations, "simulation", "simulations"), exploration.seconds,
              exploration.remembered);
   if (exploration.space.impossible > 0)
-    fmt::print("{} cannot be; the first: {}\n",
+    fmt::print("{} left out as impossible; the first: {}\n",
                Plural(exploration.space.impossible, "combination", "combinations"),
                exploration.space.why);
   if (counts.undecided > 0)
     fmt::print(
-        "{} slower as measured, but had no draws: nothing proves that they cannot be like the "
-        "fastest.\n",
+        "{} slower with the measured figures but had no draws, which leaves open whether the "
+        "difference is real.\n",
         Plural(counts.undecided, "configuration is", "configurations are"));
   if (counts.failed == 0) return;
   const auto failed = std::find_if(exploration.explored.begin(), exploration.explored.end(), Fails);
   const auto index = static_cast<size_t>(failed - exploration.explored.begin());
-  fmt::print("Of those that were simulated or cannot differ, {} would fail; the first: {}: {}\n",
-             counts.failed, VariedText(exploration, index), failed->outcome->failure);
+  fmt::print("{} simulated or equivalent would fail; the first: {}: {}\n", counts.failed,
+             VariedText(exploration, index), failed->outcome->failure);
 }
 
 json ToJson(const std::optional<predict::Interval<double>>& interval) {
@@ -212,10 +212,10 @@ std::vector<size_t> OnFront(const Exploration& exploration) {
 
 void PrintExploration(const Exploration& exploration) {
   if (exploration.best) {
-    fmt::print("Nothing is better in {}:\n",
+    fmt::print("Pareto front by {}:\n",
                exploration.with_energy ? "time, cost and energy" : "time and cost");
     PrintPoints(exploration, OnFront(exploration));
-    fmt::print("\nCannot be told apart from the fastest:\n");
+    fmt::print("\nAs fast as the fastest, within the uncertainty:\n");
     PrintPoints(exploration, LikeBest(exploration));
   } else {
     fmt::print("Every configuration would fail.\n");

@@ -1,4 +1,4 @@
-// How an exploration is shown: tables for people, JSON for programs.
+// Formats an exploration: tables for people, JSON for programs.
 #ifndef MOSA_TOOLS_FORECAST_EXPLORE_OUTPUT_H_
 #define MOSA_TOOLS_FORECAST_EXPLORE_OUTPUT_H_
 
@@ -16,22 +16,22 @@ namespace mosa::cli {
 struct Exploration {
   std::string workflow;
   predict::Space space;
-  std::vector<std::string> dimensions;  // Those with more than one value; of "nodes" all hosts.
-  std::vector<std::string> varied;      // Names of a configuration that differ in the space.
+  std::vector<std::string> dimensions;  // Those with more than one value. "nodes" counts all hosts.
+  std::vector<std::string> varied;      // Configuration fields that differ within the space.
   std::vector<predict::Explored> explored;
   std::optional<size_t> best;
   bool with_energy = false;
   uint32_t draws = 0;
-  size_t simulations = 0;  // Asked for,
-  size_t remembered = 0;   // and of those, known from the file or an equal one before.
+  size_t simulations = 0;  // Requested.
+  size_t remembered = 0;   // Requested, but known from the file or from an equal one.
   double seconds = 0;
 };
 
 // The settings that differ between points, as in "hosts=4,storage=0,...".
 std::string VariedText(const Exploration& exploration, size_t point);
-// What a point has of a dimension.
+// A point's value of a dimension.
 std::string ValueOf(const predict::Point& point, std::string_view dimension);
-// The points on the front, the fastest first.
+// The points on the Pareto front, fastest first.
 std::vector<size_t> OnFront(const Exploration& exploration);
 
 void PrintExploration(const Exploration& exploration);

@@ -31,7 +31,7 @@ std::string Dump(const json& value) {
   return value.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
 }
 
-// A sum over all else in the line. A number is printed so that it reads back as the same.
+// Checksum of the rest of the line. Numbers are printed so that they read back unchanged.
 std::string SumOf(const json& line) { return fmt::format("{:016x}", Hash64(Dump(line))); }
 
 json ToJson(uint64_t key, const std::string& configuration, const predict::Outcome& outcome) {
@@ -48,7 +48,7 @@ json ToJson(uint64_t key, const std::string& configuration, const predict::Outco
   return line;
 }
 
-// Nothing if the line is not as it was written.
+// Nothing if the line was changed.
 std::optional<std::pair<uint64_t, predict::Outcome>> FromJson(json line) {
   try {
     const std::string sum = line.at(kSumName).get<std::string>();
@@ -105,7 +105,7 @@ uint64_t DigestOf(const predict::Workflow& workflow) {
   for (const predict::Task& task : workflow.tasks) {
     Mix(digest, task.id);
     Mix(digest, task.stage);
-    Mix(digest, static_cast<uint64_t>(task.line));  // It is in the text of a failure.
+    Mix(digest, static_cast<uint64_t>(task.line));  // Appears in failure texts.
     Mix(digest, static_cast<uint64_t>(task.expected.value_or(Duration{-1}).ns));
     Mix(digest, task.inputs.size());
     for (const predict::PathIndex file : task.inputs) Mix(digest, file.value);
@@ -121,7 +121,7 @@ Result<ExploreResults> ExploreResults::Open(const std::string& path) {
   ExploreResults results;
   results.path_ = path;
   MOSA_ASSIGN_OR_RETURN(results.program_, DigestOfThisProgram());
-  // What blocks, as a pipe does, is opened and then refused.
+  // O_NONBLOCK opens a pipe without waiting; ReadAll() then rejects it.
   results.file_ =
       UniqueFd(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_APPEND | O_NONBLOCK, 0644));
   if (!results.file_)
@@ -133,26 +133,25 @@ Result<ExploreResults> ExploreResults::Open(const std::string& path) {
 Status ExploreResults::ReadAll() {
   if (flock(file_.get(), LOCK_EX | LOCK_NB) != 0)
     return FailedPreconditionError(
-        fmt::format("another exploration writes {}: wait for it, or name another file", path_));
+        fmt::format("another exploration is writing {}: wait for it, or name another file", path_));
   struct stat file {};
   if (fstat(file_.get(), &file) != 0)
     return FailedPreconditionError(fmt::format("cannot read {}: {}", path_, strerror(errno)));
   if (!S_ISREG(file.st_mode))
     return FailedPreconditionError(
-        fmt::format("{} is no regular file: name another one for the results", path_));
+        fmt::format("{} is not a regular file: name another file for the results", path_));
   if (file.st_size > kResultsBytesMax)
     return FailedPreconditionError(
-        fmt::format("{} has {} B, results are read up to {}: name "
-                    "another file",
-                    path_, file.st_size, kResultsBytesMax));
+        fmt::format("{} has {} B, more than the limit of {} B: name another file", path_,
+                    file.st_size, kResultsBytesMax));
   std::string text(static_cast<size_t>(file.st_size), '\0');
   for (size_t at = 0; at < text.size();) {
     const ssize_t got =
         pread(file_.get(), text.data() + at, text.size() - at, static_cast<off_t>(at));
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0)
-      return FailedPreconditionError(fmt::format("cannot read {}: {}", path_,
-                                                 got < 0 ? strerror(errno) : "it became shorter"));
+      return FailedPreconditionError(fmt::format(
+          "cannot read {}: {}", path_, got < 0 ? strerror(errno) : "it was truncated meanwhile"));
     at += static_cast<size_t>(got);
   }
   return Read(text);
@@ -161,7 +160,7 @@ Status ExploreResults::ReadAll() {
 Status ExploreResults::Read(const std::string& text) {
   const std::string header = Dump({{kHeaderName, kVersion}});
   const size_t whole = text.rfind('\n') == std::string::npos ? 0 : text.rfind('\n') + 1;
-  // A header that was cut short is a file without results.
+  // A truncated header means a file without results.
   const bool is_new = header.starts_with(text) && whole == 0;
   size_t number = 0;
   for (size_t begin = 0; begin < whole; ++number) {
@@ -173,22 +172,20 @@ Status ExploreResults::Read(const std::string& text) {
       const json version = line.is_object() ? line.value(kHeaderName, json()) : json();
       if (version == kVersion) continue;
       if (!version.is_number()) break;
-      return FailedPreconditionError(
-          fmt::format("{} has results of version {}, this program writes version {}: name another "
-                      "file",
-                      path_, version.dump(), kVersion));
+      return FailedPreconditionError(fmt::format(
+          "{} has results of version {}, but this program writes version {}: name another file",
+          path_, version.dump(), kVersion));
     }
     auto read = FromJson(line);
     if (!read)
-      return FailedPreconditionError(
-          fmt::format("line {} of {} is not as an exploration wrote it: name another file, or "
-                      "remove that line",
-                      number + 1, path_));
+      return FailedPreconditionError(fmt::format(
+          "line {} of {} was changed or is damaged: remove that line, or name another file",
+          number + 1, path_));
     outcomes_[read->first] = std::move(read->second);
   }
   if (number == 0 && !is_new)
     return FailedPreconditionError(
-        fmt::format("{} is something else than results of explorations: name another file", path_));
+        fmt::format("{} is not a results file of mosa explore: name another file", path_));
   size_bytes_ = whole;
   if (whole < text.size() && ftruncate(file_.get(), static_cast<off_t>(whole)) != 0)
     return FailedPreconditionError(fmt::format("cannot write {}: {}", path_, strerror(errno)));
@@ -216,8 +213,8 @@ Status ExploreResults::Append(const std::string& line) {
   }
   const std::string why = written < 0 ? strerror(errno) : "no room";
   const bool cut = ftruncate(file_.get(), static_cast<off_t>(size_bytes_)) == 0;
-  return ResourceExhaustedError(
-      fmt::format("cannot write {}: {}{}", path_, why, cut ? "" : ", and its end is not whole"));
+  return ResourceExhaustedError(fmt::format("cannot write {}: {}{}", path_, why,
+                                            cut ? "" : "; its last line is now truncated"));
 }
 
 }  // namespace mosa::cli

@@ -1,9 +1,9 @@
-// What has been simulated of an exploration, kept in a file, so that one that was interrupted goes
-// on, and another one of the same workflow uses what is known.
+// Keeps the outcomes of simulations in a file, so that an interrupted exploration can continue and
+// another exploration of the same workflow can reuse them.
 //
-// A line of JSON per simulation, appended when it is done; its key is a digest of all that the
-// outcome depends on, and it ends in a digest of itself. A last line that was cut short is dropped.
-// Outcomes of another build of this program are never used: what it simulates may have changed.
+// The file has one line of JSON per simulation, appended when it is done. Its key is a digest of
+// all inputs of the outcome; the line ends in a digest of itself. A truncated last line is dropped.
+// Outcomes of another build of this program are never used, because they may differ.
 #ifndef MOSA_TOOLS_FORECAST_EXPLORE_RESULTS_H_
 #define MOSA_TOOLS_FORECAST_EXPLORE_RESULTS_H_
 
@@ -19,22 +19,23 @@
 
 namespace mosa::cli {
 
-// All of a workflow that a prediction depends on.
+// Covers everything in a workflow that a prediction depends on.
 uint64_t DigestOf(const predict::Workflow& workflow);
 
-// One thread at a time.
+// Not thread-safe.
 class ExploreResults {
  public:
-  // Nothing outlives this.
+  // Keeps outcomes in memory only.
   ExploreResults() = default;
-  // Reads the file, or makes it. FailedPrecondition: another exploration has it open, it is of
-  // something else or no regular file, a line was changed, or it cannot be written; one sentence.
+  // Reads the file, or creates it. FailedPrecondition, with one sentence, if another exploration
+  // has it open, it is not a regular file or not a results file, a line was changed, or it cannot
+  // be written.
   static Result<ExploreResults> Open(const std::string& path);
 
   std::optional<predict::Outcome> Find(uint64_t key) const;
-  // The file is left whole: what a failed write left of a line is cut off.
+  // Removes what a failed write left of a line, so the file stays valid.
   Status Add(uint64_t key, const std::string& configuration, const predict::Outcome& outcome);
-  // A digest of this program; enters every key.
+  // A digest of this program, part of every key.
   uint64_t program() const { return program_; }
 
  private:

@@ -34,7 +34,7 @@ Status ExploreSimulator::Run(const std::vector<predict::Point>& points) {
   return OkStatus();
 }
 
-// What cannot differ has the same key.
+// Equivalent points have the same key.
 uint64_t ExploreSimulator::KeyOf(const predict::Point& point, const Job& job) {
   uint64_t& digest = platform_digests_[{point.frequency_mhz, job.draw}];
   if (digest == 0) digest = Hash64(predict::WritePlatform(explorer_.PlatformOf(job)));

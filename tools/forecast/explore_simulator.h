@@ -1,4 +1,4 @@
-// Simulates what an explorer asks for, on all cores.
+// Runs the simulations that an explorer requests, on all cores.
 #ifndef MOSA_TOOLS_FORECAST_EXPLORE_SIMULATOR_H_
 #define MOSA_TOOLS_FORECAST_EXPLORE_SIMULATOR_H_
 
@@ -18,14 +18,14 @@
 
 namespace mosa::cli {
 
-// One thread at a time; it has others of its own. All arguments outlive this.
+// Not thread-safe; starts its own threads. All arguments must outlive this object.
 class ExploreSimulator {
  public:
-  // What `results` knows is not simulated. `threads` 0: as there are cores.
+  // Does not repeat simulations that `results` has. `threads` 0: one per core.
   ExploreSimulator(const predict::Workflow& workflow, const predict::Platform& platform,
                    predict::Explorer& explorer, ExploreResults& results, uint32_t threads);
 
-  // Until the explorer knows all. `points` are the explorer's.
+  // Runs until the explorer needs nothing more. `points` are those of the explorer.
   Status Run(const std::vector<predict::Point>& points);
   size_t remembered() const { return remembered_; }
   double seconds() const { return static_cast<double>((clock_.Monotonic() - begin_).ns) / 1e9; }
@@ -45,7 +45,7 @@ class ExploreSimulator {
   const Time begin_ = clock_.Monotonic();
   std::map<std::pair<uint32_t, uint32_t>, uint64_t> platform_digests_;
   std::mutex mutex_;
-  // Guarded by mutex_ while a batch runs, as results_ is:
+  // Guarded by mutex_ while a batch runs, like results_.
   ProgressBar bar_;
   size_t done_ = 0, simulated_ = 0, remembered_ = 0;
 };

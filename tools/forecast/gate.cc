@@ -22,12 +22,12 @@ namespace {
 using nlohmann::json;
 using predict::Pattern;
 
-// What a task of `head` and `cat` computes; that it starts is the platform's to say.
+// Compute time of a `head` or `cat` task. The platform file has the cost of starting it.
 constexpr double kRuntimeSeconds = 0.01;
-// Tasks per stage and host: parts are told apart by what tasks used of them.
+// Tasks per stage and host. More than one, so that parts can be told apart by tasks' use of them.
 constexpr uint32_t kTasksPerHost = 2;
 
-// ---- what is run
+// ---- workflows
 
 class GateWorkflow {
  public:
@@ -37,7 +37,7 @@ class GateWorkflow {
     Add(id, fmt::format("head -c {} /dev/zero > {}", file_bytes_, output), {}, {output});
     files_[output] = {{"size", file_bytes_}};
   }
-  // All that the inputs have goes to one output.
+  // Concatenates the inputs into one output.
   void Copy(const std::string& id, const std::vector<std::string>& inputs,
             const std::string& output) {
     Add(id, fmt::format("cat {} > {}", fmt::join(inputs, " "), output), inputs, {output});
@@ -83,7 +83,7 @@ std::string TextOf(Pattern pattern, uint32_t width, uint64_t file_bytes) {
   return workflow.Text(fmt::format("gate {}", predict::ToText(pattern)));
 }
 
-// ---- what is said of it
+// ---- verdicts
 
 struct Verdict {
   std::string pattern;
@@ -91,12 +91,12 @@ struct Verdict {
   double measured_s = 0;
   double predicted_s = 0;
   double slower_share = 0;
-  std::string component;  // The failing one; empty: none explains it.
+  std::string component;  // The part that explains the failure. Empty: none does.
   std::string sentence;
 };
 
-// What explains most of what requests stayed longer: they say where time went. If none did, what
-// explains most of what tasks took longer.
+// Returns the suspect that explains most of the requests' extra time, because requests show where
+// time went. If requests were not slower, returns the one that explains most of the tasks'.
 std::optional<predict::Suspect> SuspectOf(const predict::Comparison& comparison) {
   std::set<size_t> runs;
   for (const predict::RequestCell& cell : comparison.requests)
@@ -112,8 +112,8 @@ std::optional<predict::Suspect> SuspectOf(const predict::Comparison& comparison)
   return std::nullopt;
 }
 
-// It fails if it is slower than nineteen of twenty predicted runs (nine of ten lie in the interval,
-// half of the others above it), and by more than the margin.
+// A pattern fails if it is slower than 19 of 20 predicted runs (nine of ten lie in the interval,
+// half of the rest above it) and slower than predicted by more than the margin.
 Verdict Judge(const std::string& pattern, const predict::Comparison& comparison, double margin) {
   Verdict verdict;
   verdict.pattern = pattern;
@@ -122,7 +122,8 @@ Verdict Judge(const std::string& pattern, const predict::Comparison& comparison,
   });
   if (whole == comparison.cells.end() || whole->runs == 0) {
     verdict.passes = false;
-    verdict.sentence = fmt::format("{}: no run ended well, so that nothing can be said", pattern);
+    verdict.sentence = fmt::format(
+        "{}: no run succeeded, so there is nothing to judge: see the errors above", pattern);
     return verdict;
   }
   verdict.measured_s = whole->measured_s;
@@ -132,16 +133,17 @@ Verdict Judge(const std::string& pattern, const predict::Comparison& comparison,
       whole->predicted_interval_s ? whole->predicted_interval_s->high : whole->predicted_s;
   verdict.passes = verdict.slower_share <= margin || whole->measured_s <= high_s;
   verdict.sentence = fmt::format(
-      "{} took {:.3f} s, predicted {:.3f} s, 19 of 20 up to {:.3f} s: {:+.0f} %, {} {:.0f} %",
+      "{} took {:.3f} s, predicted {:.3f} s (19 of 20 runs within {:.3f} s): {:+.0f} %, {} {:.0f} "
+      "%",
       pattern, whole->measured_s, whole->predicted_s, high_s, 100 * verdict.slower_share,
-      verdict.passes ? "allowed are" : "more than", 100 * margin);
+      verdict.passes ? "margin" : "above the margin of", 100 * margin);
   if (verdict.passes) return verdict;
   if (const auto suspect = SuspectOf(comparison)) {
     verdict.component = predict::Describe(*suspect);
-    verdict.sentence += fmt::format("; {} explains it best; open first: {}", verdict.component,
+    verdict.sentence += fmt::format("; best explained by {}; open first: {}", verdict.component,
                                     predict::OpenFirst(*suspect));
   } else {
-    verdict.sentence += "; no part explains half of it";
+    verdict.sentence += "; no single part explains half of the deviation";
   }
   if (predict::CountOff(comparison.requests) > 0)
     verdict.sentence += ". " + comparison.requests.front().sentence;
@@ -186,12 +188,13 @@ Result<bool> RunGate(const GateRequest& options, bool as_json) {
   MOSA_RETURN_IF_ERROR(CheckWords(options.words));
   MOSA_ASSIGN_OR_RETURN(const int64_t file_bytes, ParseBytes(options.file_bytes));
   if (file_bytes <= 0)
-    return InvalidArgumentError(fmt::format("--file-size {}: a byte or more", options.file_bytes));
+    return InvalidArgumentError(
+        fmt::format("--file-size {}: give at least 1 byte", options.file_bytes));
   for (const std::string& pattern : options.patterns) {
     const auto known = predict::ParsePattern(pattern);
     if (!known || *known == Pattern::kScatter || *known == Pattern::kGather)
-      return InvalidArgumentError(fmt::format(
-          "--patterns {}: pipeline, reduce and broadcast, which a graph can say", pattern));
+      return InvalidArgumentError(
+          fmt::format("--patterns {}: choose from pipeline, reduce and broadcast", pattern));
   }
   MOSA_ASSIGN_OR_RETURN(const predict::Configuration configuration,
                         predict::ParseConfiguration(options.words.configuration, {}));

@@ -1,6 +1,6 @@
-// What `mosa bench gate` does: whether the store is as fast as predicted, for CI. What it is held
-// against is a prediction, not an earlier run, so that a store that becomes slower a little each
-// day fails as soon as it is slower than its platform file lets one expect.
+// Implements `mosa bench gate`, which checks in CI that the store is as fast as predicted. It
+// compares with a prediction, not with an earlier run, so a store that gets a little slower each
+// day fails as soon as it is slower than its platform file predicts.
 #ifndef MOSA_TOOLS_FORECAST_GATE_H_
 #define MOSA_TOOLS_FORECAST_GATE_H_
 
@@ -24,7 +24,7 @@ struct GateRequest {
   std::string directory = "gate";
 };
 
-// Predicts, runs and judges each pattern, and prints what it finds: whether all pass.
+// Predicts, runs and judges each pattern and prints the verdicts. Returns true if all pass.
 Result<bool> RunGate(const GateRequest& options, bool as_json);
 
 }  // namespace mosa::cli

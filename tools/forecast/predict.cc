@@ -33,10 +33,10 @@ Duration MeanOf(const std::vector<Duration>& draws) {
   return Nanoseconds(total.ns / static_cast<int64_t>(draws.size()));
 }
 
-// Times by draw.
+// Times per draw.
 struct Draws {
   std::vector<Duration> modelled;
-  std::vector<Duration> off;  // By what the model is.
+  std::vector<Duration> off;  // With the error of the model.
 
   void Add(double factor, Duration time, Duration computing) {
     const double whole = predict::FactorOfWhole(factor, time, computing);
@@ -53,7 +53,7 @@ TimeForecast ForecastOf(Draws draws) {
   return forecast;
 }
 
-// From the busiest link on.
+// Averages the load of links over draws, sorted by load: the busiest link of each draw comes first.
 class LinkDraws {
  public:
   void Add(const predict::Prediction& drawn, size_t hosts) {
@@ -84,21 +84,21 @@ class LinkDraws {
   size_t draws_ = 0;
 };
 
-// Adds predictions with figures off as much as was measured, on clusters that put files elsewhere,
-// each off as much as the model is where no task computes.
+// Repeats the prediction with figures varied by their measurement error, a new placement seed, and
+// the model error (which does not apply to times when no task computes).
 Status AddIntervals(const Inputs& inputs, const predict::Configuration& configuration,
                     uint32_t repeats, Forecast& forecast) {
   if (repeats == 0) return OkStatus();
   const SystemClock clock;
   const Time begin = clock.Monotonic();
-  std::mutex mutex;  // Guards all that follow.
+  std::mutex mutex;  // Guards everything below.
   ProgressBar bar;
   Draws turnarounds;
   std::map<std::string, Draws> stages;
   std::vector<double> joules;
   LinkDraws links;
   size_t done = 0;
-  size_t first_failed = repeats;  // The least index that failed.
+  size_t first_failed = repeats;  // The lowest index that failed.
   MOSA_RETURN_IF_ERROR(InParallel(repeats, 0, [&](size_t i) -> Status {
     const auto seed = static_cast<uint64_t>(i + 1);
     predict::Configuration elsewhere = configuration;
@@ -171,10 +171,10 @@ void NoteTasksWithoutRuntime(const predict::Workflow& workflow) {
     return !task.expected && task.operations.empty();
   });
   if (count == 0) return;
-  fmt::print(stderr,
-             "mosa predict: {} of {} tasks have no runtime: for these only the moving of bytes is "
-             "predicted\n",
-             count, workflow.tasks.size());
+  fmt::print(
+      stderr,
+      "mosa predict: {} of {} tasks have no runtime: only their data transfers are predicted\n",
+      count, workflow.tasks.size());
 }
 
 }  // namespace
@@ -186,16 +186,15 @@ Status PredictRun(const PredictRequest& options, bool as_json) {
   if (!options.operations.empty()) {
     if (inputs.synthetic)
       return InvalidArgumentError(
-          fmt::format("--operations {}: the tasks of {} have operations of their own; leave it out",
+          fmt::format("--operations {}: the tasks of {} already have operations; leave it out",
                       options.operations, options.workload));
     MOSA_RETURN_IF_ERROR(ReadOperations(options.operations, inputs.workflow));
   }
   if (!options.rules.empty()) {
     if (inputs.synthetic)
       return InvalidArgumentError(
-          fmt::format("--rules {}: the files of {} have hints of their own; "
-                      "leave it out",
-                      options.rules, options.workload));
+          fmt::format("--rules {}: the files of {} already have hints; leave it out", options.rules,
+                      options.workload));
     MOSA_RETURN_IF_ERROR(ReadRules(options.rules, inputs.workflow));
   }
   MOSA_ASSIGN_OR_RETURN(const auto configuration,
@@ -234,16 +233,15 @@ Status PredictRun(const PredictRequest& options, bool as_json) {
   }
   if (comparison) PrintComparison(*comparison, *bound);
   if (!inputs.synthetic) NoteTasksWithoutRuntime(inputs.workflow);
-  // A store that would run full is an answer, not an error; but nobody should take the times for
-  // those of a whole run.
+  // A store that would run full is an answer, not an error. The message keeps readers from taking
+  // the times for those of a complete run.
   if (prediction.failure)
     fmt::print(stderr, "mosa predict: the run would fail: {}\n", *prediction.failure);
   if (forecast.draws_failed > 0)
-    fmt::print(
-        stderr,
-        "mosa predict: in {} of {} draws the run would fail, as in: {}; mean and interval are "
-        "those of the others\n",
-        forecast.draws_failed, forecast.draws, forecast.draw_failure);
+    fmt::print(stderr,
+               "mosa predict: the run would fail in {} of {} draws, for example: {}; mean and "
+               "interval are from the other draws\n",
+               forecast.draws_failed, forecast.draws, forecast.draw_failure);
   return OkStatus();
 }
 

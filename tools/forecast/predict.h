@@ -1,5 +1,4 @@
-// What `mosa predict` does: a workflow, a platform and a configuration in, how long it would take
-// out.
+// Implements `mosa predict`: predicts how long a workflow takes on a platform in a configuration.
 #ifndef MOSA_TOOLS_FORECAST_PREDICT_H_
 #define MOSA_TOOLS_FORECAST_PREDICT_H_
 
@@ -27,7 +26,7 @@ struct PredictRequest {
   std::string bound_system;
 };
 
-// Prints the prediction, and writes the files that were asked for.
+// Prints the prediction and writes the requested files.
 Status PredictRun(const PredictRequest& options, bool as_json);
 
 }  // namespace mosa::cli

@@ -23,7 +23,7 @@ constexpr uintmax_t kBytesMax = 64 << 20;
 struct StageUse {
   std::vector<std::vector<predict::OpenSpan>> reads, writes;  // By task.
   double read_bytes = 0;
-  double own_bytes = 0;  // The part of `read_bytes` from the own host.
+  double own_bytes = 0;  // The part of `read_bytes` that is on the task's own host.
 };
 
 std::vector<predict::OpenSpan> OpenSpansOf(const std::vector<predict::TaskSpan>& spans) {
@@ -53,15 +53,16 @@ Result<std::vector<predict::RateLimit>> LimitsBy(const Bound& bound, const Stage
   return LimitsOf(stage, std::get<predict::Envelope>(bound.measured), clients);
 }
 
-// The input of a stage, or its output.
+// Compares the input or the output of a stage.
 Status CompareTransfer(const Bound& bound, const StageProfile& stage, const StageUse& use,
                        bool is_input, BoundComparison& comparison) {
   const predict::OpenTime open = predict::OpenTimeOf(is_input ? use.reads : use.writes);
   if (open.tasks_max == 0 || (is_input ? stage.files_read : stage.files_written) == 0)
     return OkStatus();
   if (open.seconds < predict::kOpenSecondsMin)
-    return FailedPreconditionError(fmt::format("{:.3g} ms are too short for a rate, less than {}",
-                                               open.seconds * 1e3, predict::kOpenSecondsMin * 1e3));
+    return FailedPreconditionError(
+        fmt::format("{:.3g} ms is too short to measure a rate: at least {} ms are needed",
+                    open.seconds * 1e3, predict::kOpenSecondsMin * 1e3));
   MOSA_ASSIGN_OR_RETURN(const std::vector<predict::RateLimit> limits,
                         LimitsBy(bound, stage, open.tasks_max));
   std::vector<predict::Excess> excesses =
@@ -88,9 +89,9 @@ Result<Bound> ReadBound(const std::string& path, const std::string& system) {
   const json root = json::parse(text, nullptr, false);
   if (root.is_object() && root.contains("mosa_capacity")) {
     if (!system.empty())
-      return InvalidArgumentError(
-          fmt::format("--bound-system {}: {} is a capacity, which is of one store; leave it out",
-                      system, path));
+      return InvalidArgumentError(fmt::format(
+          "--bound-system {}: {} is a capacity file, which describes only one store; leave it out",
+          system, path));
     MOSA_ASSIGN_OR_RETURN(predict::Capacity capacity, ReadCapacityFile(path));
     return Bound{path, std::move(capacity)};
   }
@@ -117,15 +118,17 @@ Result<BoundComparison> Compare(const Bound& bound, const predict::Workflow& wor
 std::string Describe(const AboveBound& above, const Bound& bound) {
   const predict::RateLimit& limit = above.excess.limit;
   std::string text = fmt::format(
-      "stage '{}': its simulated {} is {}, of up to {} tasks at once; by {} '{}' does at most {}",
+      "stage '{}': its simulated {} is {} with up to {} tasks at once; according to {}, '{}' does "
+      "at most {}",
       above.stage, limit.name, RateText(above.excess.simulated, limit.is_bandwidth),
       above.tasks_max, bound.path, NameOfStore(bound), RateText(limit.most, limit.is_bandwidth));
   if (above.own_share > 0 && limit.is_bandwidth)
     text += fmt::format(
-        " (without the {:.0f} % of what it reads that lies on the task's own host or in its pages)",
+        " (excluding the {:.0f} % of its reads that are served by the task's own host or page "
+        "cache)",
         100 * above.own_share);
   if (!limit.is_input && !limit.is_only_named)
-    text += " (how much of that stays on the task's own host is not known)";
+    text += " (which may include writes to the task's own host)";
   return text;
 }
 

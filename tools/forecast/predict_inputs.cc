@@ -28,14 +28,14 @@ constexpr uintmax_t kFiguresBytesMax = 1 << 20;
 constexpr size_t kFaultsShownMax = 20;
 constexpr std::string_view kSynthetic = "synthetic:";
 
-// Which file it is that is wrong.
+// Adds the file's path to the error.
 template <typename T>
 Result<T> Of(const std::string& path, Result<T> read) {
   if (read.ok()) return read;
   return InvalidArgumentError(fmt::format("{}: {}", path, MessageOf(read.status())));
 }
 
-// OK if there are none.
+// Joins the faults into one error. OK if there are none.
 Status FaultsOf(const std::string& path, const std::vector<std::string>& faults) {
   if (faults.empty()) return OkStatus();
   std::string all;
@@ -70,7 +70,7 @@ Status ReadRules(const std::string& path, predict::Workflow& workflow) {
   MOSA_ASSIGN_OR_RETURN(const auto rules, Of(path, predict::ReadRules(text)));
   MOSA_ASSIGN_OR_RETURN(const auto idle, Of(path, predict::ApplyRules(rules, workflow)));
   for (size_t i = 0; i < std::min(idle.size(), kFaultsShownMax); ++i)
-    fmt::print(stderr, "mosa: {}: rule '{}' says nothing of any output of '{}'\n", path, idle[i],
+    fmt::print(stderr, "mosa: {}: rule '{}' matches no output of '{}'\n", path, idle[i],
                workflow.name);
   return OkStatus();
 }
@@ -102,7 +102,8 @@ Result<Inputs> ReadFiles(const std::string& platform, const std::string& workloa
   MOSA_ASSIGN_OR_RETURN(Inputs inputs, ReadInputs(platform, workload, "", 0));
   if (inputs.synthetic)
     return InvalidArgumentError(fmt::format(
-        "--workload {}: only 'mosa predict' takes a synthetic workflow: give a file", workload));
+        "--workload {}: only 'mosa predict' takes a synthetic workflow: give a workflow file",
+        workload));
   return inputs;
 }
 
@@ -124,13 +125,13 @@ Result<predict::Prediction> PredictInputs(const Inputs& inputs, const predict::P
 
 Status CheckRepeats(uint32_t repeats) {
   if (repeats == 0 || repeats >= predict::kDrawsMin) return OkStatus();
-  return InvalidArgumentError(
-      fmt::format("--repeats {}: 0, or {} and more, of which nine of ten make an interval", repeats,
-                  predict::kDrawsMin));
+  return InvalidArgumentError(fmt::format(
+      "--repeats {}: 0, or {} and more, which a 90 % interval needs", repeats, predict::kDrawsMin));
 }
 
 double JoulesOf(const predict::Prediction& prediction, const predict::PowerLevel& level) {
-  // A power is that of all cores of a host at once.
+  // A power level describes all cores of a host together, so hosts are grouped by their number of
+  // cores.
   struct Hosts {
     uint32_t count = 0;
     predict::HostUse use;

@@ -1,4 +1,4 @@
-// What predictions are made of, read from files.
+// Reads the inputs of predictions from files.
 #ifndef MOSA_TOOLS_FORECAST_PREDICT_INPUTS_H_
 #define MOSA_TOOLS_FORECAST_PREDICT_INPUTS_H_
 
@@ -17,42 +17,43 @@
 namespace mosa::cli {
 
 Result<predict::Platform> ReadPlatformFile(const std::string& path);
-// Every fault of the workflow, a line each.
+// The error lists every fault of the workflow, one per line.
 Result<predict::Workflow> ReadWorkload(const std::string& path);
-// The same for the side file of its operations, which become its tasks'.
+// The same for a side file of operations, which are added to the tasks.
 Status ReadOperations(const std::string& path, predict::Workflow& workflow);
-// The same for a file of rules (predictor/advise/rules.h), which become its outputs' hints.
+// The same for a file of rules (predictor/advise/rules.h), which become hints of the outputs.
 Status ReadRules(const std::string& path, predict::Workflow& workflow);
 Result<predict::PowerProfile> ReadPowerFile(const std::string& path);
 
 struct Inputs {
   predict::Workflow workflow;
-  // "synthetic:pipeline,medium,scale=0.1": as `mosa bench patterns` runs them. Then the workflow is
-  // that of its stages, once ForHosts() was called.
+  // "synthetic:pipeline,medium,scale=0.1", as `mosa bench patterns` runs them. `workflow` is then
+  // made from its stages by ForHosts().
   std::optional<predict::SyntheticOptions> synthetic;
   std::vector<predict::SyntheticPart> parts;
-  predict::Platform platform;  // At the level's speed.
+  predict::Platform platform;  // At the speed of the power level.
   std::optional<predict::PowerLevel> power;
 };
 
-// Makes the synthetic workflow, of as many lanes as hosts unless it says otherwise.
+// Makes the synthetic workflow, with one lane per host unless its options set the number of lanes.
 void ForHosts(uint32_t hosts, Inputs& inputs);
-// What is to be predicted, on any platform.
+// Predicts the inputs on any platform.
 Result<predict::Prediction> PredictInputs(const Inputs& inputs, const predict::Platform& platform,
                                           const predict::Configuration& configuration,
                                           const predict::PredictOptions& options = {});
 
-// `power` may be empty; `frequency_mhz` is one of its levels, 0 as in predict::LevelAt().
+// `power` may be empty; `frequency_mhz` is one of its levels, or 0 with the meaning of
+// predict::LevelAt().
 Result<Inputs> ReadInputs(const std::string& platform, const std::string& workload,
                           const std::string& power, uint32_t frequency_mhz);
 
-// The same without power, and for files alone: no synthetic workflow.
+// The same without power, and only for files: a synthetic workflow is an error.
 Result<Inputs> ReadFiles(const std::string& platform, const std::string& workload);
 
-// 0, or enough for an interval.
+// InvalidArgument unless it is 0 or enough for an interval.
 Status CheckRepeats(uint32_t repeats);
 
-// The energy of a whole run.
+// Returns the energy of a whole run.
 double JoulesOf(const predict::Prediction& prediction, const predict::PowerLevel& level);
 
 }  // namespace mosa::cli

@@ -47,7 +47,7 @@ StageSum SumOf(const predict::Workflow& workflow, const predict::Prediction& pre
   return sum;
 }
 
-// Tasks that ran, by start; those that end later go first among equals.
+// Tasks that ran, by start.
 std::vector<size_t> ByStart(const predict::Prediction& prediction) {
   std::vector<size_t> order;
   for (size_t i = 0; i < prediction.tasks.size(); ++i)
@@ -69,7 +69,7 @@ nlohmann::json Slice(const std::string& name, const std::string& category, size_
           {"tid", thread}};
 }
 
-// A name, or another fact, for a process, or for a thread in it.
+// A metadata event that sets a name or another property of a process, or of one of its threads.
 nlohmann::json Fact(const char* kind, size_t process, size_t thread, const char* name,
                     const nlohmann::json& value) {
   return {
@@ -83,7 +83,7 @@ nlohmann::json ToJson(const predict::Interval<Duration>& interval) {
 nlohmann::json FileToJson(const predict::Workflow& workflow,
                           const predict::Configuration& configuration,
                           const predict::PredictedFile& file) {
-  // Node i + 1 is on machine i, behind those that only run tasks.
+  // Node i + 1 is on machine i, counted after the machines that only run tasks.
   const uint32_t before = configuration.storage_hosts == 0 ? 0 : configuration.hosts;
   nlohmann::json segments = nlohmann::json::array();
   for (const Segment& segment : file.layout.segments) {
@@ -152,18 +152,18 @@ void PrintPrediction(const predict::Workflow& workflow, const predict::Predictio
                 ShowBytes(sum.remote), ShowBytes(sum.cached), ShowBytes(sum.written)});
   }
   stages.Print();
-  Table machines({"HOST", "SENT", "RECEIVED", "STORED AT MOST"});
+  Table machines({"HOST", "SENT", "RECEIVED", "PEAK STORED"});
   for (const predict::PredictedMachine& machine : prediction.machines)
     machines.Add({machine.name, ShowBytes(machine.link.sent_in_all()),
                   ShowBytes(machine.link.received_in_all()), ShowBytes(machine.store_bytes_max)});
   fmt::print("\n");
   machines.Print();
   if (prediction.failure)
-    fmt::print("\nThe run fails at {} s; what runs then goes on to its end.",
+    fmt::print("\nThe run fails at {} s; tasks that run at that time finish.",
                ShowSeconds(prediction.failed_at));
   fmt::print("\nTurnaround {} s", ShowSeconds(prediction.turnaround));
   if (const TimeForecast& whole = forecast.turnaround; whole.interval)
-    fmt::print(" ({} to {} in nine of ten, {} in the mean)", ShowSeconds(whole.interval->low),
+    fmt::print(" (90 % interval {} to {}, mean {})", ShowSeconds(whole.interval->low),
                ShowSeconds(whole.interval->high), ShowSeconds(*whole.mean));
   fmt::print(", {:.4f} node-hours", NodeHoursOf(prediction, prediction.turnaround));
   if (forecast.joules) fmt::print(", {:.3f} kJ", *forecast.joules / 1e3);
@@ -258,7 +258,7 @@ nlohmann::json TraceOf(const predict::Workflow& workflow, const predict::Predict
     events.push_back(Fact("process_name", i + 1, 0, "name", prediction.machines[i].name));
     events.push_back(Fact("process_sort_index", i + 1, 0, "sort_index", i + 1));
   }
-  // A task takes the first slot of its host that is free.
+  // A task takes the first free slot of its host.
   std::vector<std::vector<Duration>> slots(prediction.machines.size());
   for (const size_t i : ByStart(prediction)) {
     const PredictedTask& task = prediction.tasks[i];

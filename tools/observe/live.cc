@@ -48,7 +48,8 @@ Result<Live> Live::Predict(const PredictionWords& words, const ClusterResidence&
   MOSA_ASSIGN_OR_RETURN(DrawnRuns drawn, DrawRuns(asked.inputs, asked.configuration,
                                                   DrawsOf(words, asked.inputs.workflow), hosts));
   if (drawn.failed > 0)
-    fmt::print(stderr, "mosa: in {} draws the workload would fail, as in: {}; they are left out\n",
+    fmt::print(stderr,
+               "mosa: in {} draws the workload would fail, for example: {}; they are left out\n",
                drawn.failed, drawn.failure);
   return Live(drawn.draws, std::move(hosts));
 }

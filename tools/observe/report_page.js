@@ -556,7 +556,7 @@ function drawAnomalies() {
     made.append(element('details', {}, [element('summary', {text: `${anomalies.length - shown} more`}),
                                         element('ol', {class: 'anomalies', start: shown + 1}, anomalies.slice(shown).map(drawAnomaly))]));
   if (comparison.anomalies_left_out > 0)
-    made.append(element('p', {text: `Of single tasks ${count(comparison.anomalies_left_out)} more are off, each less than these.`}));
+    made.append(element('p', {text: `${count(comparison.anomalies_left_out)} more single tasks are off, each by less than these.`}));
   if (comparison.slow_requests.length === 0) return;
   made.append(element('h3', {text: 'Requests that took twice as long as the same elsewhere'}));
   made.append(longTable([

@@ -413,7 +413,7 @@ TEST(Engine, RetriesThenGivesUp) {
   - {id: b, command: "cat o > p", inputs: [o], outputs: [p]})");
   const Status ended = setup.Run();
   EXPECT_EQ(ended.code(), StatusCode::kFailedPrecondition);
-  EXPECT_THAT(MessageOf(ended), HasSubstr("task 'a' (line 2) failed 3 times, at last on "));
+  EXPECT_THAT(MessageOf(ended), HasSubstr("task 'a' (line 2) failed 3 times, most recently on "));
   EXPECT_THAT(MessageOf(ended), HasSubstr("exit code 0, but it did not write 'o'"));
   const auto saved = setup.Saved();
   EXPECT_EQ(saved["outcome"], "failed");
