@@ -88,7 +88,7 @@ def check_read(logs, directory):
     check(whole, f"no read is whole: {paths}")
     for path in paths:
         check_nesting(path)
-        late = [note for note in path["notes"] if "work left that long after its answer" in note]
+        late = [note for note in path["notes"] if "worked that long after its answer" in note]
         check(path["notes"] == late and path["parts"][0]["host"] == "h2", f"{path}")
     path = whole[0]
     asked, served = parts(path, "mount", "node.read")[0], parts(path, "storage", "read")[0]

@@ -362,7 +362,7 @@ def check_top(store):
                                    preexec_fn=lambda its=its: fcntl.ioctl(its, termios.TIOCSCTTY, 0))
         os.close(its)
         shown = b""
-        while shown.count(b"q ends") < 3:
+        while shown.count(b"q quits") < 3:
             cluster.check(select.select([ours], [], [], 30)[0], f"nothing is shown any more after {shown}")
             shown += os.read(ours, 4096)
         frame = shown.split(b"\033[H\033[J")[1]

@@ -76,7 +76,7 @@ def refusals(watched):
     watched.refused(*words[:5], *words[7:], code=2, says="--platform")
     watched.refused(*words[:7], *words[9:], code=2, says="say --workload")
     watched.refused(*watched.watch_words("hosts=5,manager=apart"), code=2, says=f"say --config hosts={HOSTS}")
-    watched.refused(*words, "--interval", "1ns", code=2, says="100ms to an hour")
+    watched.refused(*words, "--interval", "1ns", code=2, says="between 100ms and 60m")
     watched.refused("top", *watched.of_cluster, "--workload", watched.path, code=2, says="needs a --platform")
     watched.refused("top", *words[1:7], code=2, says="say --workload")
     gate = ["bench", "gate", *watched.of_cluster, "--platform", PLATFORM, "-o", watched.scratch / "refused"]

@@ -84,8 +84,8 @@ class LinkDraws {
   size_t draws_ = 0;
 };
 
-// Repeats the prediction with figures varied by their measurement error, a new placement seed, and
-// the model error (which does not apply to times when no task computes).
+// Repeats the prediction with figures varied by their measurement error, a new placement seed and
+// the model error, which applies only to time in which no task computes.
 Status AddIntervals(const Inputs& inputs, const predict::Configuration& configuration,
                     uint32_t repeats, Forecast& forecast) {
   if (repeats == 0) return OkStatus();

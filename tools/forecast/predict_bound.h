@@ -29,8 +29,7 @@ struct AboveBound {
   std::string stage;
   predict::Excess excess;
   uint32_t tasks_max = 0;  // Most tasks that had files open at once.
-  double own_share =
-      0;  // Share of the bytes read that came from the task's own host or its page cache.
+  double own_share = 0;    // Share of bytes read from the own host or its page cache.
 };
 struct NotCompared {
   std::string stage;

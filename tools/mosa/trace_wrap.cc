@@ -33,10 +33,10 @@ void PrintWrapped(const wrap::WrapOutcome& outcome, bool as_json) {
 Status IsWhole(const wrap::WrapOutcome& outcome) {
   if (outcome.end != kTraceStopped)
     return DataLossError(
-        fmt::format("{} is not the whole trace: {}", outcome.trace_path, outcome.end));
+        fmt::format("{} is not a complete trace: {}", outcome.trace_path, outcome.end));
   if (outcome.dropped > 0)
     return DataLossError(
-        fmt::format("{} lacks {} records, which came faster than they were written",
+        fmt::format("{} lacks {} records, which arrived faster than they could be written",
                     outcome.trace_path, outcome.dropped));
   return OkStatus();
 }

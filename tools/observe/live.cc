@@ -34,8 +34,7 @@ std::vector<std::string> SayFirst(const std::vector<predict::Drift>& drifts) {
 
 Result<Live> Live::Predict(const PredictionWords& words, const ClusterResidence& now) {
   if (words.workload.empty())
-    return InvalidArgumentError(
-        "what is predicted of requests depends on what is done: say --workload");
+    return InvalidArgumentError("requests cannot be predicted without a workload: add --workload");
   std::vector<std::string> hosts = HostsOf(now);
   predict::Configuration base;
   base.hosts = static_cast<uint32_t>(hosts.size());

@@ -26,7 +26,7 @@ namespace {
 using nlohmann::json;
 
 constexpr size_t kLogBytesMax = size_t{256} << 20;
-// Daemons have made or ended their files by then, or their disk is said not to answer.
+// Time for daemons to create or finish their files. After that their disk counts as stuck.
 constexpr Duration kSettledMax = Seconds(30);
 constexpr Duration kAskedEach = Milliseconds(20);
 
@@ -48,8 +48,8 @@ bool IsSettled(const ClusterResidence& residence) {
       residence.daemons, [](const DaemonResidence& daemon) { return daemon.snapshot.log.is_busy; });
 }
 
-// Gives the order and asks until daemons are through with it: they do not wait for their disks.
-// What one has refused at once stays its answer.
+// Sends the order and polls until daemons have obeyed it, because they do not wait for their disks.
+// A daemon's immediate refusal is its final answer.
 Result<ClusterResidence> Obeyed(sai::AdminClient& manager, const ResidenceQuery& query) {
   const SystemClock clock;
   const Time end = clock.Monotonic() + kSettledMax;
@@ -66,19 +66,20 @@ Result<ClusterResidence> Obeyed(sai::AdminClient& manager, const ResidenceQuery&
         daemon = *same;
       } else {
         daemon.snapshot = {};
-        daemon.failure = "it is gone: the manager knows it no more";
+        daemon.failure = "it is gone: the manager no longer knows it";
       }
     }
   }
   return residence;
 }
 
-// Empty: what was ordered is so. A log that has ended with a fault has ended.
+// Returns why the order was not obeyed. Empty: it was. Ending a log that has a fault still obeys.
 std::string WhyNot(const DaemonResidence& daemon, RequestLogOrder order) {
   const RequestLogState& log = daemon.snapshot.log;
   if (!daemon.failure.empty()) return daemon.failure;
   if (order != RequestLogOrder::kNone && log.is_busy)
-    return fmt::format("the disk of {} has not answered: 'mosa log status' tells later", log.path);
+    return fmt::format("the disk of {} has not answered yet: check later with 'mosa log status'",
+                       log.path);
   return order == RequestLogOrder::kBegin ? log.fault : "";
 }
 
@@ -104,8 +105,8 @@ Result<std::vector<RequestLogFile>> ReadLogs(const std::vector<std::string>& pat
     if (!file->fault.empty()) notes.push_back(fmt::format("{}: {}", path, file->fault));
     if (file->dropped > 0)
       notes.push_back(
-          fmt::format("{}: {} requests are not in it: they came faster than it was "
-                      "written, or it was full",
+          fmt::format("{}: {} requests are missing, because they arrived faster than the log was "
+                      "written or it was full",
                       path, file->dropped));
     files.push_back(*std::move(file));
   }
@@ -217,8 +218,8 @@ Status OrderLogs(const ManagerChoice& choice, const ResidenceQuery& query, bool 
     table.Print();
   }
   if (failures == 0 || query.log_order == RequestLogOrder::kNone) return OkStatus();
-  return FailedPreconditionError(
-      fmt::format("{} of {} daemons did not do it: see above", failures, residence.daemons.size()));
+  return FailedPreconditionError(fmt::format(
+      "{} of {} daemons did not obey: see the messages above", failures, residence.daemons.size()));
 }
 
 Status Follow(const FollowRequest& options, bool as_json) {
@@ -226,8 +227,8 @@ Status Follow(const FollowRequest& options, bool as_json) {
   const char* const end = options.trace.data() + options.trace.size();
   const auto parsed = std::from_chars(options.trace.data(), end, trace, 16);
   if (!options.trace.empty() && (parsed.ec != std::errc() || parsed.ptr != end))
-    return InvalidArgumentError(
-        fmt::format("--trace {}: up to 16 hexadecimal digits, as --list shows", options.trace));
+    return InvalidArgumentError(fmt::format(
+        "--trace {}: give up to 16 hexadecimal digits, as --list prints them", options.trace));
   std::vector<std::string> notes;
   MOSA_ASSIGN_OR_RETURN(std::vector<RequestLogFile> files, ReadLogs(options.files, notes));
   for (const std::string& note : notes) fmt::print(stderr, "mosa: {}\n", note);
@@ -239,10 +240,11 @@ Status Follow(const FollowRequest& options, bool as_json) {
   if (root == nullptr)
     return NotFoundError(
         options.trace.empty()
-            ? fmt::format("no {} in these logs: what the kernel serves by itself, from its pages "
-                          "or by passthrough, no daemon sees",
+            ? fmt::format("no {} in these logs: daemons do not see requests that the kernel serves "
+                          "from its page cache or by passthrough",
                           options.name)
-            : fmt::format("no trace {} in these logs: --list 20 shows the longest", options.trace));
+            : fmt::format("no trace {} in these logs: use --list 20 to see the slowest requests",
+                          options.trace));
   const RequestPath path = paths.PathOf(*root);
   if (as_json) {
     json all = ToJson(path);

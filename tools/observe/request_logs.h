@@ -1,5 +1,5 @@
-// The request logs of a cluster's daemons: ordered by `mosa log`, and read by `mosa follow`, which
-// shows one request's path.
+// Controls the request logs of a cluster's daemons for `mosa log`, and reads them for `mosa
+// follow`, which shows the path of one request.
 #ifndef MOSA_TOOLS_OBSERVE_REQUEST_LOGS_H_
 #define MOSA_TOOLS_OBSERVE_REQUEST_LOGS_H_
 
@@ -21,9 +21,9 @@ struct FollowRequest {
   size_t list = 0;
 };
 
-// Gives the order to all daemons and prints the state of their logs.
+// Sends the order to all daemons and prints the state of their logs.
 Status OrderLogs(const ManagerChoice& choice, const ResidenceQuery& query, bool as_json);
-// Prints one request's path, or a list of the longest ones.
+// Prints the path of one request, or a list of the slowest ones.
 Status Follow(const FollowRequest& options, bool as_json);
 
 }  // namespace mosa::cli

@@ -10,9 +10,9 @@ namespace mosa::cli {
 
 namespace {
 
-// Deeper is nothing that daemons ask of each other.
+// Daemons never nest requests deeper than this.
 constexpr size_t kDepthMax = 16;
-// By less clocks are not said to disagree: they are read one after another.
+// Smaller differences of clocks are not reported, because clocks are read one after another.
 constexpr Duration kClockStep = Milliseconds(2);
 
 std::string OwnOf(const RequestLogFile& file, const LoggedRequest& request, bool has_parts) {
@@ -37,7 +37,7 @@ std::string OwnOf(const RequestLogFile& file, const LoggedRequest& request, bool
   return fmt::format("the mount of {}", file.host);
 }
 
-// How much of [begin, end) no interval covers.
+// Length of the part of [begin, end) that no interval covers.
 Duration Uncovered(int64_t begin, int64_t end, std::vector<std::pair<int64_t, int64_t>> intervals) {
   std::erase_if(intervals,
                 [begin, end](const auto& one) { return one.second <= begin || one.first >= end; });
@@ -53,7 +53,7 @@ Duration Uncovered(int64_t begin, int64_t end, std::vector<std::pair<int64_t, in
 
 }  // namespace
 
-// Walks from the first request down.
+// Walks the tree of requests from the root down.
 class PathBuilder {
  public:
   PathBuilder(const RequestPaths& paths, RequestPath& path) : paths_(paths), path_(path) {}
@@ -64,15 +64,15 @@ class PathBuilder {
     begin_ns_ = root.request->begin.ns;
     Visit(root, 0, begin_ns_, {});
     for (const auto& [key, ns] : clocks_)
-      path_.notes.push_back(fmt::format("the clock of {} is {:.3f} ms or more {} that of {}",
+      path_.notes.push_back(fmt::format("the clock of {} is at least {:.3f} ms {} that of {}",
                                         key.first, static_cast<double>(std::abs(ns)) / 1e6,
-                                        ns > 0 ? "behind" : "before", key.second) +
-                            (ns > 0 ? "" : ", or it had work left that long after its answer"));
+                                        ns > 0 ? "behind" : "ahead of", key.second) +
+                            (ns > 0 ? "" : ", or it worked that long after its answer"));
   }
 
  private:
-  // `begin_ns`: by the clock of the path's first daemon. `linked`: parts of another request, which
-  // this one waited for.
+  // `begin_ns`: by the clock of the path's first daemon. Parts of another request that this one
+  // waited for are visited with `is_linked_` set.
   void Visit(const RequestPaths::Root& one, size_t depth, int64_t begin_ns,
              std::vector<std::string> notes) {
     const RequestRecord& record = one.request->record;
@@ -98,11 +98,11 @@ class PathBuilder {
       covered.emplace_back(part_begin_ns, part_end_ns);
       std::vector<std::string> part_notes;
       if (part_end_ns > end_ns && one.file == part.file)
-        part_notes.push_back("nobody waits for its end here");
+        part_notes.push_back("its end was not waited for");
       Visit(part, depth + 1, part_begin_ns, std::move(part_notes));
     }
     if (record.link != 0 && record.link == record.parent) {
-      // It waits for what it had fetched itself, which are parts beside this one.
+      // It waits for its own fetches, which are siblings of this part.
       for (const size_t i : PartsOf(record.link)) {
         const int64_t part_begin_ns = begin_ns + Between(one, paths_.all_[i]);
         if (paths_.all_[i].request->record.span != record.span)
@@ -115,7 +115,7 @@ class PathBuilder {
     PathPart& own = path_.parts[place];
     own.own = Uncovered(begin_ns, end_ns, covered);
     own.own_is = OwnOf(*one.file, *one.request, !covered.empty());
-    // Only the part that lies within the path counts.
+    // Only time within the path counts.
     const int64_t from_ns = std::max(begin_ns, begin_ns_);
     const int64_t to_ns = std::min(end_ns, begin_ns_ + path_.parts[0].took.ns);
     if (from_ns < to_ns && !is_linked_)
@@ -128,8 +128,8 @@ class PathBuilder {
     return found == paths_.parts_of_.end() ? std::vector<size_t>() : found->second;
   }
 
-  // Where a part begins: as its daemon says if that is the same; else within the question, which it
-  // may outlast only if it took longer itself.
+  // Begin of a part: the logged time within one daemon. Otherwise moved into the caller's interval,
+  // which the part may outlast only if it took longer.
   int64_t Placed(const RequestPaths::Root& whole, int64_t begin_ns, int64_t end_ns,
                  const RequestPaths::Root& part) {
     const int64_t said_ns = begin_ns + Between(whole, part);
@@ -145,13 +145,13 @@ class PathBuilder {
     return placed_ns;
   }
 
-  // From one's begin to the other's; within one daemon by the clock that is never set.
+  // Time from one's begin to the other's. Within one daemon, by its monotonic clock.
   static int64_t Between(const RequestPaths::Root& one, const RequestPaths::Root& other) {
     return one.file == other.file ? other.request->record.begin_ns - one.request->record.begin_ns
                                   : other.request->begin.ns - one.request->begin.ns;
   }
 
-  // What another request had asked for, and this one waited for.
+  // Adds parts of another request that this one waited for.
   void AddLinked(const RequestPaths::Root& one, size_t depth, int64_t begin_ns, int64_t end_ns) {
     const uint64_t link = one.request->record.link;
     if (link == 0 || is_linked_) return;
@@ -165,7 +165,7 @@ class PathBuilder {
       if (part_end_ns <= begin_ns || part_begin_ns >= end_ns) continue;
       Visit(
           part, depth + 1, part_begin_ns,
-          {fmt::format("asked for by {:016x}", paths_.all_[asked->second].request->record.trace)});
+          {fmt::format("requested by {:016x}", paths_.all_[asked->second].request->record.trace)});
     }
     is_linked_ = false;
   }
@@ -173,9 +173,9 @@ class PathBuilder {
   const RequestPaths& paths_;
   RequestPath& path_;
   int64_t begin_ns_ = 0;
-  bool is_linked_ = false;  // What is visited belongs to another request's time.
+  bool is_linked_ = false;  // The visited parts belong to another request's time.
   std::set<uint64_t> seen_;
-  std::map<std::pair<std::string, std::string>, int64_t> clocks_;  // By how much moved at most.
+  std::map<std::pair<std::string, std::string>, int64_t> clocks_;  // Largest moves.
 };
 
 RequestPaths::RequestPaths(std::vector<RequestLogFile> files) : files_(std::move(files)) {

@@ -1,10 +1,10 @@
-// The path of one request through the daemons of a cluster, out of their logs of requests
-// (common/observe/request_log.h): what it caused, where, when, and whose each part of its time was.
-// Pure.
+// Reconstructs the path of one request through the daemons of a cluster from their request logs
+// (common/observe/request_log.h): what it caused, where and when, and which component accounts for
+// each part of its time. Pure.
 //
-// Daemons' clocks need not agree: what one asked of another is laid within the question, moved by
-// as little as that takes; by how much is said if it is more than 2 ms. Below an answer that nobody
-// waited for more is no contradiction: writes behind and fetches ahead go on by themselves.
+// Daemons' clocks may disagree. A request to another daemon is placed within the call that caused
+// it and moved as little as possible; moves of more than 2 ms are reported. Work may outlast its
+// caller if nobody waits for it: writes behind and reads ahead continue on their own.
 #ifndef MOSA_TOOLS_OBSERVE_REQUEST_PATH_H_
 #define MOSA_TOOLS_OBSERVE_REQUEST_PATH_H_
 
@@ -19,7 +19,7 @@
 
 namespace mosa::cli {
 
-// One request of the path, in the order in which they were asked for.
+// One request of the path. A path has its parts in the order in which they were requested.
 struct PathPart {
   size_t depth = 0;
   std::string component;
@@ -27,18 +27,18 @@ struct PathPart {
   std::string name;
   std::string peer;
   uint64_t bytes = 0;
-  Duration at;  // Since the path's begin, by the clock of its first daemon.
+  Duration at;  // Since the start of the path, by the clock of its first daemon.
   Duration took;
-  Duration own;        // What no part of it accounts for, and
-  std::string own_is;  // what that is.
+  Duration own;        // Time that none of its parts accounts for.
+  std::string own_is;  // What that time was spent on.
   std::vector<std::string> notes;
 };
 
 struct RequestPath {
   uint64_t trace = 0;
-  Time begin;  // Time of day, where it began.
+  Time begin;  // Time of day on the path's first host.
   std::vector<PathPart> parts;
-  // Whose its time was; what went on at once counts for each.
+  // Time by component. Work done at the same time counts once for each.
   std::map<std::string, Duration> shares;
   std::vector<std::string> notes;  // What is missing, and which clocks disagree.
 };
@@ -47,14 +47,14 @@ class RequestPaths {
  public:
   explicit RequestPaths(std::vector<RequestLogFile> files);
 
-  // Requests that nobody logged asked for, of this class (empty: any of a mount), on this
-  // host (empty: any), the longest first.
+  // Requests without a logged parent, of this class (empty: any class of a mount) and on this host
+  // (empty: any), slowest first.
   struct Root {
     const RequestLogFile* file;
     const LoggedRequest* request;
   };
   std::vector<Root> RootsOf(const std::string& name, const std::string& host) const;
-  // With this trace; nothing if there is none.
+  // The request with this trace, or null.
   const Root* RootOf(uint64_t trace) const;
   RequestPath PathOf(const Root& root) const;
 
@@ -63,9 +63,9 @@ class RequestPaths {
 
   const std::vector<RequestLogFile> files_;
   std::vector<Root> all_;
-  std::map<uint64_t, size_t> by_span_;                // Place in all_.
+  std::map<uint64_t, size_t> by_span_;                // Index in all_.
   std::map<uint64_t, std::vector<size_t>> parts_of_;  // By parent.
-  std::map<uint64_t, size_t> by_trace_;               // The roots.
+  std::map<uint64_t, size_t> by_trace_;               // Roots only.
 };
 
 }  // namespace mosa::cli

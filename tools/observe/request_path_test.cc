@@ -1,5 +1,5 @@
-// Paths of requests out of logs that are made up: whose each part of the time is, where clocks of
-// hosts disagree, what was asked for by another request, and what goes on by itself.
+// Paths of requests from made-up logs: which component accounts for the time, clocks that disagree,
+// requests made on behalf of another one, and work that continues on its own.
 #include "tools/observe/request_path.h"
 
 #include "gmock/gmock.h"
@@ -69,10 +69,10 @@ TEST(RequestPath, SaysWhichClocksDisagreeAndPutsPartsWhereTheyCanBe) {
   EXPECT_EQ(path.parts[2].at, Milliseconds(1));
   EXPECT_EQ(path.shares.at("the network to h1, and connections"), Milliseconds(3));
   ASSERT_EQ(path.notes.size(), 1U);
-  EXPECT_THAT(path.notes[0], HasSubstr("the clock of h1 is 61.000 ms or more behind that of h2"));
+  EXPECT_THAT(path.notes[0], HasSubstr("the clock of h1 is at least 61.000 ms behind that of h2"));
 }
 
-// 107 to 112 by a clock that is 4 ms ahead, within a question from 101 to 109.
+// 107 to 112 by a clock that is 4 ms ahead, within a call from 101 to 109.
 TEST(RequestPath, AClockThatIsAheadByLessThanTheQuestionTakesNothingFromAnybody) {
   const RequestPath path = PathOf(
       {FileOf("mount", "h2", {{1, 0, 100, 10, "fuse.read"}, {2, 1, 101, 8, "node.read", "h1"}}),
@@ -84,7 +84,7 @@ TEST(RequestPath, AClockThatIsAheadByLessThanTheQuestionTakesNothingFromAnybody)
   EXPECT_EQ(path.shares.at("sending and receiving at h1"), Milliseconds(4));
   EXPECT_EQ(path.shares.at("objects of h1"), Milliseconds(1));
   ASSERT_EQ(path.notes.size(), 1U);
-  EXPECT_THAT(path.notes[0], HasSubstr("the clock of h1 is 3.000 ms or more before that of h2"));
+  EXPECT_THAT(path.notes[0], HasSubstr("the clock of h1 is at least 3.000 ms ahead of that of h2"));
 }
 
 TEST(RequestPath, AClockThatIsFarAheadTakesNothingFromAnybody) {
@@ -94,10 +94,10 @@ TEST(RequestPath, AClockThatIsFarAheadTakesNothingFromAnybody) {
   EXPECT_EQ(path.parts[2].at, Milliseconds(4));
   EXPECT_EQ(path.shares.at("the network to h1, and connections"), Milliseconds(3));
   EXPECT_EQ(path.shares.at("sending and receiving at h1"), Milliseconds(5));
-  EXPECT_THAT(path.notes[0], HasSubstr("the clock of h1 is 800.000 ms or more before"));
+  EXPECT_THAT(path.notes[0], HasSubstr("the clock of h1 is at least 800.000 ms ahead of"));
 }
 
-// It counts what it has handed to the network, and may be through with that last.
+// The node counts what it has handed to the network, and may finish with that last.
 TEST(RequestPath, APartThatTookLongerThanTheQuestionCountsWhereItLiesWithinThePath) {
   const RequestPath path = PathOf(
       {FileOf("mount", "h2", {{1, 0, 100, 10, "fuse.read"}, {2, 1, 101, 8, "node.read", "h1"}}),
@@ -122,7 +122,7 @@ TEST(RequestPath, FindsWhatAnotherRequestHadAskedFor) {
   mount.requests[2].record.trace = mount.requests[3].record.trace = 5;
   const RequestPath path = PathOf({mount});
   EXPECT_THAT(Names(path), ElementsAre("fuse.read", ".wait.fetch", "..node.read"));
-  EXPECT_THAT(path.parts[2].notes, ElementsAre("asked for by 0000000000000005"));
+  EXPECT_THAT(path.parts[2].notes, ElementsAre("requested by 0000000000000005"));
   EXPECT_EQ(path.parts[2].at, Milliseconds(-9));
   EXPECT_EQ(path.shares.at("waiting for what was asked for before"), Milliseconds(9));
 }
@@ -140,7 +140,7 @@ TEST(RequestPath, WaitingForItsOwnFetchIsThatFetch) {
 TEST(RequestPath, WhatGoesOnAfterTheAnswerIsNobodysWait) {
   const RequestPath path = PathOf(
       {FileOf("mount", "h1", {{1, 0, 100, 1, "fuse.write"}, {2, 1, 103, 8, "node.write", "h2"}})});
-  EXPECT_THAT(path.parts[1].notes, ElementsAre("nobody waits for its end here"));
+  EXPECT_THAT(path.parts[1].notes, ElementsAre("its end was not waited for"));
   EXPECT_EQ(path.shares.size(), 1U);
   EXPECT_EQ(path.shares.at("the mount of h1"), Milliseconds(1));
 }

@@ -30,22 +30,22 @@ namespace {
 
 constexpr Duration kIntervalMin = Milliseconds(100);
 constexpr Duration kIntervalMax = Seconds(3600);
-// Whether a key was pressed, or a signal came.
+// How often to check for a key or a signal.
 constexpr Duration kLookedAtEach = Milliseconds(50);
 constexpr size_t kClassesShown = 15;
 constexpr size_t kClassesShownMin = 4;
-// Two headings of tables, that of all, two empty lines, two of what is not shown, and the one in
-// which the cursor comes to rest.
+// Two table headings, the summary line, two empty lines, two lines about rows that are not shown,
+// and the line where the cursor rests.
 constexpr size_t kRowsBeside = 8;
-// The first clears the screen and makes it cut lines that are too long; the other undoes that.
+// The first clears the screen and makes the terminal cut long lines; the second undoes the latter.
 constexpr const char* kBeginDrawing = "\033[H\033[J\033[?7l";
 constexpr std::string_view kEndDrawing = "\033[?7h";
 
-// What the terminal was before Keys changed it; signals come at any time.
+// The terminal's settings before Keys changed them. Global because signal handlers restore them.
 struct termios terminal_before {};
 volatile std::sig_atomic_t is_terminal_changed = 0;
 
-// A process in the background that sets the terminal is stopped for that.
+// A background process that changes the terminal's settings would be stopped.
 bool HasTerminal() { return tcgetpgrp(STDIN_FILENO) == getpgrp(); }
 
 void RestoreTerminal() {
@@ -53,7 +53,7 @@ void RestoreTerminal() {
   is_terminal_changed = 0;
 }
 
-// The signal does what it does without a handler when this one has returned.
+// Restores the terminal; the signal then has its default effect.
 void OnEndOrStop(int signal) {
   RestoreTerminal();
   [[maybe_unused]] const ssize_t written =
@@ -61,8 +61,8 @@ void OnEndOrStop(int signal) {
   raise(signal);
 }
 
-// While one exists that is wanted, keys come as they are pressed, if standard input is a terminal
-// and this process is in its foreground. INT, TERM and HUP are left to an InterruptGuard.
+// While a wanted one exists, keys are read as they are pressed, if standard input is a terminal and
+// this process is in its foreground. INT, TERM and HUP are left to an InterruptGuard.
 class Keys {
  public:
   explicit Keys(bool wanted) : wanted_(wanted) { Take(); }
@@ -89,7 +89,7 @@ class Keys {
  private:
   static constexpr int kSignals[] = {SIGQUIT, SIGPIPE, SIGABRT, SIGTSTP};
 
-  // Again after it was stopped. True if keys can be read.
+  // Repeated after a stop. True if keys can be read.
   bool Take() const {
     if (!wanted_ || !HasTerminal()) return false;
     if (is_terminal_changed != 0) return true;
@@ -107,7 +107,7 @@ class Keys {
   const bool wanted_;
 };
 
-// True if it is to end before that. Looks at least once.
+// True if the program should end before `time`. Checks at least once.
 bool WaitUntil(Time time, const Keys& keys) {
   const SystemClock clock;
   while (true) {
@@ -125,13 +125,13 @@ std::string Show(Duration time) {
   return fmt::format("{:.4g} s", ns / 1e9);
 }
 
-// How many of each are shown.
+// How many rows of each are shown.
 struct Shown {
   size_t hosts = 0, classes = 0, notes = 0;
 };
 
-// All that the screen has room for, if it is drawn again and again; hosts before classes, but for
-// some of these.
+// As much as the screen has room for if it is redrawn, else all. Hosts have priority over all
+// classes but the first few.
 Shown ShownOf(const TopView& view, bool redraws) {
   Shown shown{view.hosts.size(), std::min(view.classes.size(), kClassesShown), view.notes.size()};
   struct winsize screen {};
@@ -156,10 +156,10 @@ void Print(const TopView& view, const Shown& shown, bool predicts) {
   };
   const auto often = [](double count) { return fmt::format("{:.1f}", count); };
   const auto say_more = [](size_t all, size_t shown_of_it, const char* what) {
-    if (all > shown_of_it) fmt::print("and {} {} more\n", all - shown_of_it, what);
+    if (all > shown_of_it) fmt::print("and {} more {}\n", all - shown_of_it, what);
   };
   Table hosts({"HOST", "READ", "OWN NODE", "NETWORK", "WRITTEN", "KERNEL", "OWN NODE", "NETWORK",
-               "FUSE/S", "SERVES", "TAKES", "NODE/S", "USED", "OF"});
+               "FUSE/S", "SENDS", "RECEIVES", "NODE/S", "USED", "LIMIT"});
   for (size_t i = 0; i < shown.hosts; ++i) {
     const TopHost& host = view.hosts[i];
     hosts.Add({host.name, rate(host.read.sum()), rate(host.read.own_node), rate(host.read.network),
@@ -173,7 +173,7 @@ void Print(const TopView& view, const Shown& shown, bool predicts) {
   say_more(view.hosts.size(), shown.hosts, "hosts");
   fmt::print("\n");
   std::vector<std::string> titles = {"COMPONENT", "CLASS", "PER S", "MEAN", "50 %", "90 %", "99 %"};
-  if (predicts) titles.insert(titles.end(), {"PREDICTED", "TIMES"});
+  if (predicts) titles.insert(titles.end(), {"PREDICTED", "RATIO"});
   Table classes(std::move(titles));
   for (size_t i = 0; i < shown.classes; ++i) {
     const TopClass& one = view.classes[i];
@@ -203,11 +203,12 @@ void Print(const TopView& view, const Shown& shown, bool predicts) {
 Status RunTop(const TopRequest& options, bool as_json) {
   MOSA_ASSIGN_OR_RETURN(const Duration interval, ParseDuration(options.interval));
   if (interval < kIntervalMin || interval > kIntervalMax)
-    return InvalidArgumentError(fmt::format("--interval {}: 100ms to an hour", options.interval));
+    return InvalidArgumentError(
+        fmt::format("--interval {}: must be between 100ms and 60m", options.interval));
   if (as_json && !options.once)
-    return InvalidArgumentError("--json is of one interval: say --once, too");
+    return InvalidArgumentError("--json prints a single interval: add --once");
   if (options.words.platform.empty() && !options.words.workload.empty())
-    return InvalidArgumentError("what is predicted of a workload needs a --platform");
+    return InvalidArgumentError("--workload needs a --platform to predict with: add one");
   MOSA_RETURN_IF_ERROR(CheckDraws(options.words));
   MOSA_ASSIGN_OR_RETURN(const auto manager, ConnectManager(options.manager));
   std::optional<Live> live;
@@ -219,7 +220,7 @@ Status RunTop(const TopRequest& options, bool as_json) {
   const bool redraws = !options.once && isatty(STDOUT_FILENO) == 1;
   const Keys keys(redraws);
   const SystemClock clock;
-  // A silent daemon makes the answer late, not what others say.
+  // A silent daemon delays the answer, but does not change what the others report.
   Time asked = clock.Monotonic();
   MOSA_ASSIGN_OR_RETURN(ClusterResidence before, TakeResidence(*manager));
   while (!WaitUntil(asked + interval, keys)) {
@@ -240,7 +241,7 @@ Status RunTop(const TopRequest& options, bool as_json) {
     } else {
       if (redraws) fmt::print("{}", kBeginDrawing);
       fmt::print("cluster {}, {:.1f} s{}\n\n", after.cluster, view.seconds,
-                 redraws ? "; q ends" : "");
+                 redraws ? "; q quits" : "");
       Print(view, ShownOf(view, redraws), live.has_value());
       if (redraws) fmt::print("{}", kEndDrawing);
       std::fflush(stdout);
@@ -249,7 +250,7 @@ Status RunTop(const TopRequest& options, bool as_json) {
     before = std::move(after);
     asked = now;
   }
-  if (options.once) return FailedPreconditionError("interrupted before the interval was over");
+  if (options.once) return FailedPreconditionError("interrupted before the end of the interval");
   return OkStatus();
 }
 

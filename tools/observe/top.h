@@ -1,4 +1,4 @@
-// What `mosa top` does: what a cluster is doing, drawn again after each interval.
+// Implements `mosa top`: shows the activity of a cluster and redraws it after each interval.
 #ifndef MOSA_TOOLS_OBSERVE_TOP_H_
 #define MOSA_TOOLS_OBSERVE_TOP_H_
 
@@ -12,12 +12,12 @@ namespace mosa::cli {
 
 struct TopRequest {
   ManagerChoice manager;
-  PredictionWords words;  // Without a platform nothing is predicted.
+  PredictionWords words;  // No platform: no prediction.
   std::string interval = "2s";
   bool once = false;
 };
 
-// Until a signal or the key q ends it; once if asked to.
+// Runs until a signal or the key q ends it, or for one interval if `options.once`.
 Status RunTop(const TopRequest& options, bool as_json);
 
 }  // namespace mosa::cli

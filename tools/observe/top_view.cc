@@ -14,7 +14,7 @@ namespace {
 
 using nlohmann::json;
 
-// One of the daemon's amounts, and what it is a part of.
+// Name of a daemon's amount, and the sum it is added to.
 using Sum = std::pair<const char*, double*>;
 
 template <size_t kSums>
@@ -39,7 +39,7 @@ void AddMount(const ResidenceSnapshot& snapshot, double seconds, TopHost& host) 
 }
 
 void AddStorage(const ResidenceSnapshot& snapshot, double seconds, TopHost& host) {
-  // What has a dot is a part of a request, or one of its own.
+  // A name with a dot is a part of a request, or a request of the node's own.
   for (const ResidenceRow& row : snapshot.rows)
     if (row.name.find('.') == std::string::npos)
       host.node_requests += static_cast<double>(row.times.Count()) / seconds;
@@ -62,13 +62,15 @@ TopView MakeTopView(const ClusterResidence& since, double seconds) {
   for (const DaemonResidence& daemon : since.daemons) {
     if (!daemon.failure.empty() || daemon.since_start) {
       view.notes.push_back(fmt::format("{}: {}", Describe(daemon),
-                                       daemon.since_start ? "it has just begun" : daemon.failure));
+                                       daemon.since_start
+                                           ? "it has just started, so there are no figures yet"
+                                           : daemon.failure));
       continue;
     }
     if (daemon.snapshot.is_truncated)
-      view.notes.push_back(fmt::format("{}: it has more classes and peers of requests than it says",
-                                       Describe(daemon)));
-    // A clock that was set back meanwhile says nothing.
+      view.notes.push_back(fmt::format(
+          "{}: it has more classes and peers of requests than it can report", Describe(daemon)));
+    // Falls back to `seconds` if the daemon's clock was set back meanwhile.
     const double own_seconds =
         daemon.between > Duration() ? static_cast<double>(daemon.between.ns) / 1e9 : seconds;
     for (const ResidenceRow& row : daemon.snapshot.rows) {

@@ -49,7 +49,7 @@ TEST(TopView, RatesAreOfTheSecondsBetween) {
   since.daemons[2].snapshot.amounts = {{"bytes_read_local", 100, true},
                                        {"bytes_read_remote", 300, true},
                                        {"bytes_written_passthrough", 50, true}};
-  // It answered late, so that what it did took longer.
+  // Answered late, so its work took longer.
   since.daemons[1].between = Seconds(4);
   since.daemons[3].since_start = true;
   since.daemons[0].snapshot.is_truncated = true;
@@ -60,7 +60,7 @@ TEST(TopView, RatesAreOfTheSecondsBetween) {
   EXPECT_EQ(view.hosts[0].kernel_requests, 1.0);
   EXPECT_EQ(view.hosts[0].node_requests, 0.5);  // Without their parts.
   ASSERT_EQ(view.classes.size(), 4U);
-  EXPECT_EQ(view.classes[0].name, "read");  // Both peers'.
+  EXPECT_EQ(view.classes[0].name, "read");  // Sum of both peers.
   EXPECT_EQ(view.classes[0].times.Count(), 2U);
   ASSERT_EQ(view.notes.size(), 3U);
   EXPECT_THAT(view.notes[0], HasSubstr("the manager: it has more classes"));

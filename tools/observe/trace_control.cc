@@ -31,19 +31,20 @@ constexpr const char* kAttribute = "user.mosa.trace";
 Result<nlohmann::json> TraceOf(const std::string& mount) {
   auto status = MosaJsonAttribute(mount, "trace");
   if (status.ok() || status.status().code() != StatusCode::kFailedPrecondition) return status;
-  return FailedPreconditionError(fmt::format(
-      "{} is no Mosa mount that can be traced: give the directory that 'mosa-mount' has mounted, "
-      "or --name CLUSTER",
-      mount));
+  return FailedPreconditionError(
+      fmt::format("{} is not a Mosa mount that can be traced: give the directory that 'mosa-mount' "
+                  "has mounted, or --name CLUSTER",
+                  mount));
 }
 
 Status Control(const std::string& mount, const std::string& value) {
   if (lsetxattr(mount.c_str(), kAttribute, value.data(), value.size(), 0) == 0) return OkStatus();
   const int error = errno;
   if (error == EACCES || error == EPERM)
-    return PermissionDeniedError(fmt::format(
-        "{} can be traced by root and by the user whose process serves it, and you are neither",
-        mount));
+    return PermissionDeniedError(
+        fmt::format("{} can be traced only by root and by the user whose process serves it: use "
+                    "one of these accounts",
+                    mount));
   const auto status = TraceOf(mount);
   const std::string refused = status.ok() ? status->value("refused", "") : "";
   const std::string why = refused.empty() ? std::string(strerror(error)) : refused;
@@ -55,8 +56,8 @@ Result<std::vector<std::string>> MountsOf(const TraceControlRequest& options) {
   if (!options.mount.empty()) {
     std::error_code error;
     if (!fs::exists(options.mount, error))
-      return NotFoundError(fmt::format("{}: {}", options.mount,
-                                       error ? error.message() : "there is no such directory"));
+      return NotFoundError(
+          fmt::format("{}: {}", options.mount, error ? error.message() : "no such directory"));
     MOSA_ASSIGN_OR_RETURN(const MountedPath place, FindMount(options.mount));
     MOSA_RETURN_IF_ERROR(TraceOf(place.mount_point).status());
     return std::vector{place.mount_point};
@@ -68,8 +69,8 @@ Result<std::vector<std::string>> MountsOf(const TraceControlRequest& options) {
   return mounts;
 }
 
-// Where the mounts' processes are to write: absolute, without symbolic links, made if it is not
-// there.
+// Returns the directory that the mounts' processes write to, absolute and without symbolic links.
+// Creates it if missing.
 Result<std::string> PrepareDirectory(const std::string& directory) {
   std::error_code error;
   std::string real = fs::weakly_canonical(fs::absolute(directory), error).lexically_normal();
@@ -96,15 +97,15 @@ Result<nlohmann::json> AwaitEnd(const std::string& mount) {
     MOSA_ASSIGN_OR_RETURN(nlohmann::json status, TraceOf(mount));
     if (!status.value("ending", false)) return status;
     if (std::chrono::steady_clock::now() > limit)
-      return UnavailableError(fmt::format(
-          "{} has ended but is not written after {} s: its disk is slow; 'mosa trace show' says "
-          "when it is whole",
-          status.value("file", ""), kEndMax.count()));
+      return UnavailableError(
+          fmt::format("{} has ended but is still not fully written after {} s, because its disk is "
+                      "slow: check later with 'mosa trace show'",
+                      status.value("file", ""), kEndMax.count()));
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
 }
 
-// All of them, or none.
+// Starts all traces, or none.
 Status StartAll(const std::vector<std::string>& mounts, const TraceControlRequest& options) {
   MOSA_ASSIGN_OR_RETURN(const std::string directory, PrepareDirectory(options.directory));
   const std::string how = options.light ? "light " : options.cold ? "cold " : "full ";
@@ -114,7 +115,7 @@ Status StartAll(const std::vector<std::string>& mounts, const TraceControlReques
     for (size_t done = 0; done < i; ++done) {
       if (!Control(mounts[done], "stop").ok()) continue;
       const auto status = AwaitEnd(mounts[done]);
-      // A mount's process says what it likes.
+      // The answer comes from another process, so the path is checked before it is removed.
       const fs::path file = status.ok() ? status->value("file", "") : "";
       if (file.parent_path() == directory && file.extension() == ".trace") unlink(file.c_str());
     }
@@ -123,7 +124,7 @@ Status StartAll(const std::vector<std::string>& mounts, const TraceControlReques
   return OkStatus();
 }
 
-// The first one's code, what all of them say.
+// Has the first status's code and all messages.
 Status Joined(const std::vector<Status>& faults) {
   if (faults.empty()) return OkStatus();
   std::string all;
@@ -131,7 +132,7 @@ Status Joined(const std::vector<Status>& faults) {
   return Status(faults.front().code(), all);
 }
 
-// Ends all the traces and shows them; DataLoss if they lack something.
+// Ends all traces and shows them; DataLoss if one is incomplete.
 Status StopAll(const std::vector<std::string>& mounts, bool as_json, bool show) {
   Table table({"FILE", "RECORDS", "DROPPED", "BYTES", "END"});
   nlohmann::json all = nlohmann::json::array();
@@ -152,10 +153,10 @@ Status StopAll(const std::vector<std::string>& mounts, bool as_json, bool show) 
                fmt::format("{}", dropped), HumanBytes(status.value("bytes", int64_t{0})), end});
     all.push_back(std::move(status));
     if (end != kTraceStopped) {
-      faults.push_back(DataLossError(fmt::format("{} is not the whole trace: {}", file, end)));
+      faults.push_back(DataLossError(fmt::format("{} is not a complete trace: {}", file, end)));
     } else if (dropped > 0) {
       faults.push_back(DataLossError(fmt::format(
-          "{} lacks {} records, which came faster than they were written", file, dropped)));
+          "{} lacks {} records, which arrived faster than they could be written", file, dropped)));
     }
   }
   if (show && as_json) {
@@ -166,7 +167,7 @@ Status StopAll(const std::vector<std::string>& mounts, bool as_json, bool show) 
   return Joined(faults);
 }
 
-// While there is one, the signals that would end this program are asked for, not delivered.
+// While one exists, signals that would end this program are held back until it asks for them.
 class HeldSignals {
  public:
   HeldSignals() {
@@ -178,7 +179,7 @@ class HeldSignals {
   HeldSignals(const HeldSignals&) = delete;
   HeldSignals& operator=(const HeldSignals&) = delete;
 
-  // The one that would have ended this program by now, or 0.
+  // A held signal that would have ended this program, or 0.
   int Pending() const {
     sigset_t pending;
     sigpending(&pending);
@@ -190,7 +191,7 @@ class HeldSignals {
     const int signal = sigwaitinfo(&held_, nullptr);
     return signal < 0 ? 0 : signal;
   }
-  // For a child, before it becomes a program.
+  // For a child process before it calls exec.
   void Restore() const { sigprocmask(SIG_SETMASK, &before_, nullptr); }
 
  private:
@@ -198,7 +199,7 @@ class HeldSignals {
   sigset_t before_{};
 };
 
-// The command's exit code, as a shell says it.
+// Returns the command's exit code, by the rules of a shell.
 Result<int> RunToItsEnd(const std::vector<std::string>& words, const HeldSignals& signals) {
   if (const int signal = signals.Pending(); signal != 0) return 128 + signal;
   const pid_t child = fork();
@@ -218,7 +219,7 @@ Result<int> RunToItsEnd(const std::vector<std::string>& words, const HeldSignals
     if (ended < 0 && errno != EINTR)
       return UnavailableError(fmt::format("cannot wait: {}", strerror(errno)));
     if (ended == child) return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-    // Ctrl-C has reached the command by itself; the trace is ended when that has.
+    // Ctrl-C has reached the command directly; the trace ends when the command does.
     const int signal = signals.Wait();
     if (signal == SIGTERM || signal == SIGHUP) kill(child, signal);
   }
@@ -232,8 +233,8 @@ Status StartTraces(const TraceControlRequest& options) {
   fmt::print(stderr, "Tracing {} to {}{}\n",
              mounts.size() == 1 ? mounts.front() : fmt::format("{} mounts", mounts.size()),
              fs::absolute(options.directory).lexically_normal().string(),
-             options.light ? "; bytes are not traced but estimated"
-                           : "; what is opened from here on is not passed to the kernel");
+             options.light ? "; bytes are estimated, not traced"
+                           : "; files opened from now on do not use passthrough");
   return OkStatus();
 }
 
@@ -247,7 +248,7 @@ Status RunTraced(const TraceControlRequest& options, bool as_json) {
   const HeldSignals signals;
   MOSA_RETURN_IF_ERROR(StartAll(mounts, options));
   const auto ended = RunToItsEnd(options.command, signals);
-  // What the command prints is its own; the summary is for `show`.
+  // Standard output belongs to the command; `show` prints the summary.
   const Status stopped = StopAll(mounts, as_json, false);
   if (!ended.ok()) return ended.status();
   if (*ended == 0) return stopped;

@@ -1,4 +1,4 @@
-// The trace of mounts that are in use, on and off: what `mosa trace start`, `stop` and `run` do.
+// Starts and stops the traces of mounts that are in use, for `mosa trace start`, `stop` and `run`.
 #ifndef MOSA_TOOLS_OBSERVE_TRACE_CONTROL_H_
 #define MOSA_TOOLS_OBSERVE_TRACE_CONTROL_H_
 
@@ -11,7 +11,7 @@
 namespace mosa::cli {
 
 struct TraceControlRequest {
-  std::string mount;  // Empty: all of the cluster.
+  std::string mount;  // Empty: all mounts of the cluster.
   ClusterChoice cluster;
   std::string directory;
   bool light = false;
@@ -19,11 +19,11 @@ struct TraceControlRequest {
   std::vector<std::string> command;
 };
 
-// All of them, or none.
+// Starts the traces of all mounts, or of none.
 Status StartTraces(const TraceControlRequest& options);
-// Ends all the traces and shows them; DataLoss if they lack something.
+// Ends all traces and prints their state; DataLoss if one is incomplete.
 Status StopTraces(const TraceControlRequest& options, bool as_json);
-// Traces while the command runs. If that fails, ends this process with its exit code.
+// Traces while the command runs. If the command fails, ends this process with its exit code.
 Status RunTraced(const TraceControlRequest& options, bool as_json);
 
 }  // namespace mosa::cli

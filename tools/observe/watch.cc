@@ -30,7 +30,7 @@ constexpr Duration kIntervalMin = Milliseconds(100);
 constexpr Duration kIntervalMax = Seconds(3600);
 constexpr Duration kLookedAtEach = Milliseconds(50);
 
-// True if it is to end before that.
+// True if the program was interrupted before `until`.
 bool Interrupted(Time until) {
   const SystemClock clock;
   while (cluster::InterruptGuard::Interrupted() == 0) {
@@ -48,19 +48,19 @@ std::vector<std::string> NotesOf(const ClusterResidence& during) {
       notes.push_back(fmt::format("{} is left out: {}", Describe(daemon), daemon.failure));
     if (daemon.since_start)
       notes.push_back(
-          fmt::format("{} is new: it is compared from the next interval on", Describe(daemon)));
+          fmt::format("{} is new: comparing it starts with the next interval", Describe(daemon)));
   }
   return notes;
 }
 
-// What is predicted, and the last intervals beside it.
+// The prediction and the last intervals that are compared with it.
 class Watch {
  public:
   explicit Watch(Live live) : live_(std::move(live)) {}
 
   struct Interval {
     std::string at;
-    size_t judged = 0;  // Classes.
+    size_t judged = 0;  // Number of classes.
     size_t too_few = 0;
     std::vector<predict::RequestCell> cells;
     std::vector<std::string> drifts;
@@ -71,7 +71,7 @@ class Watch {
     intervals_.push_back(live_.Add(during));
     interval.at = intervals_.back().name;
     interval.drifts = live_.drifts();
-    lengths_.push_back(LengthOf(during));  // What effects are shares of.
+    lengths_.push_back(LengthOf(during));  // Effects are shares of these.
     if (intervals_.size() > predict::kJudgedRuns) {
       intervals_.erase(intervals_.begin());
       lengths_.erase(lengths_.begin());
@@ -87,7 +87,7 @@ class Watch {
   }
 
  private:
-  // Over the intervals in which anybody answered.
+  // Mean over the intervals with an answer from any daemon.
   double MeanLengthSeconds() const {
     double sum_s = 0;
     double count = 0;
@@ -103,7 +103,7 @@ class Watch {
   std::vector<Duration> lengths_;  // Lengths of intervals_.
 };
 
-// One line for each finding, and one if there is none.
+// Prints one line for each finding, or one line if there is none.
 void Show(const Watch::Interval& interval, bool as_json) {
   const size_t off = predict::CountOff(interval.cells);
   if (as_json) {
@@ -123,7 +123,7 @@ void Show(const Watch::Interval& interval, bool as_json) {
       fmt::print("{} {} Open first: {}\n", interval.at, interval.cells[i].sentence,
                  interval.cells[i].open_first);
     if (off == 0)
-      fmt::print("{} {} classes of requests as predicted; {} have too few to be compared\n",
+      fmt::print("{} {} classes of requests as predicted; {} have too few requests to compare\n",
                  interval.at, interval.judged, interval.too_few);
   }
   std::fflush(stdout);
@@ -135,7 +135,8 @@ Result<bool> RunWatch(const WatchRequest& options, bool as_json) {
   MOSA_RETURN_IF_ERROR(CheckDraws(options.words));
   MOSA_ASSIGN_OR_RETURN(const Duration interval, ParseDuration(options.interval));
   if (interval < kIntervalMin || interval > kIntervalMax)
-    return InvalidArgumentError(fmt::format("--interval {}: 100ms to an hour", options.interval));
+    return InvalidArgumentError(
+        fmt::format("--interval {}: must be between 100ms and 60m", options.interval));
   std::optional<Duration> duration;
   if (!options.duration.empty()) {
     MOSA_ASSIGN_OR_RETURN(duration, ParseDuration(options.duration));
@@ -161,7 +162,7 @@ Result<bool> RunWatch(const WatchRequest& options, bool as_json) {
       before = *std::move(after);
     } else {
       if (options.once) return after.status();
-      fmt::print(stderr, "mosa: {} the interval goes on: {}\n", TimeOfDay(),
+      fmt::print(stderr, "mosa: {} no answer, so the interval is extended: {}\n", TimeOfDay(),
                  MessageOf(after.status()));
     }
     if (options.once || (duration && clock.Monotonic() - begin >= *duration)) break;

@@ -1,5 +1,5 @@
-// What `mosa watch` does: whether the requests of a running cluster stay as long as its platform
-// file says, interval after interval. Each interval is judged as `mosa compare` judges a run.
+// Implements `mosa watch`: checks interval after interval whether the requests of a running cluster
+// take as long as its platform file predicts. Judges each interval as `mosa compare` judges a run.
 #ifndef MOSA_TOOLS_OBSERVE_WATCH_H_
 #define MOSA_TOOLS_OBSERVE_WATCH_H_
 
@@ -19,8 +19,8 @@ struct WatchRequest {
   bool once = false;
 };
 
-// Until a signal or the asked-for time ends it. Whether a class of requests took longer than
-// predicted.
+// Runs until a signal or the requested time ends it. Returns true if a class of requests took
+// longer than predicted.
 Result<bool> RunWatch(const WatchRequest& options, bool as_json);
 
 }  // namespace mosa::cli

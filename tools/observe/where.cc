@@ -14,7 +14,7 @@
 namespace mosa::cli {
 namespace {
 
-// One file: where it is, or why that cannot be said.
+// The location of one file, or why it is unknown.
 struct Answer {
   Status status;
   std::string location;
@@ -24,8 +24,8 @@ std::string Join(const std::vector<std::string>& names) {
   return fmt::format("{}", fmt::join(names, ","));
 }
 
-// Asks one manager about many files, by their paths in the store. What it has not heard of stays
-// open: a mount may know more.
+// Asks one manager about many files by their paths in the store. Files that it does not know stay
+// without an answer unless `is_last_word`: a mount may know them.
 Status AskManager(sai::AdminClient& manager, const LocationsRequest& options,
                   const std::vector<std::pair<size_t, std::string>>& wanted, bool is_last_word,
                   std::vector<std::optional<Answer>>& answers) {
@@ -57,7 +57,7 @@ Result<std::vector<std::optional<Answer>>> Ask(const LocationsRequest& options,
     return answers;
   }
   for (const auto& [mount_point, wanted] : ByMount(paths)) {
-    // Without a manager to be reached the mounts are asked, file by file.
+    // If the manager cannot be reached, the mounts are asked about each file below.
     const auto manager = ConnectManagerOf(options.manager, mount_point);
     if (manager.ok()) MOSA_RETURN_IF_ERROR(AskManager(**manager, options, wanted, false, answers));
   }
@@ -76,14 +76,14 @@ Status ReadLines(const std::string& from, size_t lines_max, std::vector<std::str
   std::ifstream file;
   if (from != "-") {
     file.open(from);
-    if (!file) return NotFoundError(fmt::format("{}: cannot be read", from));
+    if (!file) return NotFoundError(fmt::format("cannot read {}", from));
   }
   std::istream& in = from == "-" ? std::cin : file;
   for (std::string line; std::getline(in, line);) {
     if (line.empty()) continue;
     if (lines.size() >= lines_max)
       return InvalidArgumentError(
-          fmt::format("{} has more than {} lines: ask about fewer at once", from, lines_max));
+          fmt::format("{} has more than {} lines: split it into several files", from, lines_max));
     lines.push_back(line);
   }
   return OkStatus();
@@ -100,7 +100,7 @@ std::map<std::string, std::vector<std::pair<size_t, std::string>>> ByMount(
     if (error || !path.has_filename()) continue;
     const auto [known, is_new] = directories.try_emplace(path.parent_path());
     if (is_new) {
-      // As the kernel goes there, through symbolic links.
+      // Resolves symbolic links, as the kernel does.
       const fs::path real = fs::canonical(path.parent_path(), error);
       auto place = error ? Result<MountedPath>(NotFoundError("")) : FindMount(real);
       if (place.ok()) known->second = *std::move(place);

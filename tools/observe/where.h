@@ -1,4 +1,5 @@
-// What `mosa where` does: the nodes that hold files, or what reading them would cost each host.
+// Implements `mosa where`: prints the nodes that hold files, or the cost of reading them on each
+// host.
 #ifndef MOSA_TOOLS_OBSERVE_WHERE_H_
 #define MOSA_TOOLS_OBSERVE_WHERE_H_
 
@@ -13,12 +14,12 @@
 
 namespace mosa::cli {
 
-// Lines that are not empty; of "-", of standard input. InvalidArgument if there are more than
-// `lines_max`.
+// Reads the non-empty lines of a file, or of standard input for "-". InvalidArgument if there are
+// more than `lines_max`.
 Status ReadLines(const std::string& from, size_t lines_max, std::vector<std::string>& lines);
 
-// By mount point, which of `paths` are on it: their indices, and their paths in the store. Those on
-// no mount are missing. One look at each directory.
+// Maps each mount point to those of `paths` that are on it: their indices and their paths in the
+// store. Paths on no mount are left out. Looks up each directory once.
 std::map<std::string, std::vector<std::pair<size_t, std::string>>> ByMount(
     const std::vector<std::string>& paths);
 
@@ -32,19 +33,18 @@ struct LocationsRequest {
   ManagerChoice manager;
 };
 
-// Prints where each file is. Answers for every path that has an answer; the failure is the first
-// one's.
+// Prints where each file is, for every path with an answer. Returns the first failure.
 Status ShowLocations(const LocationsRequest& options, bool as_json);
 
-// What reading sets of files would cost each host.
+// The cost of reading sets of files on each host.
 struct CostOptions {
-  std::vector<std::string> paths;  // One set.
-  std::string from;                // Sets, a line each.
-  std::vector<std::string> hosts;  // None: all.
+  std::vector<std::string> paths;  // A single set.
+  std::string from;                // File with one set per line.
+  std::vector<std::string> hosts;  // Empty: all.
   bool in_store = false;
   ManagerChoice manager;
 };
-// Answers for every set that has an answer; the failure is the first one's.
+// Prints the cost of every set with an answer. Returns the first failure.
 Status ShowReadCosts(const CostOptions& options, bool as_json);
 
 }  // namespace mosa::cli

@@ -12,17 +12,17 @@
 namespace mosa::cli {
 namespace {
 
-// Limit over all sets of one command, so that a mistake does not take all memory.
+// Limit of paths in one command, so that a mistake does not exhaust memory.
 constexpr size_t kPathsMax = 1'000'000;
 
 struct Set {
-  std::vector<std::string> paths;  // As they were given.
+  std::vector<std::string> paths;  // As given by the user.
   std::vector<std::string> in_store;
   Status status;
   const ReadSetCost* cost = nullptr;
 };
 
-// `["a", "b"]`, or a path by itself.
+// Parses `["a", "b"]`, or a path on its own.
 Result<Set> SetOf(const std::string& text, size_t line) {
   Set set;
   if (!text.starts_with('[')) {
@@ -37,7 +37,8 @@ Result<Set> SetOf(const std::string& text, size_t line) {
   }
   if (good) return set;
   return InvalidArgumentError(fmt::format(
-      "set {} is no JSON list of paths: write [\"a\", \"b\"], or one path without brackets", line));
+      "set {} is not a JSON list of paths: write [\"a\", \"b\"], or one path without brackets",
+      line));
 }
 
 Result<std::vector<Set>> ReadSets(const CostOptions& options) {
@@ -52,13 +53,13 @@ Result<std::vector<Set>> ReadSets(const CostOptions& options) {
     paths += set.paths.size();
     if (paths > kPathsMax)
       return InvalidArgumentError(fmt::format(
-          "{} names more than {} files: ask about fewer at once", options.from, kPathsMax));
+          "{} names more than {} files: split it into several files", options.from, kPathsMax));
     sets.push_back(std::move(set));
   }
   return sets;
 }
 
-// Finds each set's files in the store, and the manager that knows them: none if they are on no
+// Finds each set's files in the store, and the manager that knows them: null if they are on no
 // mount.
 Result<std::unique_ptr<sai::AdminClient>> Resolve(const CostOptions& options,
                                                   std::vector<Set>& sets) {
@@ -75,11 +76,11 @@ Result<std::unique_ptr<sai::AdminClient>> Resolve(const CostOptions& options,
   const auto by_mount = ByMount(paths);
   std::vector<std::optional<std::string>> found(paths.size());
   std::unique_ptr<sai::AdminClient> manager;
-  std::set<std::string> mounts;  // In its cluster.
+  std::set<std::string> mounts;  // Mount points in the manager's cluster.
   Status unreachable;
   for (const auto& [mount_point, files] : by_mount) {
     if (!manager) {
-      // What is mounted there may be no Mosa mount, and the manager one of another cluster.
+      // The mount may not be a Mosa mount, and the manager may belong to another cluster.
       auto candidate = ConnectManagerOf(options.manager, mount_point);
       const Result<ClusterStatus> status =
           candidate.ok() ? (*candidate)->GetClusterStatus() : candidate.status();
@@ -101,9 +102,8 @@ Result<std::unique_ptr<sai::AdminClient>> Resolve(const CostOptions& options,
     if (found[i]) {
       set.in_store.push_back(*found[i]);
     } else if (set.status.ok()) {
-      set.status = InvalidArgumentError(
-          fmt::format("{}: {}", paths[i],
-                      manager ? "it is on no mount of this cluster" : "it is on no Mosa mount"));
+      set.status = InvalidArgumentError(fmt::format(
+          "{}: {}", paths[i], manager ? "not on a mount of this cluster" : "not on a Mosa mount"));
     }
   }
   return manager;
@@ -155,7 +155,7 @@ Status ShowReadCosts(const CostOptions& options, bool as_json) {
     for (const Set& set : sets)
       if (set.status.ok()) query.sets.push_back(set.in_store);
     if (!query.sets.empty()) {
-      // Sets without any file.
+      // None of the sets has a file.
       if (!manager) {
         MOSA_ASSIGN_OR_RETURN(manager, ConnectManager(options.manager));
       }

@@ -26,7 +26,7 @@ std::vector<std::string> Paths(const Workflow& workflow, const std::vector<PathI
   return paths;
 }
 
-// Every file that no task writes must be there.
+// Fails unless every file that no task writes exists.
 Status FindOutsideInputs(const Workflow& workflow, HostMount& mount, RunRecord& record) {
   const std::vector<PathIndex> inputs = predict::OutsideInputs(workflow);
   MOSA_ASSIGN_OR_RETURN(HostMount::Found found, mount.Locate(Paths(workflow, inputs)));
@@ -42,14 +42,14 @@ Status FindOutsideInputs(const Workflow& workflow, HostMount& mount, RunRecord& 
       return Status(why.code(),
                     fmt::format("{} cannot read '{}': {}", reader, file.path, MessageOf(why)));
     const std::string full = fs::path(record.hosts.front().directory) / file.path;
-    return NotFoundError(fmt::format("{} reads '{}', which no task writes and which is not there{}",
-                                     reader, file.path,
-                                     file.path.starts_with('/') ? "" : ": put it to " + full));
+    return NotFoundError(
+        fmt::format("{} reads '{}', which no task writes and which does not exist{}", reader,
+                    file.path, file.path.starts_with('/') ? "" : ": copy it to " + full));
   }
   return OkStatus();
 }
 
-// What each output will carry.
+// Settles the hints of each output.
 Status PlanRecordHints(const Workflow& workflow, HostMount& mount, RunRecord& record) {
   if (record.system == predict::System::kDss) return OkStatus();
   if (!record.hosts.front().mosa) return OkStatus();  // Other file systems take no hints.
@@ -74,7 +74,8 @@ bool SameBytes(const FileFacts& a, const FileFacts& b) {
   return a.size_bytes == b.size_bytes && a.mtime_ns == b.mtime_ns;
 }
 
-// Whether the task would read what it read then. What other tasks write is not for it to say.
+// Whether the task's outside inputs are unchanged. Other tasks' outputs are checked with those
+// tasks.
 bool ReadsTheSame(const Workflow& workflow, const Task& task, const TaskRecord& own,
                   const RunRecord& record) {
   for (const PathIndex input : task.inputs) {
@@ -86,7 +87,7 @@ bool ReadsTheSame(const Workflow& workflow, const Task& task, const TaskRecord& 
   return true;
 }
 
-// Whether all that the task wrote is as it left it; what is not is told.
+// Whether the task's outputs are unchanged. Prints those that are not.
 bool IsIntact(const Workflow& workflow, const Task& task, TaskRecord& own, HostMount::Found& found,
               size_t at, size_t& told) {
   bool intact = true;
@@ -139,12 +140,12 @@ Status ResumeRun(const Workflow& workflow, const std::string& path, HostMount& m
     record.tasks[i].kept = keep[i];
     kept += keep[i] ? 1 : 0;
   }
-  fmt::print(stderr, "mosa run: {} of {} tasks are kept{}\n", kept, keep.size(),
-             told > 0 ? fmt::format(", {} outputs are lost or changed", told) : "");
+  fmt::print(stderr, "mosa run: {} of {} tasks are kept from the earlier run{}\n", kept,
+             keep.size(), told > 0 ? fmt::format("; {} outputs are lost or changed", told) : "");
   return OkStatus();
 }
 
-// Programs may replace and rename their outputs in such a directory as they like.
+// Lets directories carry the hints, because programs may replace and rename their outputs in them.
 Status SettleDirectories(const Workflow& workflow, HostMount& mount, RunRecord& record) {
   if (!record.hosts.front().mosa) return OkStatus();
   struct Wanted {
@@ -165,7 +166,7 @@ Status SettleDirectories(const Workflow& workflow, HostMount& mount, RunRecord& 
     wanted.same = wanted.same && wanted.hints == hints;
     wanted.files.push_back(PathIndex{i});
   }
-  // A directory is made before that above it has hints which it would take over.
+  // Settles deeper directories first: one created later would inherit hints from its parent.
   for (auto directory = directories.rbegin(); directory != directories.rend(); ++directory) {
     const auto& [path, wanted] = *directory;
     MOSA_ASSIGN_OR_RETURN(

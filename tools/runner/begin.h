@@ -1,4 +1,4 @@
-// What a run checks, plans and makes before its first task.
+// Checks, plans and prepares a run before its first task.
 #ifndef MOSA_TOOLS_RUNNER_BEGIN_H_
 #define MOSA_TOOLS_RUNNER_BEGIN_H_
 
@@ -11,19 +11,19 @@
 
 namespace mosa::cli {
 
-// Makes the directory that tasks run in, finds all that no task writes (`record.outside`; NotFound
-// names what is not there and which task reads it), and settles which outputs get which hints: the
-// mount is asked whether it takes them. `mount` is that of the record's first host.
+// Creates the directory that tasks run in, finds all files that no task writes (`record.outside`;
+// NotFound names the missing file and a task that reads it), and settles which outputs get which
+// hints. Asks the mount whether it accepts them. `mount` is that of the record's first host.
 Status BeginRun(const predict::Workflow& workflow, HostMount& mount, RunRecord& record);
 
-// Takes into `record` what the earlier run of the record at `path` finished and need not run again:
-// commands and outside inputs are the same, outputs are as it left them and can be read. Says what
-// is lost, and what runs again for it.
+// Copies into `record` the tasks that the run with the record at `path` finished and that need not
+// run again: their commands and outside inputs are the same, and their outputs are unchanged and
+// readable. Prints which outputs are lost and which tasks run again for them.
 Status ResumeRun(const predict::Workflow& workflow, const std::string& path, HostMount& mount,
                  RunRecord& record);
 
-// Has the directories of outputs carry their hints where all in it want the same, and takes back
-// what an earlier run gave them.
+// Lets a directory of outputs carry the hints if all outputs in it want the same, and removes hints
+// that an earlier run put there.
 Status SettleDirectories(const predict::Workflow& workflow, HostMount& mount, RunRecord& record);
 
 }  // namespace mosa::cli

@@ -57,7 +57,7 @@ void ShowStages(const Workflow& workflow, const RunRecord& record) {
   table.Print();
 }
 
-// Where record and logs are, which exist from here on. An earlier record is kept beside it.
+// Creates the directory of the logs. An earlier record is renamed to "RECORD.old".
 Status PrepareFiles(EngineOptions& engine, bool resume) {
   engine.keep_logs = resume;
   std::error_code error;
@@ -96,7 +96,7 @@ void ShowPlan(const Workflow& workflow, const RunRecord& record, bool as_json) {
   } else {
     table.Print();
   }
-  fmt::print(stderr, "{} tasks in {} levels on {} hosts. Nothing was run (--dry-run).\n",
+  fmt::print(stderr, "{} tasks in {} levels on {} hosts. Nothing was started (--dry-run).\n",
              workflow.tasks.size(),
              workflow.tasks.empty() ? 0 : workflow.at(workflow.order.back()).level + 1,
              record.hosts.size());
@@ -140,7 +140,8 @@ Status CarryOut(const Workflow& workflow, RunRecord& record, EngineOptions engin
     ShowStages(workflow, record);
     if (const std::string places = DescribePlaces(record); !places.empty())
       fmt::print("Tasks ran on {}\n", places);
-    if (written.ok()) fmt::print("Record: {0}; see it: mosa report {0}\n", engine.record_path);
+    if (written.ok())
+      fmt::print("Record: {0}; view it with: mosa report {0}\n", engine.record_path);
   }
   return ended;
 }

@@ -1,4 +1,4 @@
-// What `mosa run` does once it is known what to run, and where.
+// Carries out `mosa run` once the workflow and its hosts are known.
 #ifndef MOSA_TOOLS_RUNNER_CARRY_OUT_H_
 #define MOSA_TOOLS_RUNNER_CARRY_OUT_H_
 
@@ -9,12 +9,12 @@
 
 namespace mosa::cli {
 
-// Prints which hints each file of the workflow gets, and why. `record` has its hosts.
+// Prints which hints each file of the workflow gets, and why. `record` already has its hosts.
 void ShowPlan(const predict::Workflow& workflow, const RunRecord& record, bool as_json);
 
-// Runs the workflow on the hosts of `record`, goes on with the record of an earlier run if `resume`
-// says so, and prints what it took. `engine` names the record and the logs. The status is that of
-// the run; FailedPrecondition if the record is another run's.
+// Runs the workflow on the hosts of `record` and prints a summary. `resume`: continues the run
+// whose record exists. `engine` names the record and the logs. Returns the status of the run;
+// FailedPrecondition if the record belongs to another run.
 Status CarryOut(const predict::Workflow& workflow, RunRecord& record, EngineOptions engine,
                 bool resume, bool as_json);
 

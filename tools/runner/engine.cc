@@ -40,7 +40,7 @@ std::vector<predict::SchedulerHost> SchedulerHosts(const RunRecord& record) {
   return hosts;
 }
 
-// A task's id, as far as it can be a file's name.
+// A task's id with the characters that file names should not have replaced.
 std::string PlainName(const Task& task) {
   std::string name;
   for (const char c : task.id.substr(0, kLogNameMax)) {
@@ -92,7 +92,7 @@ Status Engine::Run() {
   return End();
 }
 
-// No task fails on a mount that hangs: its tasks would wait forever.
+// A task on a mount that hangs would wait forever instead of failing, so mounts are checked here.
 void Engine::LookAtHosts() {
   for (uint32_t i = 0; i < mounts_.size(); ++i) {
     if (!lost_[i] && !mounts_[i].SeemsAlive(Now())) LoseHost(HostIndex{i});
@@ -109,7 +109,7 @@ bool Engine::Stopped() const {
 // ---- what may start
 
 void Engine::AddReady() {
-  // A task whose input is lost makes others ready.
+  // Handling a task whose input is lost can make others ready, hence the loop.
   for (auto ready = execution_.TakeReady(); !ready.empty(); ready = execution_.TakeReady()) {
     ExpectEnds(Now());
     for (const TaskIndex task : ready) {
@@ -119,7 +119,7 @@ void Engine::AddReady() {
   }
 }
 
-// Where the inputs are. Nothing if one is lost: then the task waits for it, or has failed.
+// Finds where the inputs are. Nothing if one is lost: the task then waits for it, or has failed.
 std::optional<predict::ReadyTask> Engine::Look(TaskIndex task) {
   predict::ReadyTask ready;
   ready.task = task;
@@ -211,7 +211,7 @@ void Engine::Launch(const predict::Assignment& assignment) {
   running_.emplace(*pid, Running{task, assignment.host});
 }
 
-// What its next attempt's output is called, without an ending.
+// Path of the next attempt's output, without extension.
 std::string Engine::LogOf(TaskIndex task) const {
   const std::string name =
       fmt::format("{}/{:05}-{}", options_.logs, task.value, PlainName(workflow_.at(task)));
@@ -224,7 +224,7 @@ std::string Engine::LogOf(TaskIndex task) const {
 }
 
 Status Engine::Prepare(TaskIndex task, HostIndex host) {
-  // Some programs refuse to replace a file that is there: those do without hints the second time.
+  // Some programs refuse to replace an existing file, so a retry creates no file to carry hints.
   const bool tag = tries_[task.value].failures == 0;
   std::vector<std::pair<std::string, predict::HintMap>> outputs;
   for (const PathIndex output : workflow_.at(task).outputs) {
@@ -246,7 +246,8 @@ TaskCommand Engine::CommandOf(TaskIndex task, HostIndex host, const Attempt& att
   return command;
 }
 
-// When each host's next task should end, by what is said of tasks and what their stage took so far.
+// Tells the scheduler when each host's next task should end, from the tasks' expected times and
+// from the times of their stage so far.
 void Engine::ExpectEnds(Time now) {
   std::vector<std::optional<Time>> ends(record_.hosts.size());
   std::vector<bool> unknown(record_.hosts.size(), false);
@@ -272,7 +273,7 @@ void Engine::ExpectEnds(Time now) {
 // ---- around it
 
 Engine::Found Engine::OnLivingHost(const std::function<Found(HostMount&)>& ask) {
-  Found answer = UnavailableError("no host is left");
+  Found answer = UnavailableError("no host is left to run tasks");
   for (uint32_t i = 0; i < lost_.size(); ++i) {
     if (lost_[i]) continue;
     answer = ask(mounts_[i]);
@@ -297,7 +298,7 @@ Duration Engine::WaitAtMost() const {
   return std::clamp(*change - Now(), Milliseconds(0), kWaitMax);
 }
 
-// A long record is written less often: it never takes more than a twentieth of the time.
+// A long record is written less often, so that writing takes at most a twentieth of the time.
 void Engine::KeepRecord(bool now) {
   const Time begin = Now();
   const Duration each = std::max(kRecordEach, record_took_ * 20);
@@ -324,7 +325,7 @@ void Engine::ShowProgress(bool now) {
       "mosa run: {} of {} tasks done, {} running{}, {:.1f} s", execution_.count(TaskState::kDone),
       workflow_.tasks.size(), running_.size(), failed > 0 ? fmt::format(", {} failed", failed) : "",
       static_cast<double>((clock_.Now() - record_.start).ns) / 1e9);
-  // The line overwrites itself until it is the last.
+  // On a terminal each line overwrites the previous one; the last line stays.
   fmt::print(stderr, "{}{}{}", terminal ? "\r\033[K" : "", line, terminal && !now ? "" : "\n");
   std::fflush(stderr);
 }
@@ -338,7 +339,7 @@ Status Engine::End() {
   KeepRecord(true);
   if (done) return first_failure_;
   const std::string on =
-      fmt::format("'--resume --record {}' continues from here", options_.record_path);
+      fmt::format("use '--resume --record {}' to continue", options_.record_path);
   if (interrupted) return AbortedError(fmt::format("interrupted: {}", on));
   if (!first_failure_.ok())
     return Status(first_failure_.code(), fmt::format("{}; {}", MessageOf(first_failure_), on));

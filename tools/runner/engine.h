@@ -1,5 +1,5 @@
-// Carries a workflow out: asks the scheduler, starts tasks on their hosts, looks at what became of
-// them, and keeps the record. One thread.
+// Carries out a workflow: takes decisions from the scheduler, starts tasks on their hosts, handles
+// their results, and keeps the record. Single-threaded.
 #ifndef MOSA_TOOLS_RUNNER_ENGINE_H_
 #define MOSA_TOOLS_RUNNER_ENGINE_H_
 
@@ -23,22 +23,23 @@
 namespace mosa::cli {
 
 struct EngineOptions {
-  uint32_t retries = 2;     // After the first attempt of each task.
-  bool keep_going = false;  // Go on with what does not depend on a failed task.
+  uint32_t retries = 2;     // Retries of each task after its first attempt.
+  bool keep_going = false;  // Continue with tasks that do not depend on a failed one.
   std::string record_path;
-  std::string logs;        // A directory that exists: standard output and error of every attempt.
-  bool keep_logs = false;  // Those that are there stay.
-  bool quiet = false;      // Nothing on standard error.
-  int held = -1;           // As of TaskProcesses.
+  std::string logs;  // An existing directory for the standard output and error of every attempt.
+  bool keep_logs = false;  // Do not overwrite existing logs.
+  bool quiet = false;      // Print nothing on standard error.
+  int held = -1;           // See TaskProcesses.
 };
 
 class Engine {
  public:
-  // `record` has hosts, hints and tasks, and for kept tasks what they wrote. All must outlive this.
+  // `record` has hosts, hints and tasks, and the outputs of kept tasks. All arguments must outlive
+  // this.
   Engine(const predict::Workflow& workflow, RunRecord& record, const EngineOptions& options);
 
-  // Runs to the end: OK if every task is done. Ended by a signal (cluster::InterruptGuard), all
-  // tasks are ended too: Aborted. The record is written whatever happens.
+  // Runs to the end: OK if every task is done. A signal (cluster::InterruptGuard) ends all tasks as
+  // well: Aborted. The record is written in every case.
   Status Run();
 
  private:
@@ -48,11 +49,10 @@ class Engine {
   };
   struct Tries {
     uint32_t failures = 0;
-    uint32_t excused = 0;  // Ended by what was no fault of the task.
+    uint32_t excused = 0;  // Attempts that failed through no fault of the task.
     std::set<predict::HostIndex> avoid;
   };
-  // How often a task may start again for what is no fault of its own; a limit against a store that
-  // loses everything again and again.
+  // Limit of restarts through no fault of the task, in case a store loses data again and again.
   static constexpr uint32_t kExcusedMax = 20;
   struct StageTime {
     int64_t total_ns = 0;
@@ -96,7 +96,7 @@ class Engine {
   Time Now() const { return clock_.Monotonic(); }
   const RunHost& at(predict::HostIndex host) const { return record_.hosts[host.value]; }
   TaskRecord& at(predict::TaskIndex task) { return record_.tasks[task.value]; }
-  // What `ask` says of a host that lives, whichever it is.
+  // Asks any living host: `ask` runs on one mount at a time until a mount answers.
   using Found = Result<HostMount::Found>;
   Found OnLivingHost(const std::function<Found(HostMount&)>& ask);
   std::vector<std::string> Paths(const std::vector<predict::PathIndex>& files) const;
@@ -108,10 +108,10 @@ class Engine {
   predict::Execution execution_;
   predict::Scheduler scheduler_;
   TaskProcesses processes_;
-  std::deque<HostMount> mounts_;  // As the record's hosts.
+  std::deque<HostMount> mounts_;  // In the order of the record's hosts.
   std::map<pid_t, Running> running_;
   std::vector<Tries> tries_;
-  std::vector<bool> lost_;  // Hosts.
+  std::vector<bool> lost_;  // By host.
   std::map<predict::PathIndex, FileFacts> files_;
   std::map<std::string, StageTime> stages_;
   std::map<std::string, predict::HostIndex> host_names_;

@@ -1,4 +1,4 @@
-// Engine: what became of a task's attempt, and what follows.
+// The part of Engine that handles the end of an attempt.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -52,7 +52,7 @@ void Engine::Handle(const TaskProcesses::Ended& ended) {
   if (at(host).exec.empty()) attempt.processor = ended.processor;
   ++changes_;
   if (execution_.is_stale(task)) {
-    FailAttempt(task, host, "what it reads is written again");
+    FailAttempt(task, host, "one of its inputs is being written again");
     return;
   }
   if (ended.exit_code == 0 && !lost_[host.value]) {
@@ -93,7 +93,7 @@ Status Engine::LocateOutputs(TaskIndex task, HostIndex host) {
   return OkStatus();
 }
 
-// Precondition: the task is running, its process is not.
+// Precondition: the task is running, but its process has ended.
 void Engine::FailAttempt(TaskIndex task, HostIndex host, const std::string& why) {
   TaskRecord& record = at(task);
   Attempt& attempt = record.attempts.back();
@@ -112,7 +112,7 @@ void Engine::FailAttempt(TaskIndex task, HostIndex host, const std::string& why)
   }
   ++tries.failures;
   tries.avoid.insert(host);
-  // It has failed everywhere: only not twice in turn on one host.
+  // If it has failed on every host, only the last one is avoided.
   if (tries.avoid.size() >= lost_.size() - record_.hosts_lost.size()) tries.avoid = {host};
   if (tries.failures > options_.retries) {
     GiveUp(task, attempt.failure);
@@ -123,7 +123,8 @@ void Engine::FailAttempt(TaskIndex task, HostIndex host, const std::string& why)
   execution_.Retry(task);
 }
 
-// Looks whether the inputs of a failed task can still be read; those that cannot are written again.
+// Checks whether the inputs of a failed task are still readable, and runs the writers of lost ones
+// again.
 bool Engine::UndoLostInputs(TaskIndex task) {
   bool any = false;
   std::vector<PathIndex> written;
@@ -147,7 +148,7 @@ bool Engine::UndoLostInputs(TaskIndex task) {
   return any;
 }
 
-// Those that read its outputs are ended: it cannot start before.
+// Also ends running tasks that read its outputs, because it cannot start before they end.
 void Engine::Undo(TaskIndex task, PathIndex lost) {
   if (execution_.state(task) != TaskState::kDone) return;
   Say(fmt::format("'{}' is lost: {} runs again", workflow_.at(lost).path,
@@ -163,10 +164,11 @@ void Engine::Undo(TaskIndex task, PathIndex lost) {
   ++changes_;
 }
 
-// All tasks are done, but nothing has checked the outputs that no task reads.
+// Runs again the writers of lost outputs that no task reads, once all tasks are done: nothing else
+// checks these.
 bool Engine::UndoLostResults() {
   if (execution_.count(TaskState::kDone) < workflow_.tasks.size()) return false;
-  Result<std::vector<std::string>> paths = UnavailableError("no host is left");
+  Result<std::vector<std::string>> paths = UnavailableError("no host is left to run tasks");
   for (size_t i = 0; i < mounts_.size() && !paths.ok(); ++i) {
     if (!lost_[i]) paths = mounts_[i].ListLost();
   }
@@ -185,7 +187,8 @@ bool Engine::UndoLostResults() {
 
 void Engine::LoseHostIfSilent(HostIndex host) {
   if (lost_[host.value] || mounts_[host.value].Answers()) return;
-  // A signal ends the wait for an answer.
+  // A signal also interrupts the wait for an answer, which then does not mean that the host is
+  // lost.
   if (cluster::InterruptGuard::Interrupted() == 0) LoseHost(host);
 }
 
@@ -194,8 +197,8 @@ void Engine::LoseHost(HostIndex host) {
   scheduler_.Remove(host, Now());
   record_.hosts_lost.push_back(at(host).name);
   ++changes_;
-  Say(fmt::format("host {} is lost: {}its mount {} does not answer; its tasks go elsewhere",
-                  at(host).name, at(host).exec.empty() ? "" : "no command gets there, or ",
+  Say(fmt::format("host {} is lost: {}its mount {} does not answer; its tasks run elsewhere",
+                  at(host).name, at(host).exec.empty() ? "" : "commands cannot be run there, or ",
                   at(host).mount_point));
   for (const auto& [pid, running] : running_) {
     if (running.host == host) processes_.Kill(pid);
@@ -210,7 +213,7 @@ void Engine::GiveUp(TaskIndex task, const std::string& why) {
   const std::string sentence =
       record.attempts.empty()
           ? fmt::format("{}: {}", predict::Describe(workflow_.at(task)), why)
-          : fmt::format("{} failed {} time{}, at last on {}: {} (see {})",
+          : fmt::format("{} failed {} time{}, most recently on {}: {} (see {})",
                         predict::Describe(workflow_.at(task)), tries_[task.value].failures,
                         tries_[task.value].failures == 1 ? "" : "s", record.attempts.back().host,
                         why, record.attempts.back().error_path);

@@ -470,7 +470,8 @@ TEST(Engine, EndsTheReadersOfWhatIsWrittenAgain) {
   EXPECT_EQ(setup.directory.Read("z"), "whole\n");
   const auto tasks = setup.Saved()["tasks"];
   for (const auto& task : tasks) EXPECT_EQ(task["attempts"].size(), 2U) << task;
-  EXPECT_THAT(tasks[1]["attempts"][0]["failure"], HasSubstr("what it reads is written again"));
+  EXPECT_THAT(tasks[1]["attempts"][0]["failure"],
+              HasSubstr("one of its inputs is being written again"));
   EXPECT_GE(tasks[0]["attempts"][1]["start"].get<double>(),
             tasks[1]["attempts"][0]["end"].get<double>());
 }
