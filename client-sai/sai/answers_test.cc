@@ -334,7 +334,8 @@ TEST(Answers, TwoMountsThatLetGoOfManyDirectoriesDoNotWaitForEachOther) {
 }
 
 // The manager has run the commit of a close that is to wait for copies, and the close does not know
-// it yet, when another mount changes the file. Of what this mount may still write no copy is made.
+// it yet, when another mount changes the file. No copy is made of bytes that this mount may still
+// write.
 TEST(Answers, ACloseThatIsToWaitForCopiesIsNoWriterWhileItsCommitIsUnderWay) {
   Cluster cluster;
   ASSERT_TRUE(Ok(cluster.a().MakeDirectory("/d")));

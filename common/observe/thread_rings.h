@@ -23,7 +23,6 @@
 #include <string_view>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
 namespace mosa {
 
@@ -43,7 +42,10 @@ class ThreadRings {
   static constexpr size_t kItemBytes = sizeof(Head);
 
   ThreadRings() = default;
-  ~ThreadRings() { TakeNewRings(); }
+  ~ThreadRings() {
+    TakeNewRings();
+    while (rings_ != nullptr) delete std::exchange(rings_, rings_->next);
+  }
   ThreadRings(const ThreadRings&) = delete;
   ThreadRings& operator=(const ThreadRings&) = delete;
 
@@ -63,13 +65,14 @@ class ThreadRings {
     return begin / kHalf == end / kHalf ? Pushed::kYes : Pushed::kYesHalfRing;
   }
 
-  // Hands out what was pushed before it reaches the ring: a thread that pushes as fast as this pops
-  // does not keep it. `take` gets an item and its text, and says whether to go on; if not, the rest
-  // is for the next Drain.
+  // Hands out what was pushed to a ring before it reaches that ring, so that a thread which pushes
+  // as fast as this pops cannot keep it here. `take` gets an item and its text, and says whether to
+  // go on; if not, the rest is for the next Drain.
   template <typename Take>
   void Drain(const Take& take) {
     TakeNewRings();
-    for (const auto& ring : rings_) {
+    for (const Link* link = rings_; link != nullptr; link = link->next) {
+      Ring* const ring = link->ring.get();
       const uint64_t end = ring->pushed.load(std::memory_order_acquire);
       while (ring->popped.load(std::memory_order_relaxed) < end) {
         const uint64_t begin = ring->popped.load(std::memory_order_relaxed);
@@ -81,11 +84,17 @@ class ThreadRings {
         if (!take(std::as_const(head.item), std::move(text))) return;
       }
     }
-    std::erase_if(rings_, [](const auto& ring) {
-      return ring->is_abandoned.load(std::memory_order_acquire) &&
-             ring->popped.load(std::memory_order_relaxed) ==
-                 ring->pushed.load(std::memory_order_relaxed);
-    });
+    for (Link** link = &rings_; *link != nullptr;) {
+      const Ring& ring = *(*link)->ring;
+      const bool is_over = ring.is_abandoned.load(std::memory_order_acquire) &&
+                           ring.popped.load(std::memory_order_relaxed) ==
+                               ring.pushed.load(std::memory_order_relaxed);
+      if (is_over) {
+        delete std::exchange(*link, (*link)->next);
+      } else {
+        link = &(*link)->next;
+      }
+    }
   }
 
  private:
@@ -112,9 +121,9 @@ class ThreadRings {
     std::atomic<bool> is_abandoned = false;  // Its thread has ended.
     alignas(64) std::atomic<uint64_t> popped = 0;
   };
-  struct NewRing {
+  struct Link {
     std::shared_ptr<Ring> ring;
-    NewRing* next = nullptr;
+    Link* next = nullptr;
   };
   struct OwnRing {
     uint64_t of = 0;  // The object's number.
@@ -133,7 +142,7 @@ class ThreadRings {
     own.of = number_;
     try {
       auto ring = std::make_shared<Ring>();
-      auto* const fresh = new NewRing{ring, new_rings_.load(std::memory_order_relaxed)};
+      auto* const fresh = new Link{ring, new_rings_.load(std::memory_order_relaxed)};
       own.ring = std::move(ring);
       while (!new_rings_.compare_exchange_weak(fresh->next, fresh, std::memory_order_release,
                                                std::memory_order_relaxed)) {
@@ -143,18 +152,23 @@ class ThreadRings {
     return own.ring.get();
   }
 
+  // Appends them in the order in which they were made. Allocates nothing, so none is ever lost.
   void TakeNewRings() {
-    NewRing* fresh = new_rings_.exchange(nullptr, std::memory_order_acquire);
-    while (fresh != nullptr) {
-      rings_.push_back(std::move(fresh->ring));
-      delete std::exchange(fresh, fresh->next);
+    Link* newest = new_rings_.exchange(nullptr, std::memory_order_acquire);
+    Link* oldest = nullptr;
+    while (newest != nullptr) {
+      Link* const next = std::exchange(newest->next, oldest);
+      oldest = std::exchange(newest, next);
     }
+    Link** end = &rings_;
+    while (*end != nullptr) end = &(*end)->next;
+    *end = oldest;
   }
 
   static inline std::atomic<uint64_t> last_number_ = 0;
-  const uint64_t number_ = ++last_number_;     // Unlike an address, it never comes again.
-  std::atomic<NewRing*> new_rings_ = nullptr;  // A stack.
-  std::vector<std::shared_ptr<Ring>> rings_;   // Used only by the draining thread.
+  const uint64_t number_ = ++last_number_;  // Unlike an address, it never comes again.
+  std::atomic<Link*> new_rings_ = nullptr;  // A stack.
+  Link* rings_ = nullptr;  // A list in order of age. Used only by the draining thread.
 };
 
 }  // namespace mosa

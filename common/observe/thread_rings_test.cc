@@ -4,6 +4,7 @@
 #include <array>
 #include <memory>
 #include <thread>
+#include <vector>
 
 #include "gtest/gtest.h"
 
@@ -79,11 +80,31 @@ TEST(ThreadRings, AThreadOutlivesThem) {
   second.Push({0, 2});
   second.Push({0, 3});
   // What is not asked for is there the next time.
-  for (const uint64_t value : {2U, 3U})
-    second.Drain([value](const Number& number, const std::string&) {
-      EXPECT_EQ(number.value, value);
+  std::vector<uint64_t> taken;
+  for (int i = 0; i < 3; ++i)
+    second.Drain([&](const Number& number, const std::string&) {
+      taken.push_back(number.value);
       return false;
     });
+  EXPECT_EQ(taken, (std::vector<uint64_t>{2, 3}));
+}
+
+TEST(ThreadRings, AThreadsItemsStayInOrderOverSeveralRings) {
+  Rings one, other;
+  std::thread([&] {
+    one.Push({0, 1});
+    other.Push({0, 2});
+    one.Push({0, 3});
+  }).join();
+  std::vector<uint64_t> taken;
+  const auto take = [&](const Number& number, const std::string&) {
+    taken.push_back(number.value);
+    return true;
+  };
+  one.Drain(take);
+  other.Drain(take);
+  one.Drain(take);
+  EXPECT_EQ(taken, (std::vector<uint64_t>{1, 3, 2}));
 }
 
 }  // namespace

@@ -130,7 +130,7 @@ def a_truncated_object_is_named_and_no_zeroes(store):
     objects = object_directory(store, "h2")
     log = objects / "sums"
     wait_until(lambda: sum(p.stat().st_size for p in log.iterdir()) > 4 * 250, 20, "records")
-    # Of a file that changed a few seconds ago the manager cannot tell from a list that it is lost.
+    # The manager cannot tell from a list that a file which changed a few seconds ago is lost.
     time.sleep(8)
     node = store.kill("storage", "h2")
     os.truncate(find_object(objects, ids["cut"]), 0)

@@ -143,7 +143,7 @@ def administers_nothing(job):
     job.refused(job.run("setfattr", "-n", "user.mosa.trace", "-v", f"full {link}", mount),
                 "ermission denied", "not permitted")  # fmt: skip
     tracing = json.loads(os.getxattr(mount, "user.mosa.trace"))["tracing"]
-    check(not tracing, "nobody has begun a trace")
+    check(not tracing, "the user started no trace")
     check(not list(target.iterdir()), f"daemons made {list(target.iterdir())}")
     check(not list(job.home.glob("*.requests")), "daemons made files in the user's directory")
     rule = json.loads(job.store.tell("hint", "rule", "add", "/roots/*", "replicas=2", "--json"))

@@ -146,6 +146,7 @@ std::string DrawMixes(const Capacity& capacity, const std::vector<LoadCheck>& ch
   const auto count = static_cast<double>(mixes.size());
   Svg svg(2 * kPanelWidth, kTitleHeight + kPanelHeight + kLineHeight * (count + 2));
   DrawTitle(svg, "mixes of sizes, estimated and measured", capacity);
+  for (const LoadCheck& check : mixes) most = std::max(most, check.measured.high);
   Chart rates = PanelAt(svg, 0, Scale::Decades(least / 2, most));
   Chart errors = PanelAt(svg, 1, {0, worst});
   rates.DrawFrame("Operations per second", "mix");

@@ -94,6 +94,7 @@ void Chart::DrawBar(double part, double width, double value, std::string_view co
 }
 
 void Chart::DrawInterval(double part, double low, double high, const Svg::LineStyle& style) {
+  if (low >= high) return;
   const double x = X(part);
   svg_.Line({x, Y(low)}, {x, Y(high)}, style);
   for (const double end : {low, high}) svg_.Line({x - 3, Y(end)}, {x + 3, Y(end)}, style);

@@ -191,7 +191,7 @@ Result<Compared> CompareRuns(const PredictionWords& words, const Asked& asked,
   if (silent < static_cast<int64_t>(runs.size()))
     notes.push_back(
         "mounts' waits for the manager and for other nodes, and what nodes write and copy, are "
-        "judged; others are shown alone: 'fuse.*', because the kernel merges and saves requests "
+        "judged; others are shown alone: 'fuse.*', because the kernel merges and avoids requests "
         "unlike the model, times at the manager, because it answers many requests together, and "
         "nodes' 'read', because each side sees another end; classes that are not simulated are "
         "'not "

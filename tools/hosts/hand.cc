@@ -21,7 +21,7 @@ namespace {
 using nlohmann::json;
 
 [[noreturn]] void Serve(int channel, pid_t owner, const AnswerFunction& work) {
-  // Keeps neither the runner's output nor its lock open for programs that wait for these.
+  // Closes the runner's output and lock, so that programs waiting for them do not wait for this.
   setsid();
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != owner) _exit(0);

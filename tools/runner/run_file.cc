@@ -189,7 +189,10 @@ Complaint Set(const json& from, double& value) {
 }
 template <std::signed_integral T>
 Complaint Set(const json& from, T& value) {
-  return SetIf(from.is_number_integer(), from, value, "is not a whole number");
+  const bool fits = from.is_number_unsigned()
+                        ? std::in_range<T>(from.get<uint64_t>())
+                        : from.is_number_integer() && std::in_range<T>(from.get<int64_t>());
+  return SetIf(fits, from, value, "is not a possible whole number");
 }
 template <std::unsigned_integral T>
 Complaint Set(const json& from, T& value) {
@@ -200,7 +203,7 @@ Complaint Set(const json& from, T& value) {
 Complaint Set(const json& from, Time& value) {
   if (!from.is_number()) return "is not a number of seconds";
   const double seconds = std::clamp(from.get<double>(), -kTimeSecondsMax, kTimeSecondsMax);
-  value.ns = std::llround(seconds * 1e9);
+  value.ns = std::llround(seconds * 1e6) * 1000;  // A record has whole microseconds.
   return nullptr;
 }
 Complaint Set(const json& from, std::optional<Duration>& value) {

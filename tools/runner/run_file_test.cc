@@ -77,7 +77,8 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(
         Row{"/version", nullptr, "'version' is missing"},
         Row{"/version", "7", "is a record of version 7, but this program reads only version 1"},
-        Row{"/version", "\"1\"", "'version' is not a whole number"},
+        Row{"/version", "\"1\"", "'version' is not a possible whole number"},
+        Row{"/version", "4294967297", "'version' is not a possible whole number"},
         Row{"/workflow", nullptr, kMissing}, Row{"/workflow", "3", kObject},
         Row{"/workflow/path", "3", "'workflow.path' is not a text"},
         Row{"/system", nullptr, kMissing}, Row{"/system", "\"nfs\"", "neither 'wass' nor 'dss'"},
@@ -101,7 +102,7 @@ INSTANTIATE_TEST_SUITE_P(
         Row{"/tasks/0/attempts/0/host", nullptr, kMissing},
         Row{"/tasks/0/attempts/0/start", nullptr, "'tasks[0].attempts[0].start' is missing"},
         Row{"/tasks/0/attempts/0/end", nullptr, kMissing},
-        Row{"/tasks/0/attempts/0/exit_code", "\"0\"", "is not a whole number"},
+        Row{"/tasks/0/attempts/0/exit_code", "\"0\"", "is not a possible whole number"},
         Row{"/tasks/0/attempts/0/processor_s", "-1", "is not a possible number of seconds"},
         Row{"/machines", "{}", kList}, Row{"/machines/0/seconds", nullptr, kMissing},
         Row{"/machines/0/hosts", "\"a\"", kList}, Row{"/machines/0/processors", "-2", kWhole},
