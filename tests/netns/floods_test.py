@@ -10,6 +10,7 @@ import json
 import os
 import pathlib
 import random
+import shutil
 import signal
 import socket
 import statistics
@@ -128,7 +129,9 @@ print(max(taken))
 
 def check_attributes_end(store, files=50):
     """A file takes so many attributes, and the next one is refused with ENOSPC."""
-    command = [sys.executable, "-c", FILL, store.mount("h1"), str(files)]
+    # One that an ordinary user may run: this one may lie in a home directory.
+    python = shutil.which("python3", path="/usr/bin:/bin") or sys.executable
+    command = [python, "-c", FILL, store.mount("h1"), str(files)]
     before = memory_bytes(store.pid("manager", "h0"))
     done = subprocess.run(
         command, capture_output=True, text=True, timeout=120, user=USER, group=USER, extra_groups=[]

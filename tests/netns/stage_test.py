@@ -290,7 +290,7 @@ def check_out(store, files):
     time.sleep(0.5)
     down.send_signal(signal.SIGINT)
     os.kill(manager, signal.SIGCONT)
-    cluster.check("as it was" in end(down, 128 + signal.SIGINT), "interrupted")
+    cluster.check("is unchanged" in end(down, 128 + signal.SIGINT), "interrupted")
     cluster.check(store.store.state_path.exists(), "interrupted, and ended it")
 
 

@@ -218,7 +218,7 @@ def test_refusals(tracing):
     directory = tracing.directory / "refusals"
     missing = tracing.directory / "missing"
     tracing.refused("trace", "start", missing, "-o", directory, code=3, says="missing")
-    tracing.refused("trace", "start", tracing.directory, "-o", directory, code=3, says="no Mosa mount")
+    tracing.refused("trace", "start", tracing.directory, "-o", directory, code=3, says="not a Mosa mount")
     tracing.refused("trace", "start", mount, "-o", f"{mount}/t", code=2, says="would trace itself")
     (tracing.directory / "link").symlink_to(mount)
     tracing.refused("trace", "start", mount, "-o", tracing.directory / "link", code=2, says="would trace itself")

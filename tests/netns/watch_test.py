@@ -74,11 +74,11 @@ class Watched:
 def refusals(watched):
     words = watched.watch_words()
     watched.refused(*words[:5], *words[7:], code=2, says="--platform")
-    watched.refused(*words[:7], *words[9:], code=2, says="say --workload")
+    watched.refused(*words[:7], *words[9:], code=2, says="add --workload")
     watched.refused(*watched.watch_words("hosts=5,manager=apart"), code=2, says=f"say --config hosts={HOSTS}")
     watched.refused(*words, "--interval", "1ns", code=2, says="between 100ms and 60m")
     watched.refused("top", *watched.of_cluster, "--workload", watched.path, code=2, says="needs a --platform")
-    watched.refused("top", *words[1:7], code=2, says="say --workload")
+    watched.refused("top", *words[1:7], code=2, says="add --workload")
     gate = ["bench", "gate", *watched.of_cluster, "--platform", PLATFORM, "-o", watched.scratch / "refused"]
     watched.refused(*gate, "--patterns", "scatter", code=2, says="pipeline, reduce and broadcast")
     watched.refused(*gate[:-3], "/nonexistent", *gate[-2:], code=3, says="/nonexistent")

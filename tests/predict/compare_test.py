@@ -435,7 +435,7 @@ def test_predicted_requests(made):
           f"{answer['requests']}")
     best = answer["blamed"][0]
     check((best["part"], best["host"]) == ("link", "h2"), f"{answer['blamed'][:3]}")
-    check("what mounts asked of h2 took" in best["evidence"] and "both ways" in best["evidence"], f"{best}")
+    check("requests to h2 took" in best["evidence"] and "both directions" in best["evidence"], f"{best}")
     table = run(made.mosa, *made.words(slow)).stdout
     check("REQUESTS" in table and best["evidence"] in table, table)
 

@@ -328,7 +328,8 @@ def test_classify(mosa, directory, _):
                     "".join(f"  e{i}: {{size: {40 << 20}}}\n" for i in range(2)), encoding="utf-8")
     operations = written(directory, "even-operations", {"mosa_operations": 1, "tasks": [
         {"id": f"even-{i}", "files": [f"e{i}"], "operations": [f"0 w 0 0 {40 << 20}"]} for i in range(2)]})
-    took = written(directory, "even-record", {"version": 1, "workflow": {"name": "even"}, "tasks": [
+    took = written(directory, "even-record", {"version": 1, "workflow": {"name": "even"}, "system": "wass", "start": 100,
+                                              "hosts": [{"name": "h1", "slots": 2}], "tasks": [
         dict(tasks[0], id=f"even-{i}") for i in range(2)]})
     words[-1] = even
     alike = json.loads(good(mosa, "--json", *words, "--clients", 2, "--operations", operations, "--record", took))

@@ -89,8 +89,7 @@ Status ShowResidence(const ResidenceOptions& options, const CommandLine& line) {
                  daemon.failure);
     if (daemon.since_start)
       fmt::print(stderr,
-                 "mosa: the {} of host {} has started since then: its rows cover all the time "
-                 "since its start\n",
+                 "mosa: the {} of host {} is new: its rows cover all the time since its start\n",
                  daemon.component, daemon.host);
   }
   if (line.json) {

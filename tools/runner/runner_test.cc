@@ -95,7 +95,7 @@ TEST(FindHosts, SaysWhatDoesNotFit) {
       {{.mount = "/tmp", .names = {"a", ""}}, "--hosts has an empty name"},
       {{.cluster = "nobody", .cluster_directory = "/no/such"},
        "there is no cluster named 'nobody'"},
-      {{.mount = "/no/such"}, "no host answers: local with the mount /no/such does not"},
+      {{.mount = "/no/such"}, "no host answers: check the mount /no/such of local"},
       {{.mount = "/tmp", .directory = "../x"}, "--workdir '../x' is outside the mount"},
       {{.mount = "/tmp", .link = "fast"}, "'fast' is not a rate: write it like 200mbit or 1gbit"},
   };
