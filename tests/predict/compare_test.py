@@ -506,7 +506,7 @@ def test_refusals(made):
     made.refused("cannot read", [], "--run", "/nonexistent.json", code=3)
     made.refused("give only one of the two", [good], "--", "run", made.path)
     made.refused("give 'run', a workflow and options of 'mosa run' after --", [], "--", "ls")
-    made.refused("--record cannot be said", [], "--", "run", made.path, "--record", "x.json")
+    made.refused("--record is set by mosa compare itself", [], "--", "run", made.path, "--record", "x.json")
     to_run = ["compare", "--platform", PLATFORM, "--config", "hosts=4,manager=apart", "-o", made.directory / "made", "--", "run", made.path,
               "--cluster", "none", "--dir", made.directory]
     done = run(made.mosa, *to_run)

@@ -343,7 +343,7 @@ def test_classify(mosa, directory, _):
     check(last["clients"] == 1 and last["rated_clients"] == 4, f"{last}")
     check("1 (rates for 4)" in good(mosa, *large), "whose rates they are is said")
     refused(mosa, "has no system 'x': it has hand", 2, *words, "--system", "x")
-    refused(mosa, "give --platform, too", 2, *words, "--config", "hosts=2")
+    refused(mosa, "give --platform as well", 2, *words, "--config", "hosts=2")
     refused(mosa, "has no cells yet", 2, "envelope", "classify", "--envelope", written(directory, "empty", rates([])), "--workload", WORKLOAD)
 
 
