@@ -161,7 +161,7 @@ def test_deaths(mosa, directory, store):
             os.kill(running.clients()[victim], signal.SIGKILL)
             code, said = running.end()
         # Above it there may be how far it was.
-        check(code == 5 and "its process" in said.strip().split("\n")[-1], f"{code}: {said}")
+        check(code == 5 and "its worker has ended" in said.strip().split("\n")[-1], f"{code}: {said}")
         check(not os.listdir(store), f"left: {os.listdir(store)}")
         check(read(out)["outcome"] == "failed", "what was measured is kept")
     out = directory / "killed.json"
