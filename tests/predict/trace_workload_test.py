@@ -144,6 +144,10 @@ def test_record(mosa, directory):
     without["tasks"][0]["command"] = []
     record.write_text(json.dumps(without))
     refused(mosa, ["--record", record, "-o", output], 2, "task 'make' has no command")
+    impossible = json.loads(json.dumps(RECORD))
+    impossible["tasks"][0]["outputs"][0]["size_bytes"] = -1
+    record.write_text(json.dumps(impossible))
+    refused(mosa, ["--record", record, "-o", output], 2, "of task 'make' has a size that no file can have")
     record.write_text(json.dumps(RECORD).replace('"version": 1', '"version": 9'))
     refused(mosa, ["--record", record, "-o", output], 2, "record of version 9")
     record.write_text("{}")

@@ -72,6 +72,13 @@ Result<RecordedRun> ReadRecordedRun(const std::string& path) {
           fmt::format("{}: task '{}' is '{}', but a workload is made only from a run whose tasks "
                       "are all done: resume the run",
                       path, recorded.id, recorded.state));
+    for (const std::vector<RecordedFile>* list : {&recorded.inputs, &recorded.outputs})
+      for (const RecordedFile& named : *list)
+        if (!named.is_possible)
+          return InvalidArgumentError(
+              fmt::format("{}: file '{}' of task '{}' has a size that no file can have: give the "
+                          "record as 'mosa run' wrote it",
+                          path, named.path, recorded.id));
     if (recorded.command.empty())
       return InvalidArgumentError(
           fmt::format("{}: task '{}' has no command: run it with one", path, recorded.id));
