@@ -181,8 +181,19 @@ def generated(binaries):
     return {ROOT / path: text for path, text in texts.items()}
 
 
+def clashes_of(command):
+    """Newer releases of CLI11 refuse an argument and an option of one name, and end the program."""
+    options = {name for option in command.options for name in option.names}
+    return [p.names[0] for p in command.positionals if f"--{p.names[0]}" in options]
+
+
 def check_generated(binaries):
     wrong = []
+    for program in manual.SECTIONS:
+        for command in program_help.read(binaries, program).tree():
+            for name in clashes_of(command):
+                wrong.append(command.title)
+                print(f"{command.title}: its argument '{name}' has the name of an option")
     for path, text in generated(binaries).items():
         if not path.exists() or path.read_text() != text:
             wrong.append(str(path))

@@ -193,7 +193,7 @@ void AddHint(CLI::App& app, CommandLine& line) {
                                        "  mosa hint get $MOSA_MOUNT/result.tsv\n"
                                        "  mosa hint get $MOSA_MOUNT/parts placement");
   AddPath(*get, *got);
-  get->add_option("name", got->name, "Hint to show; default: all");
+  get->add_option("hint", got->name, "Hint to show; default: all");
   get->callback([got, &line] { line.action = [got, &line] { return Get(*got, line); }; });
 
   auto set = std::make_shared<HintOptions>();
