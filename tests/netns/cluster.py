@@ -57,6 +57,17 @@ def start_ticks(pid):
     return 0 if fields[0] == "Z" else int(fields[19])
 
 
+def stop(pid):
+    """Stops a process. Its threads go on until one of them has taken the signal, which may wait for a processor."""
+    os.kill(pid, signal.SIGSTOP)
+    limit = time.monotonic() + 2  # A thread that waits for a disk or a mount stops when that has answered.
+    while time.monotonic() < limit:
+        tasks = pathlib.Path(f"/proc/{pid}/task").iterdir()
+        if all((task / "stat").read_text().rpartition(")")[2].split()[0] == "T" for task in tasks):
+            return
+        time.sleep(0.001)
+
+
 def wait_until(condition, seconds, what):
     """Waits for a true value of condition() and returns it."""
     limit = time.monotonic() + seconds

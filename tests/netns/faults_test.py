@@ -86,7 +86,7 @@ def pause(kind, host, pause_s):
 
     def fault(store):
         pid = store.pid(kind, host)
-        os.kill(pid, signal.SIGSTOP)
+        cluster.stop(pid)
         time.sleep(pause_s)
         os.kill(pid, signal.SIGCONT)
 

@@ -51,7 +51,7 @@ def stopped(store, host):
     """Mount and node of a host do not run, as while a virtual machine is paused."""
     pids = [store.pid(kind, host) for kind in ("mount", "storage")]
     for pid in pids:
-        os.kill(pid, signal.SIGSTOP)
+        cluster.stop(pid)
     try:
         yield
     finally:
@@ -212,7 +212,7 @@ def pause_without_consequence(store):
         os.fsync(file.fileno())
         os.pwrite(file.fileno(), NEW, 0)
         pid = store.pid("mount", "h1")
-        os.kill(pid, signal.SIGSTOP)
+        cluster.stop(pid)
         time.sleep(8)
         os.kill(pid, signal.SIGCONT)
         wait_until(lambda: session_is_back(store.mount("h1")), 60, "the mount of h1")

@@ -330,7 +330,7 @@ def check_pages_written_behind_the_last_close(store):
     mapping.close()
     mapping.store("B")
     pid = store.pid("manager", "h0")
-    os.kill(pid, signal.SIGSTOP)
+    cluster.stop(pid)
     try:
         unmapper = threading.Thread(target=mapping.unmap)
         unmapper.start()

@@ -104,7 +104,7 @@ def _stop(store, fault):
     if ("mount", fault.host) in fault.daemons():
         fault.stopped_mounts = (fault.host,)
     for pid in pids:
-        os.kill(pid, signal.SIGSTOP)
+        cluster.stop(pid)
     try:
         time.sleep(fault.seconds)
     finally:

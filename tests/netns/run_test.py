@@ -288,7 +288,7 @@ def check_hung_host(runner):
     mount = runner.store.pid("mount", "h2")
     process = runner.start("hung", "--slots", "1")
     wait_for_tasks(runner, "hung", 4)
-    os.kill(mount, signal.SIGSTOP)
+    cluster.stop(mount)
     try:
         said = process.communicate(timeout=150)[1]
         check(process.returncode == 0, f"with a mount that hangs: {process.returncode} {said}")

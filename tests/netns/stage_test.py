@@ -285,7 +285,7 @@ def check_out(store, files):
     store.mosa("cluster", "down", "--dry-run")
     # Ctrl-C while the manager is asked.
     manager = store.store.pid("manager", "h0")
-    os.kill(manager, signal.SIGSTOP)
+    cluster.stop(manager)
     down = subprocess.Popen(store.command("cluster", "down"), stderr=subprocess.PIPE)
     time.sleep(0.5)
     down.send_signal(signal.SIGINT)

@@ -29,7 +29,7 @@ STALE_LOOKS = 8
 @contextlib.contextmanager
 def stopped(store, kind, host):
     pid = store.pid(kind, host)
-    os.kill(pid, signal.SIGSTOP)
+    cluster.stop(pid)
     try:
         yield
     finally:
