@@ -67,9 +67,11 @@ class NodeApi {
   // it is absent.
   virtual Status Write(const ObjectTarget& target, uint64_t offset,
                        std::span<const std::byte> data) = 0;
-  // Truncates the object to `size_bytes` if it is longer.
+  // Truncates the object to `size_bytes` if it is longer. NotFound if there is no object, unless
+  // nothing is to be left of it.
   virtual Status Truncate(const ObjectTarget& target, uint64_t size_bytes) = 0;
   // Punches a hole or allocates space, by fallocate(2)'s mode bits. KEEP_SIZE is implied.
+  // NotFound if there is no object to punch.
   virtual Status Allocate(const ObjectTarget& target, int mode, uint64_t offset,
                           uint64_t length) = 0;
   virtual Result<ObjectStatus> Stat(const ObjectTarget& target) = 0;

@@ -62,27 +62,26 @@ void SetAttributes(fuse_req_t request, fuse_ino_t ino, struct stat* attributes, 
                    fuse_file_info* info) {
   Mount& mount = MountOf(request);
   const AttributeChanges changes = ToChanges(*attributes, wanted);
-  std::optional<HandleId> handle;
-  if (info != nullptr) handle = DecodeHandle(info->fh).handle;
   // A new owner never inherits the old one's set-user-id bits, whoever gives the file away.
   const bool kills_privileges =
       !changes.permissions && (changes.uid || changes.gid || RequestKillsPrivileges());
   if (kills_privileges) KillPrivileges(mount, FileId{ino});
-  const Tracer::Use use(mount.tracer);
-  const Time start = changes.size_bytes ? TraceBegin(mount) : Time{};
-  const Outcome<AttributesResult> changed =
-      mount.filesystem.SetAttributes(FileId{ino}, changes, handle);
-  if (start != Time{} && changed.ok()) {
-    TraceEvent event;
-    event.kind = TraceKind::kTruncate;
-    event.start = start;
-    event.file = FileId{ino};
-    if (handle) event.handle = handle->value;
-    event.size_bytes = *changes.size_bytes;
-    event.pid = static_cast<uint32_t>(fuse_req_ctx(request)->pid);
-    mount.tracer.Note(event);
-  }
-  ReplyAttributes(request, changed, "setattr", FileId{ino});
+  auto use = std::make_shared<Tracer::Use>(mount.tracer);
+  TraceEvent event;
+  event.kind = TraceKind::kTruncate;
+  event.start = changes.size_bytes ? TraceBegin(mount) : Time{};
+  event.file = FileId{ino};
+  if (info != nullptr) event.handle = DecodeHandle(info->fh).handle.value;
+  event.size_bytes = changes.size_bytes.value_or(0);
+  event.pid = static_cast<uint32_t>(fuse_req_ctx(request)->pid);
+  auto unanswered = std::make_shared<KernelSession::Detached>(mount.session.Detach());
+  mount.filesystem.SetAttributes(
+      event.file, changes,
+      [&mount, request, event, use = std::move(use),
+       unanswered = std::move(unanswered)](const Outcome<AttributesResult>& changed) {
+        if (event.start != Time{} && changed.ok()) mount.tracer.Note(event);
+        ReplyAttributes(request, changed, "setattr", event.file);
+      });
 }
 
 void StatFilesystem(fuse_req_t request, fuse_ino_t) {

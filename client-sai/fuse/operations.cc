@@ -85,8 +85,7 @@ void KillPrivileges(Mount& mount, FileId file) {
   AttributeChanges changes;
   changes.permissions = WithoutPrivileges(current->permissions);
   if (*changes.permissions == current->permissions) return;
-  const Outcome<AttributesResult> changed =
-      mount.filesystem.SetAttributes(file, changes, std::nullopt);
+  const Outcome<AttributesResult> changed = mount.filesystem.SetAttributes(file, changes);
   // The reply to the program does not carry its permissions, so the kernel would keep those that it
   // knows.
   mount.session.InvalidateAttributes(file);

@@ -364,7 +364,7 @@ TEST(Answers, ACloseThatIsToWaitForCopiesIsNoWriterWhileItsCommitIsUnderWay) {
   as_writer = 0;
   AttributeChanges changes;
   changes.permissions = 0600;
-  EXPECT_TRUE(Ok(cluster.b().fs().SetAttributes(*id, changes, std::nullopt)));
+  EXPECT_TRUE(Ok(cluster.b().fs().SetAttributes(*id, changes)));
   EXPECT_GT(confirmed, before);
   EXPECT_EQ(as_writer, 0);
   commit.Release();

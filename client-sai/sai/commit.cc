@@ -81,7 +81,8 @@ CommitRequest Filesystem::Impl::BuildCommit(Inode& inode, bool last_close) {
   }
   if (changed) request.nodes = NodeBytesOf(inode);
   const std::lock_guard lock(inode.mutex);
-  request.data_changed = inode.committing.data_dirty;
+  request.data_changed = inode.committing.data_dirty || inode.committing.change_failed;
+  request.change_failed = inode.committing.change_failed && !inode.committing.data_dirty;
   request.generation = inode.committing.stored_by;
   if (request.generation == 0 && inode.access) request.generation = inode.access->generation;
   request.inline_moved = inode.moves_inline;
@@ -103,6 +104,7 @@ void Filesystem::Impl::TakeBack(Inode& inode) {
   const Unsaved old = std::exchange(inode.committing, {});
   inode.needs_commit = inode.needs_commit || old.needs_commit;
   inode.data_dirty = inode.data_dirty || old.data_dirty;
+  inode.change_failed = inode.change_failed || old.change_failed;
   inode.dirty_end = std::max(inode.dirty_end, old.dirty_end);
   if (!inode.modify_time) inode.modify_time = old.modify_time;
   inode.stored_by = OlderGeneration(inode.stored_by, old.stored_by);
@@ -191,7 +193,7 @@ Outcome<Done> Filesystem::Impl::CommitOnce(Inode& inode, CommitKind kind, bool* 
     if (inode.make_state == MakeState::kRefused) return inode.make_failure;
     unsent = inode.make_state == MakeState::kUnsent;
     if (kind.make_only && !unsent) return Done{};
-    const bool has_news = inode.data_dirty || inode.unsent_times;
+    const bool has_news = inode.data_dirty || inode.change_failed || inode.unsent_times;
     if (!unsent && !inode.needs_commit && !has_news && !kind.tells_close) return Done{};
     tells = !kind.make_only || (has_news && (!kind.bare || inode.appended));
     if (unsent) {
@@ -338,7 +340,7 @@ Outcome<Done> Filesystem::Impl::Resize(Inode& inode, uint64_t size_bytes) {
   Outcome<Done> result = Done{};
   const bool objects = access->layout.bound() && !access->is_inline;
   if (objects && size_bytes < size) {
-    result = CutObjects(inode, size_bytes);
+    result = CutObjects(inode, {size_bytes, size});
     // Reports the remaining space, for statfs and du.
     if (result.ok() && unused) result = Commit(inode, false);
     if (!result.ok() && inode.partly_changed) {
@@ -357,28 +359,32 @@ Outcome<Done> Filesystem::Impl::Resize(Inode& inode, uint64_t size_bytes) {
   return result;
 }
 
-Outcome<Done> Filesystem::Impl::CutObjects(Inode& inode, uint64_t size_bytes) {
-  const auto cut = WithStore(inode, [&](const DataAccess& access) -> Outcome<Done> {
-    if (size_bytes > 0) MOSA_RETURN_IF_FAILED(CheckNodesAlive(inode, access));
+Outcome<Done> Filesystem::Impl::CutObjects(Inode& inode, ByteRange removed) {
+  const auto by_access = [&](const DataAccess& access) -> Outcome<Done> {
+    if (removed.begin > 0)
+      MOSA_RETURN_IF_FAILED(CheckNodesAlive(inode, NodesOf(access.layout, removed)));
     inode.partly_changed = true;
     {
       const std::lock_guard lock(inode.mutex);
-      inode.cutting_to = size_bytes;
+      inode.cutting_to = removed.begin;
       ++inode.cuts;
     }
-    return CutObjectsOf(inode, access, size_bytes);
-  });
+    return CutObjectsOf(inode, access, removed);
+  };
+  const Leaves leaves = removed.begin == 0 ? Leaves::kNothing : Leaves::kOthers;
+  const Outcome<Done> cut = WithStore(inode, by_access, leaves);
   if (!cut.ok()) return cut;
   const std::lock_guard lock(inode.mutex);
-  inode.pages.Remove(WidenToPages({size_bytes, kFileBytesMax}));
+  inode.pages.Remove(WidenToPages({removed.begin, kFileBytesMax}));
   inode.allocated_known = false;  // The next commit asks the nodes for the remaining space.
   inode.needs_commit = true;
   return Done{};
 }
 
 // Truncate or zero on all nodes or on none, as far as this can be known beforehand.
-Outcome<Done> Filesystem::Impl::CheckNodesAlive(const Inode& inode, const DataAccess& access) {
-  for (const NodeId node : access.layout.Nodes())
+Outcome<Done> Filesystem::Impl::CheckNodesAlive(const Inode& inode,
+                                                const std::vector<NodeId>& nodes) {
+  for (const NodeId node : nodes)
     if (!NodeAlive(node))
       return Fail(StatusCode::kUnavailable, ErrorReason::kNodeLost,
                   fmt::format("node {} is silent and holds a part of file {}, so nothing was "
@@ -387,13 +393,16 @@ Outcome<Done> Filesystem::Impl::CheckNodesAlive(const Inode& inode, const DataAc
   return Done{};
 }
 
+// An object also holds its node's copies of what is first on other nodes. So only nodes that hold
+// removed bytes are asked: if one of them fails, the copies on all others are still whole.
 Outcome<Done> Filesystem::Impl::CutObjectsOf(Inode& inode, const DataAccess& access,
-                                             uint64_t size_bytes) {
-  const std::vector<NodeId> nodes = access.layout.Nodes();
+                                             ByteRange removed) {
+  const std::vector<NodeId> nodes =
+      removed.begin == 0 ? access.layout.Nodes() : NodesOf(access.layout, removed);
   std::vector<Status> results(nodes.size());
   const auto cut = [&](size_t i) {
-    results[i] = WithRetries(inode, nodes[i], true, [&](const ObjectTarget& target) {
-      return nodes_.Truncate(target, size_bytes);
+    results[i] = RemoveOn(inode, access, nodes[i], [&](const ObjectTarget& target) {
+      return nodes_.Truncate(target, removed.begin);
     });
   };
   // Not on the write threads, which may be waiting for a store of this file.
@@ -409,12 +418,20 @@ Outcome<Done> Filesystem::Impl::CutObjectsOf(Inode& inode, const DataAccess& acc
   if (nodes.size() > 1) others.Wait();
   for (size_t i = 0; i < nodes.size(); ++i) {
     // Truncating to zero needs nothing from a lost node.
-    const bool gone = size_bytes == 0 && (access.lost || !NodeAlive(nodes[i]));
+    const bool gone = removed.begin == 0 && (access.lost || !NodeAlive(nodes[i]));
     if (!results[i].ok() && !gone) return FromStatus(results[i]);
   }
   const std::lock_guard lock(inode.mutex);
   inode.cut_by = access.generation;
   return Done{};
+}
+
+Status Filesystem::Impl::RemoveOn(Inode& inode, const DataAccess& access, NodeId node,
+                                  const std::function<Status(const ObjectTarget&)>& operation) {
+  const Status status = WithRetries(inode, node, true, operation);
+  if (status.code() != StatusCode::kNotFound) return status;
+  if (IsKnownEmpty(access, node)) return OkStatus();
+  return AbortedError(ObjectMissing(inode, node).message);
 }
 
 Outcome<Done> Filesystem::Impl::Allocate(HandleId id, int mode, uint64_t offset, uint64_t length) {
@@ -488,7 +505,7 @@ Outcome<Done> Filesystem::Impl::AllocateRange(Inode& inode, int mode, ByteRange 
   if (zeroes) {
     auto access = EnsureAccess(inode, true);
     if (!access.ok()) return access.failure();
-    MOSA_RETURN_IF_FAILED(CheckNodesAlive(inode, **access));
+    MOSA_RETURN_IF_FAILED(CheckNodesAlive(inode, NodesOf((*access)->layout, range)));
     inode.partly_changed = true;
   }
   return StorePieces(
@@ -507,14 +524,13 @@ Outcome<bool> Filesystem::Impl::AllocatePiece(Inode& inode, const DataAccess& ac
   if (!store.access().ok()) return store.access().failure();
   if ((*store.access())->layout.segments != access.layout.segments) return false;
   for (const NodeId node : piece.nodes) {
-    const auto apply = [&](int bits) {
-      return WithRetries(inode, node, true, [&](const ObjectTarget& target) {
-        return nodes_.Allocate(target, bits, piece.range.begin, piece.range.size());
-      });
-    };
     Status status = OkStatus();
-    if (zeroes) status = apply(FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE);
-    if (status.ok()) status = apply(FALLOC_FL_KEEP_SIZE);
+    if (zeroes) status = PunchOn(inode, **store.access(), node, piece.range);
+    if (status.ok()) {
+      status = WithRetries(inode, node, true, [&](const ObjectTarget& target) {
+        return nodes_.Allocate(target, FALLOC_FL_KEEP_SIZE, piece.range.begin, piece.range.size());
+      });
+    }
     if (status.code() == StatusCode::kAborted) return false;
     if (status.code() == StatusCode::kResourceExhausted) {
       refused->push_back(node);
@@ -525,24 +541,30 @@ Outcome<bool> Filesystem::Impl::AllocatePiece(Inode& inode, const DataAccess& ac
   return true;
 }
 
-// On each node everything within the range belongs to the file, so one request per node suffices.
+// On each node one request covers all of its parts of the range.
 Outcome<Done> Filesystem::Impl::PunchObjects(Inode& inode, ByteRange range) {
   return WithStore(inode, [&](const DataAccess& access) -> Outcome<Done> {
-    MOSA_RETURN_IF_FAILED(CheckNodesAlive(inode, access));
+    const std::vector<NodeId> nodes = NodesOf(access.layout, range);
+    MOSA_RETURN_IF_FAILED(CheckNodesAlive(inode, nodes));
     inode.partly_changed = true;
     {
       const std::lock_guard lock(inode.mutex);
       inode.pages.Remove(range);
       inode.allocated_known = false;
     }
-    for (const NodeId node : access.layout.Nodes()) {
-      const Status status = WithRetries(inode, node, true, [&](const ObjectTarget& target) {
-        return nodes_.Allocate(target, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, range.begin,
-                               range.size());
-      });
+    for (const NodeId node : nodes) {
+      const Status status = PunchOn(inode, access, node, range);
       if (!status.ok()) return FromStatus(status);
     }
     return Done{};
+  });
+}
+
+Status Filesystem::Impl::PunchOn(Inode& inode, const DataAccess& access, NodeId node,
+                                 ByteRange range) {
+  return RemoveOn(inode, access, node, [&](const ObjectTarget& target) {
+    return nodes_.Allocate(target, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, range.begin,
+                           range.size());
   });
 }
 

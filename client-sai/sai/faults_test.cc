@@ -41,8 +41,7 @@ TEST(Faults, ACutThatASilentNodeCannotTakePartInChangesNothing) {
   AttributeChanges cut;
   cut.size_bytes = kPageBytes;
   const FileId file = *cluster.a().Find("/f");
-  EXPECT_EQ(ReasonOf(cluster.a().fs().SetAttributes(file, cut, handle->handle)),
-            ErrorReason::kNodeLost);
+  EXPECT_EQ(ReasonOf(cluster.a().fs().SetAttributes(file, cut)), ErrorReason::kNodeLost);
   EXPECT_EQ(
       ReasonOf(cluster.a().fs().Allocate(handle->handle, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
                                          kPageBytes, 4 * kMiB - kPageBytes)),
@@ -93,8 +92,7 @@ uint64_t CheckNothingFailsSilently(const std::function<void(LocalNodes&)>& fail,
     told = !cluster.a().fs().Fsync(handle->handle).ok() || told;
     AttributeChanges cut;
     cut.size_bytes = 2 * kMiB - 99;
-    told =
-        !cluster.a().fs().SetAttributes(*cluster.a().Find("/f"), cut, handle->handle).ok() || told;
+    told = !cluster.a().fs().SetAttributes(*cluster.a().Find("/f"), cut).ok() || told;
     model.resize(2 * kMiB - 99);
     told = !cluster.a().Close(handle->handle).ok() || told;
   }

@@ -182,9 +182,12 @@ Outcome<AttributesResult> Filesystem::GetAttributes(FileId file) {
 Outcome<Attributes> Filesystem::GetUnsettledAttributes(FileId file) {
   return impl_->GetUnsettledAttributes(file);
 }
-Outcome<AttributesResult> Filesystem::SetAttributes(FileId file, const AttributeChanges& changes,
-                                                    std::optional<HandleId>) {
+Outcome<AttributesResult> Filesystem::SetAttributes(FileId file, const AttributeChanges& changes) {
   return impl_->SetAttributes(file, changes);
+}
+void Filesystem::SetAttributes(FileId file, const AttributeChanges& changes,
+                               std::function<void(Outcome<AttributesResult>)> done) {
+  impl_->SetAttributes(file, changes, std::move(done));
 }
 Outcome<StatFilesystemReply> Filesystem::StatFilesystem() {
   return impl_->Ask<StatFilesystemReply>(StatFilesystemRequest{});

@@ -232,8 +232,11 @@ class Filesystem {
   // Like GetAttributes without that wait, for use while a write with locked pages is served. Not
   // for replies to the kernel.
   Outcome<Attributes> GetUnsettledAttributes(FileId file);
-  Outcome<AttributesResult> SetAttributes(FileId file, const AttributeChanges& changes,
-                                          std::optional<HandleId> handle);
+  Outcome<AttributesResult> SetAttributes(FileId file, const AttributeChanges& changes);
+  // As above. A new size of a file that nobody has open on this mount then waits for the copies
+  // that a close waits for: `done` runs once, perhaps on another thread, and must not block.
+  void SetAttributes(FileId file, const AttributeChanges& changes,
+                     std::function<void(Outcome<AttributesResult>)> done);
   Outcome<StatFilesystemReply> StatFilesystem();
 
   // ---- open files

@@ -160,7 +160,7 @@ TEST(Attributes, TimesThatWereSetOutliveEarlierWrites) {
     changes.modify_time = Time{1'000'000'000'000'000'123};
     changes.permissions = 0600;
     const FileId file = *cluster.a().Find(path);
-    ASSERT_TRUE(Ok(cluster.a().fs().SetAttributes(file, changes, handle->handle)));
+    ASSERT_TRUE(Ok(cluster.a().fs().SetAttributes(file, changes)));
     EXPECT_EQ(cluster.a().Stat(path)->modify_time, *changes.modify_time);
     EXPECT_EQ(cluster.a().Stat(path)->size_bytes, size);
     ASSERT_TRUE(Ok(cluster.a().Close(handle->handle)));
@@ -179,7 +179,7 @@ TEST(Attributes, BlocksThatATruncationGaveBackAreSeenAfterTheNextSync) {
   const FileId file = *cluster.a().Find("/f");
   AttributeChanges cut;
   cut.size_bytes = kMiB;
-  const auto changed = cluster.a().fs().SetAttributes(file, cut, handle->handle);
+  const auto changed = cluster.a().fs().SetAttributes(file, cut);
   ASSERT_TRUE(Ok(changed));
   EXPECT_EQ(changed->attributes_valid, Duration{0}) << "the kernel must ask again";
   EXPECT_EQ(cluster.a().fs().GetAttributes(file)->attributes_valid, Duration{0});

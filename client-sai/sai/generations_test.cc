@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <filesystem>
+#include <fstream>
 #include <string>
 #include <thread>
 #include <utility>
@@ -109,6 +110,72 @@ TEST(Generations, AMissingObjectIsAnErrorAndAHoleIsZero) {
   const FileId file = *cluster.b().Find("/d/f");
   std::filesystem::remove(cluster.nodes().Get(cluster.node_a).PathOf(file));
   EXPECT_EQ(ReasonOf(cluster.b().ReadFile("/d/f")), ErrorReason::kNodeLost);
+}
+
+// The node refuses the right of before its restart; the repetition has one that it accepts.
+TEST(Generations, ACutThatReachesANodeWhichCameBackEmptyLeavesTheOtherCopyValid) {
+  Cluster cluster;
+  const std::string content = Pattern(4 * kMiB, 1);
+  MakeCopied(cluster, content);
+  bool restarted = false;
+  cluster.nodes().Get(cluster.node_a).before_cut = [&]() -> Status {
+    if (std::exchange(restarted, true)) return OkStatus();
+    cluster.nodes().RestartEmpty(cluster.node_a);
+    return PermissionDeniedError("the capability has an earlier epoch");
+  };
+  EXPECT_EQ(ReasonOf(cluster.b().Truncate("/d/f", kMiB)), ErrorReason::kNodeLost);
+  EXPECT_TRUE(restarted);
+  ASSERT_TRUE(EventuallyWithin(std::chrono::seconds(20), [&] {
+    const auto read = cluster.b().ReadFile("/d/f");
+    return read.ok() && *read == content;
+  })) << "nothing was cut";
+  EXPECT_TRUE(Ok(cluster.b().Truncate("/d/f", kMiB)));
+  EXPECT_TRUE(*cluster.a().ReadFile("/d/f") == content.substr(0, kMiB));
+}
+
+// Each object also holds its node's copies of what is first on the other one.
+TEST(Generations, ACutChangesOnlyObjectsThatHoldRemovedBytes) {
+  Cluster cluster;
+  ASSERT_TRUE(Ok(cluster.a().WriteFile("/s", Pattern(kMiB, 1))));
+  const FileId file = *cluster.a().Find("/s");
+  const NodeId first = cluster.manager().StatusOf("/s")->layout.NodeAt(0);
+  const NodeId other = first == cluster.node_a ? cluster.node_b : cluster.node_a;
+  ASSERT_EQ(cluster.manager().StatusOf("/s")->layout.Nodes().size(), 2U);
+  const std::string path = cluster.nodes().Get(other).PathOf(file);
+  std::ofstream(path) << Pattern(kMiB, 1);
+  EXPECT_TRUE(Ok(cluster.b().Truncate("/s", 4096)));
+  EXPECT_EQ(std::filesystem::file_size(path), kMiB);
+  EXPECT_EQ(std::filesystem::file_size(cluster.nodes().Get(first).PathOf(file)), 4096U);
+}
+
+TEST(Generations, ATruncationOfAFileThatNobodyHasOpenWaitsForItsCopies) {
+  Cluster cluster;
+  ASSERT_TRUE(Ok(cluster.a().MakeDirectory("/d")));
+  ASSERT_TRUE(Ok(cluster.a().SetXattr("/d", "user.mosa.replicas", "2")));
+  ASSERT_TRUE(Ok(cluster.a().SetXattr("/d", "user.mosa.ack", "pessimistic")));
+  ASSERT_TRUE(Ok(cluster.a().WriteFile("/d/f", Pattern(4 * kMiB, 1))));
+  EXPECT_EQ(cluster.manager().StatusOf("/d/f")->copies_valid, 2U);
+  for (const uint64_t size : {kMiB, 2 * kMiB}) {
+    ASSERT_TRUE(Ok(cluster.b().Truncate("/d/f", size)));
+    EXPECT_EQ(cluster.manager().StatusOf("/d/f")->copies_valid, 2U) << size;
+  }
+}
+
+TEST(Generations, AnObjectThatIsMissingIsNeitherCutNorPunched) {
+  Cluster cluster;
+  ASSERT_TRUE(Ok(cluster.a().MakeDirectory("/d")));
+  ASSERT_TRUE(Ok(cluster.a().SetXattr("/d", "user.mosa.placement", "local")));
+  ASSERT_TRUE(Ok(cluster.a().WriteFile("/d/f", Pattern(kMiB, 1))));
+  const auto file = cluster.b().Open("/d/f", O_RDWR);
+  ASSERT_TRUE(Ok(file));
+  std::filesystem::remove(cluster.nodes().Get(cluster.node_a).PathOf(*cluster.b().Find("/d/f")));
+  EXPECT_FALSE(cluster.b().Truncate("/d/f", 4096).ok());
+  EXPECT_FALSE(cluster.b()
+                   .fs()
+                   .Allocate(file->handle, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, 4096)
+                   .ok());
+  EXPECT_EQ(cluster.b().Stat("/d/f")->size_bytes, kMiB);
+  EXPECT_TRUE(Ok(cluster.b().Truncate("/d/f", 0))) << "that needs nothing of it";
 }
 
 TEST(Generations, WhoReadsWhileTheFileIsCutFindsItsEndAndNoZeroes) {

@@ -56,7 +56,8 @@ enum class MakeState : uint8_t { kSent = 1, kUnsent, kSending, kRefused };
 struct Unsaved {
   bool needs_commit = false;  // Created or written since the last commit.
   bool data_dirty = false;
-  uint64_t dirty_end = 0;  // End of the furthest write.
+  bool change_failed = false;  // An operation that failed may have changed bytes on nodes.
+  uint64_t dirty_end = 0;      // End of the furthest write.
   // Time of the last write. Absent with data_dirty: a look found different bytes, which may be
   // older than the file's time.
   std::optional<Time> modify_time;

@@ -328,6 +328,7 @@ void Filesystem::Impl::NoteCut(Inode& inode, uint64_t size_bytes) {
   {
     const std::lock_guard lock(inode.mutex);
     inode.dirty_end = 0;
+    inode.awaits_copies = true;
     inode.pages.Remove({WidenToPages({0, size_bytes}).end, UINT64_MAX});
     inode.allocated_known = size_bytes == 0;
     if (size_bytes == 0) {
@@ -341,6 +342,28 @@ void Filesystem::Impl::NoteCut(Inode& inode, uint64_t size_bytes) {
     inode.kernel_modify_time = {};
   }
   blocks_.DropFile(inode.file);
+}
+
+void Filesystem::Impl::SetAttributes(FileId file, const AttributeChanges& changes,
+                                     std::function<void(Outcome<AttributesResult>)> done) {
+  const Outcome<AttributesResult> changed = SetAttributes(file, changes);
+  std::optional<AwaitCopiesRequest> awaited;
+  if (changed.ok() && changes.size_bytes) awaited = CopiesOfClosed(*Get(file));
+  if (!awaited) return done(changed);
+  AwaitCopies(*awaited, [changed, done = std::move(done)](const Outcome<Done>& copied) {
+    done(copied.ok() ? changed : copied.failure());
+  });
+}
+
+// truncate(2) is the last close as well, if nobody here has the file open.
+std::optional<AwaitCopiesRequest> Filesystem::Impl::CopiesOfClosed(Inode& inode) {
+  {
+    const std::lock_guard lock(inode.mutex);
+    if (!inode.awaits_copies || inode.handles > 0 || inode.attributes.link_count == 0)
+      return std::nullopt;
+  }
+  SendQueued();  // While the manager counts a writer, nobody copies.
+  return AwaitedCopies(inode);
 }
 
 Outcome<AttributesResult> Filesystem::Impl::SetAttributes(FileId file,

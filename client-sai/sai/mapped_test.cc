@@ -103,7 +103,7 @@ TEST_F(Mapped, ATimeThatWasSetStays) {
   AttributeChanges changes;
   changes.modify_time = Time{1'000'000'000'000'000'000};
   const FileId file = *cluster_.a().Find("/d/f");
-  ASSERT_TRUE(Ok(cluster_.a().fs().SetAttributes(file, changes, std::nullopt)));
+  ASSERT_TRUE(Ok(cluster_.a().fs().SetAttributes(file, changes)));
   Unmap();
   ASSERT_TRUE(Eventually([&] { return Count("kept") == 0; }));
   EXPECT_TRUE(Seen('B'));
@@ -141,7 +141,7 @@ TEST_F(Mapped, SetUserIdGoesWithWhatTheKernelWritesByItself) {
   const auto set = [&](uint32_t permissions) {
     AttributeChanges changes;
     changes.permissions = permissions;
-    ASSERT_TRUE(Ok(cluster_.a().fs().SetAttributes(file, changes, std::nullopt)));
+    ASSERT_TRUE(Ok(cluster_.a().fs().SetAttributes(file, changes)));
   };
   set(06755);
   auto opened = cluster_.a().Open("/d/f", O_WRONLY);

@@ -236,7 +236,7 @@ void Filesystem::Impl::EndPartialChange(Inode& inode) {
     inode.pages.Clear();
     inode.allocated.clear();
     inode.allocated_known = false;
-    inode.needs_commit = inode.data_dirty = true;
+    inode.needs_commit = inode.change_failed = true;
   }
   DropFailedPages(inode);
 }

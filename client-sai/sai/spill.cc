@@ -47,11 +47,12 @@ Failure Filesystem::Impl::FrozenTooLong(const Inode& inode, Duration waited) {
           inode.file.value, waited.ns / 1'000'000));
 }
 
-Outcome<AccessPtr> Filesystem::Impl::BeginStore(Inode& inode) {
+Outcome<AccessPtr> Filesystem::Impl::BeginStore(Inode& inode, Leaves leaves) {
   for (;;) {
     auto access = EnsureThawed(inode);
     if (!access.ok()) return access;
     MOSA_RETURN_IF_FAILED(CheckBound(inode, **access));
+    if ((*access)->lost && leaves == Leaves::kOthers) return LostBytes(inode);
     std::unique_lock lock(inode.mutex);
     inode.changed.wait(lock, [&] { return !inode.fenced && inode.unconfirmed.empty(); });
     // A layout that was recalled meanwhile may no longer be used.
@@ -91,10 +92,10 @@ void Filesystem::Impl::EndStore(Inode& inode) {
 }
 
 Outcome<Done> Filesystem::Impl::WithStore(
-    Inode& inode, const std::function<Outcome<Done>(const DataAccess&)>& store) {
+    Inode& inode, const std::function<Outcome<Done>(const DataAccess&)>& store, Leaves leaves) {
   for (int attempt = 1;; ++attempt) {
     {
-      const StoreSection section(*this, inode);
+      const StoreSection section(*this, inode, leaves);
       if (!section.access().ok()) return section.access().failure();
       Outcome<Done> stored = store(**section.access());
       if (stored.ok() || stored.failure().code != StatusCode::kAborted || attempt == kStoresMax)

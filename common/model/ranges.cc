@@ -47,6 +47,28 @@ std::vector<Piece> SplitRange(const Layout& layout, ByteRange range, uint64_t pi
   return pieces;
 }
 
+std::vector<NodeId> NodesOf(const Layout& layout, ByteRange range) {
+  std::vector<NodeId> nodes;
+  while (!range.empty()) {
+    const Segment& segment = layout.SegmentAt(range.begin);
+    const uint64_t end = std::min(range.end, layout.SegmentEnd(range.begin));
+    uint64_t first = 0;
+    uint64_t positions = 1;
+    if (segment.width > 1) {
+      first = layout.PositionAt(range.begin);
+      positions = (end - 1) / layout.chunk_bytes - range.begin / layout.chunk_bytes + 1;
+    }
+    for (uint64_t i = 0; i < std::min<uint64_t>(positions, segment.width); ++i)
+      for (uint64_t at = (first + i) % segment.width; at < segment.nodes.size();
+           at += segment.width)
+        nodes.push_back(segment.nodes[at]);
+    range.begin = end;
+  }
+  std::sort(nodes.begin(), nodes.end());
+  nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
+  return nodes;
+}
+
 void IntervalSet::Add(ByteRange range) {
   if (range.empty()) return;
   auto next = intervals_.upper_bound(range.begin);

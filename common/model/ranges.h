@@ -47,6 +47,10 @@ Piece FirstPiece(const Layout& layout, ByteRange range, uint64_t piece_bytes_max
 std::vector<Piece> SplitRange(const Layout& layout, ByteRange range,
                               uint64_t piece_bytes_max = UINT64_MAX);
 
+// Returns the nodes that hold bytes of `range`, ascending, without duplicates. Preconditions as
+// above.
+std::vector<NodeId> NodesOf(const Layout& layout, ByteRange range);
+
 // A set of bytes, kept as disjoint intervals. One owner.
 class IntervalSet {
  public:

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <set>
 #include <string>
 
 #include "common/base/rng.h"
@@ -53,6 +54,34 @@ TEST(SplitRange, SaysWhichBytesLieWhere) {
   };
   for (const Row& row : rows)
     EXPECT_EQ(Show(SplitRange(row.layout, row.range, row.piece_bytes_max)), row.expected);
+}
+
+TEST(NodesOf, AgreesWithThePiecesOfTheRange) {
+  const uint64_t seed = 20261127;
+  SCOPED_TRACE(seed);
+  Rng rng(seed);
+  for (int round = 0; round < 500; ++round) {
+    Layout layout = LayoutOf(1 + rng.Below(12), {});
+    for (uint64_t begin = 0; layout.segments.size() < 3; begin += 1 + rng.Below(40)) {
+      Segment segment{begin, static_cast<uint32_t>(1 + rng.Below(4)), {}};
+      while (segment.nodes.size() < segment.width * (1 + round % 2))
+        segment.nodes.push_back(NodeId{static_cast<uint32_t>(1 + rng.Below(6))});
+      layout.segments.push_back(segment);
+    }
+    const uint64_t begin = rng.Below(100);
+    const ByteRange range{begin, begin + rng.Below(100)};
+    std::set<NodeId> expected;
+    for (const Piece& piece : SplitRange(layout, range))
+      expected.insert(piece.nodes.begin(), piece.nodes.end());
+    EXPECT_EQ(NodesOf(layout, range), std::vector<NodeId>(expected.begin(), expected.end()));
+  }
+}
+
+TEST(NodesOf, OfAHugeRangeCostsNoMoreThanOfASmallOne) {
+  constexpr uint64_t kPiB = uint64_t{1} << 50;
+  const Segment two{0, 2, {NodeId{1}, NodeId{2}}};
+  EXPECT_EQ(NodesOf(LayoutOf(kMiB, {two}), {5, kPiB}), two.nodes);
+  EXPECT_EQ(NodesOf(LayoutOf(kMiB, {two}), {kMiB, 2 * kMiB}), std::vector<NodeId>{NodeId{2}});
 }
 
 TEST(FirstPiece, OfAHugeFileCostsNoMoreThanOfASmallOne) {

@@ -253,6 +253,43 @@ TEST_F(CoreCopies, NobodyTakesTheFirstOnesPlaceWhileSomebodyWrites) {
   EXPECT_EQ(ValidCopies(f), 2U);
 }
 
+TEST_F(CoreCopies, AfterAnOperationThatFailedTheLastCommitsCopiesReplaceWhatIsLost) {
+  for (const bool failed : {true, false}) {
+    const FileId f = MakeCommitted(failed ? "f" : "g", "2");
+    DoOrders();
+    const NodeId first = Readers(f)[0];
+    Ok<OpenReply>(kAnna, OpenRequest{f, true, ""});
+    Ok<AttributesReply>(kAnna, CommitRequest{.file = f,
+                                             .size_bytes = 0,
+                                             .size_is_exact = false,
+                                             .change_failed = failed,
+                                             .last_close = true});
+    EXPECT_EQ(Readers(f), std::vector<NodeId>{first}) << "the other one may differ";
+    Step(NodeStreamLost{first});
+    AddNode("n" + std::to_string(first.value), uint64_t{1} << 30, failed ? 8 : 9);
+    ConfirmAll();
+    AdvanceAlive(Seconds(12), {kAnna, kBen}, nodes_);  // No copy is on its way any more.
+    ConfirmAll();
+    EXPECT_EQ(core_->ListLostFiles(10).size(), failed ? 0U : 1U);
+  }
+}
+
+TEST_F(CoreCopies, ATruncationByANodeThatHasLostTheFileSinceIsRefused) {
+  const FileId f = MakeCommitted("f", "2");
+  DoOrders();
+  const NodeId second = Readers(f)[1];
+  Ok<OpenReply>(kAnna, OpenRequest{f, true, ""});
+  Step(NodeStreamLost{nodes_[0]});
+  AddNode("n1", uint64_t{1} << 30, 8);
+  ConfirmAll();
+  const auto generation = Ok<OpenReply>(kAnna, OpenRequest{f, true, ""}).access.generation;
+  EXPECT_EQ(
+      Refused(kAnna, SetAttributesRequest{.file = f, .size_bytes = kMiB, .generation = generation}),
+      ErrorReason::kNodeLost);
+  Ok<EmptyReply>(kAnna, ReleaseRequest{f});
+  EXPECT_EQ(Readers(f), std::vector<NodeId>{second}) << "it is still whole";
+}
+
 TEST_F(CoreCopies, FewerAreDroppedOnceNobodyReadsByThemAndMoreAreMade) {
   const FileId f = MakeCommitted("f", "3");
   DoOrders();

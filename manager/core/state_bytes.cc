@@ -501,7 +501,7 @@ Reply ManagerCore::State::Apply(const CommitRequest& request) {
       ObjectOn(bytes, report.node).allocated_bytes = report.allocated_bytes;
     }
   }
-  if (request.data_changed) RaiseVersion(request.file, inode, /*committed=*/true);
+  if (request.data_changed) RaiseVersion(request.file, inode, /*committed=*/!request.change_failed);
   if (request.modify_time) {
     // A file is never older than its creation, nor from the future: make and Snakemake rely on
     // this.

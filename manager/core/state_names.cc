@@ -454,6 +454,12 @@ Reply ManagerCore::State::Apply(const SetAttributesRequest& request) {
                     fmt::format("the objects of file {} were truncated by layout generation {}, "
                                 "but the current one is {}: truncate them again",
                                 request.file.value, request.generation, inode->bytes->generation));
+    if (*request.size_bytes > 0 && *request.size_bytes < inode->size_bytes &&
+        IsFirstCopyLost(*inode))
+      return Refuse(StatusCode::kAborted, ErrorReason::kNodeLost,
+                    fmt::format("a node that had truncated file {} has lost its bytes: truncate "
+                                "them again",
+                                request.file.value));
   }
   if (request.permissions) inode->permissions = static_cast<uint16_t>(*request.permissions & 07777);
   if (request.uid) inode->uid = *request.uid;

@@ -253,6 +253,7 @@ void Put(const CommitRequest& value, wire::Request* out) {
     bytes->set_consumed_bytes(node.consumed_bytes);
   }
   item->set_data_changed(value.data_changed);
+  item->set_change_failed(value.change_failed);
   item->set_inline_moved(value.inline_moved);
   item->set_last_close(value.last_close);
   if (value.based_on_version) item->set_based_on_version(*value.based_on_version);
@@ -279,6 +280,7 @@ CommitRequest Read(const wire::CommitRequest& in, FieldChecker& check) {
     for (const auto& node : in.nodes()) value.nodes.push_back(Read(node, check));
   }
   value.data_changed = in.data_changed();
+  value.change_failed = in.change_failed();
   value.inline_moved = in.inline_moved();
   value.last_close = in.last_close();
   if (in.has_based_on_version()) value.based_on_version = in.based_on_version();

@@ -490,8 +490,12 @@ Status Copier::Change(const Turn& turn, CopyAction::Kind kind, ByteRange range) 
   const std::shared_lock lock(turn.job->store_mutex);
   if (turn.job->cancelled) return AbortedError("the order was cancelled");
   const FileId file = turn.job->file;
-  if (kind == CopyAction::Kind::kCut) return engine_.Truncate(file, turn.changer, range.begin);
-  return engine_.Allocate(file, turn.changer, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, range);
+  const Status changed =
+      kind == CopyAction::Kind::kCut
+          ? engine_.Truncate(file, turn.changer, range.begin)
+          : engine_.Allocate(file, turn.changer, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, range);
+  // A copy of holes needs no object.
+  return changed.code() == StatusCode::kNotFound ? OkStatus() : changed;
 }
 
 }  // namespace mosa::node

@@ -423,7 +423,7 @@ Result<uint64_t> ObjectEngine::Append(FileId file, const Changer& changer,
 Status ObjectEngine::Truncate(FileId file, const Changer& changer, uint64_t size_bytes) {
   auto opened = OpenToChange(file, OpenMode::kWrite, changer);
   if (!opened.ok()) return Named(opened.status(), file);
-  if (opened->object == nullptr) return OkStatus();
+  if (opened->object == nullptr) return size_bytes == 0 ? OkStatus() : AbsentError(file);
   Object& object = *opened->object;
   MOSA_RETURN_IF_ERROR(Named(RefreshSize(object, opened->fd.get()), file));
   const uint64_t size_before = object.size_bytes;
@@ -449,7 +449,7 @@ Status ObjectEngine::Allocate(FileId file, const Changer& changer, int mode, Byt
   if (range.size() == 0) return InvalidArgumentError("fallocate needs a length above 0");
   auto opened = OpenToChange(file, punch ? OpenMode::kWrite : OpenMode::kCreate, changer);
   if (!opened.ok()) return Named(opened.status(), file);
-  if (opened->object == nullptr) return OkStatus();
+  if (opened->object == nullptr) return AbsentError(file);
   Object& object = *opened->object;
   const int fd = opened->fd.get();
   uint64_t reserved = 0;

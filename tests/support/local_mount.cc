@@ -174,9 +174,11 @@ sai::Outcome<sai::Done> LocalMount::Truncate(std::string_view path, uint64_t siz
   if (!file.ok()) return file.failure();
   sai::AttributeChanges changes;
   changes.size_bytes = size_bytes;
-  auto result = filesystem_->SetAttributes(*file, changes, std::nullopt);
-  if (!result.ok()) return result.failure();
-  return sai::Done{};
+  std::promise<sai::Outcome<sai::Done>> cut;
+  filesystem_->SetAttributes(*file, changes, [&](sai::Outcome<sai::AttributesResult> result) {
+    cut.set_value(result.ok() ? sai::Outcome<sai::Done>(sai::Done{}) : result.failure());
+  });
+  return cut.get_future().get();
 }
 
 sai::Outcome<sai::Done> LocalMount::Unlink(std::string_view path) {

@@ -60,11 +60,13 @@ class LocalNodeApi final : public sai::NodeApi {
   }
   Status Truncate(const sai::ObjectTarget& target, uint64_t size_bytes) override {
     MOSA_ASSIGN_OR_RETURN(LocalNode * node, Reach(target.node));
+    if (node->before_cut) MOSA_RETURN_IF_ERROR(node->before_cut());
     const std::lock_guard lock(node->mutex);
     struct stat status {};
     const std::string path = node->PathOf(target.file);
-    if (stat(path.c_str(), &status) != 0 || static_cast<uint64_t>(status.st_size) <= size_bytes)
-      return OkStatus();
+    if (stat(path.c_str(), &status) != 0)
+      return size_bytes == 0 ? OkStatus() : NotFoundError("no object");
+    if (static_cast<uint64_t>(status.st_size) <= size_bytes) return OkStatus();
     return truncate(path.c_str(), static_cast<off_t>(size_bytes)) == 0
                ? OkStatus()
                : ErrnoStatus(errno, "truncate");
@@ -73,8 +75,10 @@ class LocalNodeApi final : public sai::NodeApi {
                   uint64_t length) override {
     MOSA_ASSIGN_OR_RETURN(LocalNode * node, Reach(target.node));
     const std::lock_guard lock(node->mutex);
-    if ((mode & FALLOC_FL_PUNCH_HOLE) == 0)
-      MOSA_RETURN_IF_ERROR(node->Admit(target.file, offset, length));
+    const bool punch = (mode & FALLOC_FL_PUNCH_HOLE) != 0;
+    if (!punch) MOSA_RETURN_IF_ERROR(node->Admit(target.file, offset, length));
+    if (punch && !std::filesystem::exists(node->PathOf(target.file)))
+      return NotFoundError("no object");
     MOSA_ASSIGN_OR_RETURN(const UniqueFd fd, OpenForWrite(*node, target.file));
     return fallocate(fd.get(), mode | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset),
                      static_cast<off_t>(length)) == 0
@@ -167,7 +171,7 @@ LocalNode::~LocalNode() { std::filesystem::remove_all(directory_); }
 NodeRegistration LocalNode::Registration() const {
   NodeRegistration registration;
   registration.name = name_;
-  registration.incarnation = 1;
+  registration.incarnation = incarnation_;
   registration.address = name_;
   registration.host_identity = name_;
   registration.limit_bytes = limit_bytes_;
@@ -182,6 +186,13 @@ void LocalNode::Execute(const NodeOrder& order) {
   const std::lock_guard lock(mutex);
   if (const auto* drop = std::get_if<DropObjectsOrder>(&order))
     for (const FileId file : drop->files) std::filesystem::remove(PathOf(file));
+}
+
+void LocalNode::LoseAll() {
+  const std::lock_guard lock(mutex);
+  for (const auto& entry : std::filesystem::directory_iterator(directory_))
+    std::filesystem::remove(entry.path());
+  ++incarnation_;
 }
 
 void LocalNode::NoteLent(FileId file) {
@@ -242,6 +253,12 @@ NodeId LocalNodes::Add(const std::string& name, uint64_t limit_bytes) {
   const NodeId id = Register(node.get());
   nodes_[id] = std::move(node);
   return id;
+}
+
+void LocalNodes::RestartEmpty(NodeId node) {
+  manager_.SilenceNode(node);
+  Get(node).LoseAll();
+  Register(&Get(node));
 }
 
 NodeId LocalNodes::Register(LocalNode* node) {

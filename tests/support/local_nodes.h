@@ -33,6 +33,9 @@ class LocalNode {
   // All of that is told, unless somebody can still write them.
   void ForgetLent(FileId file);
 
+  // What a restart on an emptied RAM disk does.
+  void LoseAll();
+
   std::string PathOf(FileId file) const;
   const std::string& name() const { return name_; }
   uint64_t UsedBytes() const;
@@ -41,12 +44,15 @@ class LocalNode {
 
   std::atomic<bool> reachable{true};
   std::function<void()> before_read;  // Runs before others read its objects; set while idle.
-  std::mutex mutex;                   // Held by operations that change an object.
+  // As above before others cut its objects; an error is the answer.
+  std::function<Status()> before_cut;
+  std::mutex mutex;  // Held by operations that change an object.
 
  private:
   const std::string name_;
   const uint64_t limit_bytes_;
   std::string directory_;
+  std::atomic<uint64_t> incarnation_{1};
   std::map<FileId, std::string> told_;  // Guarded by mutex: content at the last look.
   mutable std::atomic<uint64_t> measurements_{0};
 };
@@ -56,6 +62,8 @@ class LocalNodes {
  public:
   explicit LocalNodes(LocalManager& manager) : manager_(manager) {}
   NodeId Add(const std::string& name, uint64_t limit_bytes);
+  // The node returns under its name with a new incarnation and no object.
+  void RestartEmpty(NodeId node);
   LocalNode& Get(NodeId node) { return *nodes_.at(node); }
   LocalNode* Find(NodeId node) {
     const auto it = nodes_.find(node);
