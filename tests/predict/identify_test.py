@@ -58,6 +58,24 @@ def check_file(path, hosts):
     return platform
 
 
+def measured(program, budget, path, *words):
+    """Measures with `budget` seconds, or three times that where a busy machine lets it measure no figure in that time. Returns what it
+    said."""
+    for seconds in (budget, 3 * budget):
+        begin = time.monotonic()
+        done = run(program, "identify", *words, "--budget", seconds, "-o", path)
+        taken = time.monotonic() - begin
+        # What has begun may take its time where the machine is busy; without the budget it would measure for minutes.
+        check(taken < seconds + 20, f"a budget of {seconds} s took {taken:.1f} s")
+        if done.returncode != 3:
+            break
+        last = done.stderr.strip().split("\n")[-1]
+        check("figures could be measured" in last and f"--budget {seconds})" in last and not done.stdout, f"refused: {done.stderr}")
+        check(not path.exists(), "a file that holds guesses only is not written")
+    check(done.returncode == 0, f"identify {words}: {done.stderr}")
+    return done.stderr
+
+
 def predict(program, path, config):
     done = run(program, "--json", "predict", "--platform", path, "--workload", WORKLOAD, "--config", config)
     check(done.returncode == 0, f"predict with {path}: {done.stderr}")
@@ -68,17 +86,12 @@ def predict(program, path, config):
 
 def test_cluster(store, program, directory):
     path = directory / "cluster.json"
-    begin = time.monotonic()
-    done = run(program, "identify", "--name", store.name, "--dir", store.directory, "--budget", 10, "-o", path)
-    taken = time.monotonic() - begin
-    check(done.returncode == 0, f"identify: {done.stderr}")
-    # What has begun may take its time where the machine is busy; without the budget it would measure for minutes.
-    check(taken < 30, f"a budget of 10 s took {taken:.1f} s")
+    said = measured(program, 12, path, "--name", store.name, "--dir", store.directory)
     platform = check_file(path, 2)
-    check(not platform["notes"] or platform["notes"][0] in done.stderr, f"what fell short is said: {done.stderr}")
+    check(not platform["notes"] or platform["notes"][0] in said, f"what fell short is said: {said}")
     told = [f["name"] for f in platform["figures"] if f["measured"]]
     used = [m["what"] for m in platform["measurements"] if "modelled" in m]
-    check(used or not told, f"figures rest on measurements: {told} on {used}")
+    check(told and used, f"figures rest on measurements: {told} on {used}")
     wide = [m["what"] for m in platform["measurements"] if not m["within_5_percent"]]
     check(bool(wide) == any("no 95 % interval within 5 %" in note for note in platform["notes"]), f"{wide}: {platform['notes']}")
     rate = platform["host"]["out_bytes_per_second"]
@@ -150,8 +163,7 @@ def test_path(_, program, directory):
     place = directory / "plain"
     place.mkdir()
     path = directory / "path.json"
-    done = run(program, "identify", "--path", place, "--path", place, "--budget", 4, "-o", path)
-    check(done.returncode == 0, f"identify --path: {done.stderr}")
+    measured(program, 6, path, "--path", place, "--path", place)
     check_file(path, 2)
     predict(program, path, "hosts=1,placement=local")
     check(not os.listdir(place), f"left: {os.listdir(place)}")
@@ -214,4 +226,4 @@ def test(arguments):
 
 
 if __name__ == "__main__":
-    cluster.main(test, limit_s=120, description=__doc__)
+    cluster.main(test, limit_s=180, description=__doc__)

@@ -115,25 +115,41 @@ Status WriteFile(const std::string& path, const std::string& text) {
   return FailedPreconditionError(fmt::format("cannot write {}: {}", path, strerror(error)));
 }
 
-// The most important notes come first; the file has all.
-void Tell(const std::vector<std::string>& notes, const std::string& out) {
+// The most important notes come first. `rest` says where the others are.
+void Tell(const std::vector<std::string>& notes, const std::string& rest) {
   for (size_t i = 0; i < std::min(notes.size(), kNotesTold); ++i)
     fmt::print(stderr, "mosa identify: {}\n", notes[i]);
   if (notes.size() > kNotesTold)
-    fmt::print(stderr, "mosa identify: {} further notes are in {}\n", notes.size() - kNotesTold,
-               out);
+    fmt::print(stderr, "mosa identify: {} further notes are {}\n", notes.size() - kNotesTold, rest);
 }
 
-void Summarize(const predict::Identified& found, const std::string& out, double seconds) {
-  size_t told = 0, settled = 0;
-  for (const auto& figure : found.evidence.figures) told += figure.measured ? 1 : 0;
-  for (const auto& each : found.evidence.measurements) settled += each.settled ? 1 : 0;
+size_t MeasuredFigures(const predict::Evidence& evidence) {
+  size_t measured = 0;
+  for (const auto& figure : evidence.figures) measured += figure.measured ? 1 : 0;
+  return measured;
+}
+
+void Summarize(const predict::Evidence& evidence, const std::string& out, double seconds) {
+  size_t settled = 0;
+  for (const auto& each : evidence.measurements) settled += each.settled ? 1 : 0;
   fmt::print(
       "Wrote {}: {} of {} figures from {} measurements in {:.0f} s, {} of them within 5 %.\n", out,
-      told, found.evidence.figures.size(), found.evidence.measurements.size(), seconds, settled);
+      MeasuredFigures(evidence), evidence.figures.size(), evidence.measurements.size(), seconds,
+      settled);
 }
 
 }  // namespace
+
+Status CheckFigures(const predict::Evidence& evidence, const IdentifyRequest& options) {
+  if (MeasuredFigures(evidence) > 0) return OkStatus();
+  return FailedPreconditionError(fmt::format(
+      "0 of {} figures could be measured ({} measurements, --budget {}), so {} is not "
+      "written: {}measure when the machines are idle",
+      evidence.figures.size(), evidence.measurements.size(), options.budget_seconds, options.out,
+      options.budget_seconds < kIdentifyBudgetMax
+          ? fmt::format("give a larger --budget (up to {} seconds), or ", kIdentifyBudgetMax)
+          : ""));
+}
 
 Status RunIdentify(IdentifyRequest options, bool as_json) {
   const SystemClock clock;
@@ -170,14 +186,18 @@ Status RunIdentify(IdentifyRequest options, bool as_json) {
                         measured.direct.notes.end());
   evidence.measurements.insert(evidence.measurements.begin(), measured.direct.measurements.begin(),
                                measured.direct.measurements.end());
+  if (Status enough = CheckFigures(evidence, options); !enough.ok()) {
+    Tell(evidence.notes, "not shown");
+    return enough;
+  }
   const std::string text = predict::WritePlatform(found.platform, &evidence);
   MOSA_RETURN_IF_ERROR(WriteFile(options.out, text));
-  Tell(evidence.notes, options.out);
+  Tell(evidence.notes, fmt::format("in {}", options.out));
   const double seconds = static_cast<double>((clock.Monotonic() - begin).ns) / 1e9;
   if (as_json)
     fmt::print("{}", text);
   else
-    Summarize(found, options.out, seconds);
+    Summarize(evidence, options.out, seconds);
   return OkStatus();
 }
 

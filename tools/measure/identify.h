@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "common/base/status.h"
+#include "predictor/model/evidence.h"
 #include "tools/console/cluster_choice.h"
 #include "tools/hosts/hosts.h"
 
@@ -25,7 +26,10 @@ struct IdentifyRequest {
   std::string out = "platform.json";
 };
 
-// Writes the platform file, and prints what it has measured.
+// FailedPrecondition if no figure was measured: predictions from such a platform would be guesses.
+Status CheckFigures(const predict::Evidence& evidence, const IdentifyRequest& options);
+
+// Writes the platform file, and prints what it has measured. Writes none if CheckFigures() refuses.
 Status RunIdentify(IdentifyRequest options, bool as_json);
 
 }  // namespace mosa::cli

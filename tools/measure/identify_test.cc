@@ -1,3 +1,5 @@
+#include "tools/measure/identify.h"
+
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -167,6 +169,28 @@ TEST(IdentifyFiles, NamesTheFileThatFails) {
   const auto refused = files.Operate(sample);
   EXPECT_EQ(refused.status().code(), StatusCode::kNotFound);
   EXPECT_EQ(MessageOf(refused.status()), "cannot open /nonexistent/t-0: No such file or directory");
+}
+
+TEST(Identify, RefusesAPlatformThatIsAllGuesses) {
+  predict::Evidence evidence;
+  evidence.figures = {{.name = "client.call.ns_per_call", .measured = false},
+                      {.name = "runner.launch.ns_per_call", .measured = false}};
+  evidence.measurements.resize(3);
+  IdentifyRequest options;
+  options.out = "lab.json";
+  options.budget_seconds = 15;
+  const Status refused = CheckFigures(evidence, options);
+  EXPECT_EQ(refused.code(), StatusCode::kFailedPrecondition);
+  EXPECT_EQ(MessageOf(refused),
+            "0 of 2 figures could be measured (3 measurements, --budget 15), so lab.json is not "
+            "written: give a larger --budget (up to 120 seconds), or measure when the machines are "
+            "idle");
+  options.budget_seconds = kIdentifyBudgetMax;
+  EXPECT_EQ(MessageOf(CheckFigures(evidence, options)),
+            "0 of 2 figures could be measured (3 measurements, --budget 120), so lab.json is not "
+            "written: measure when the machines are idle");
+  evidence.figures.back().measured = true;
+  EXPECT_TRUE(CheckFigures(evidence, options).ok()) << "one figure is worth keeping";
 }
 
 TEST(IdentifyTasks, TimesARunOfTheEngine) {
