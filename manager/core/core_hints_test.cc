@@ -286,6 +286,20 @@ TEST_F(CoreHints, AStrictFileFailsRatherThanGoElsewhere) {
   EXPECT_EQ(Refused(kAnna, BindRequest{g, kMiB}), ErrorReason::kNoSpace);
 }
 
+// A name is no error when it is set: the node may join before the file is placed.
+TEST_F(CoreHints, AFileForANodeThatIsUnknownGoesElsewhereAndSaysWhy) {
+  AddNode("n1");
+  const FileId f = Make(kAnna, kRootFile, "f");
+  const FileId g = Make(kAnna, kRootFile, "g");
+  for (const FileId file : {f, g}) SetHint(file, "placement", "node:n9");
+  EXPECT_EQ(Ok<BindReply>(kAnna, BindRequest{f, kMiB}).access.layout.reason,
+            "node: there is no node n9; stripe: 1 of 1 nodes, from n1 by the file's seed");
+  EXPECT_NE(Xattr(f, "layout").find("there is no node n9"), std::string::npos);
+  const NodeId n9 = AddNode("n9");
+  EXPECT_EQ(Ok<BindReply>(kAnna, BindRequest{g, kMiB}).access.layout.Nodes(),
+            std::vector<NodeId>{n9});
+}
+
 // ---- hints that come in time
 
 TEST_F(CoreHints, AnEmptyFileThatIsBoundAlreadyIsLaidOutAnew) {
