@@ -126,8 +126,8 @@ std::string SentenceOf(const SizeVerdict& verdict) {
   if (verdict.constancy == Constancy::kUnsteady)
     return fmt::format(
         "{}: {}, but samples vary so much that it may be constant (estimated {:.0f} to {:.0f}/s, "
-        "measured {:.0f} to {:.0f}): measure into another --out when the machines do nothing else, "
-        "with more --seconds",
+        "measured {:.0f} to {:.0f}): measure into another --output when the machines do nothing "
+        "else, with more --seconds",
         size, worst, verdict.worst_estimated.low, verdict.worst_estimated.high,
         verdict.worst_measured.low, verdict.worst_measured.high);
   std::string text = fmt::format("{}: C is not constant: {}", size, worst);

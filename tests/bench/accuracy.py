@@ -7,7 +7,7 @@
 A cell is a pattern of the Opportunity Study (its Table 2 times a scale) on a system (dss, wass, or wass-N with N copies of what is
 broadcast) of so many hosts with links of a rate; accuracy_cells.py says which. `mosa identify` measures the platform once per
 rate or store, on three hosts, without any pattern; --platform KEY=FILE uses a file instead (KEY: the rate, none where links
-have no limit, disk, gluster). `mosa predict` then writes each cell's prediction into --out before `mosa bench patterns` runs it on
+have no limit, disk, gluster). `mosa predict` then writes each cell's prediction into --output before `mosa bench patterns` runs it on
 the store (accuracy_stores.py), until the mean's 95 % interval is within 5 % or --repeats is reached: that cell is
 *undecided*, counted and shown.
 
@@ -105,7 +105,7 @@ def measure(arguments, cell, store, stem):
         path.write_text(re.sub(r"\bt\d+-\d+/", f"{store.name}/", path.read_text(encoding="utf-8")), encoding="utf-8")
     run(*arguments.before, arguments.bin / "mosa", "bench", "patterns", *store.bench_words(cell.system),
         "--patterns", cell.pattern, "--sizes", cell.size, "--scale", cell.scale, "--slots", 1,
-        "--repeats", f"{arguments.repeats[0]}..{arguments.repeats[1]}", "--out", path)
+        "--repeats", f"{arguments.repeats[0]}..{arguments.repeats[1]}", "--output", path)
     found = json.loads(path.read_text(encoding="utf-8"))["cells"]
     check(len(found) == 1, f"{path} has {len(found)} cells, not one")
     return found[0]
@@ -234,7 +234,7 @@ def main():
     parser.add_argument("--only", action="append", default=[], metavar="NAME=VALUE",
                         help="cells of this pattern, size, system, hosts or rate alone; the summary says so")
     parser.add_argument("--platform", action="append", default=[], metavar="KEY=FILE", help="instead of `mosa identify`")
-    parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("accuracy.out"), help="predictions and runs")
+    parser.add_argument("-o", "--output", dest="out", type=pathlib.Path, default=pathlib.Path("accuracy.out"), help="predictions and runs")
     parser.add_argument("--cells", type=pathlib.Path, help="what was measured; default: OUT/cells.jsonl")
     parser.add_argument("--repeats", type=repeats, help="MIN..MAX runs of a cell; default: the subset's, 3..20 of all")
     parser.add_argument("--draws", type=int, default=40, help="predictions for the 90 %% interval")

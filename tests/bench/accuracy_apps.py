@@ -7,7 +7,7 @@
 
 Montage and BLAST are Debian's programs, run as tools/workflows does. Each is seen once on a cluster of one host without
 links, one task at a time: that is the workload. `mosa identify` measures the platform once, on three other hosts. Then
-everything is predicted and written into --out before the first run that it predicts:
+everything is predicted and written into --output before the first run that it predicts:
 
   montage   without hints and locations (dss), with those from the graph (wass), and with the hints that `mosa advise` gives
             (advised), with the gain that it promises; runs in turns, of which each turn has its gain
@@ -301,7 +301,7 @@ def parse(parser, **defaults):
     parser.add_argument("--queries", type=int, default=48, help="of BLAST")
     parser.add_argument("--rate", default="200mbit")
     parser.add_argument("--platform", action="append", default=[], metavar="RATE=FILE", help="instead of `mosa identify`")
-    parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("accuracy-apps.out"), help="predictions and records")
+    parser.add_argument("-o", "--output", dest="out", type=pathlib.Path, default=pathlib.Path("accuracy-apps.out"), help="predictions and records")
     parser.add_argument("--cells", type=pathlib.Path, help="what was measured; default: OUT/cells.jsonl")
     parser.add_argument("--repeats", type=int, default=3, help="runs of a cell")
     parser.add_argument("--draws", type=int, default=40, help="predictions for the 90 %% interval")

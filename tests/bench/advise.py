@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """What `mosa advise` promises of Montage, and what the run then gains: predicted beside measured.
 
-  tests/bench/advise.py --bin build/release/bin --out advise.out
+  tests/bench/advise.py --bin build/release/bin --output advise.out
   tests/bench/advise.py --bin build/release/bin --platform lab.json --tiles 25
 
 1. A cluster of one host runs Montage once, one task at a time, and is traced: what programs compute and read, whatever
    store they run on.
 2. On a cluster of --hosts hosts `mosa identify` measures the platform (--platform FILE: it was measured already), and
-   `mosa advise` advises from that. Its answer is written to --out before anything else runs.
+   `mosa advise` advises from that. Its answer is written to --output before anything else runs.
 3. The workflow runs --repeats times each without hints and locations (dss), as `mosa run` does by itself, and with the
    advised rules, in turns. Every run begins with an empty store. Compared are medians.
 """
@@ -74,7 +74,7 @@ def show(advice, measured):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--bin", type=pathlib.Path, required=True, help="the directory of mosa and its daemons")
-    parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("advise.out"))
+    parser.add_argument("-o", "--output", dest="out", type=pathlib.Path, default=pathlib.Path("advise.out"))
     parser.add_argument("--platform", type=pathlib.Path, help="instead of `mosa identify`")
     parser.add_argument("--hosts", type=int, default=4)
     parser.add_argument("--rate", default="200mbit")

@@ -4,7 +4,7 @@ and who foretells how long that takes.
 
   tests/bench/envelope.py --bin build/release/bin
   tests/bench/envelope.py --bin build/release/bin --only applications --repeats 5
-  tests/bench/envelope.py --out envelope.out --table > tables.md
+  tests/bench/envelope.py --output envelope.out --table > tables.md
 
 Three parts, each about ten minutes; needs root, GlusterFS, Montage, BLAST and fio:
 
@@ -16,7 +16,7 @@ Three parts, each about ten minutes; needs root, GlusterFS, Montage, BLAST and f
                 measured (Table 5), and whole stages beside runs that nobody watches
   capacity      `mosa capacity run --check` on four hosts
 
-A part that is done stays in --out, as long as programs and settings are the same: after Ctrl-C the same command begins only the part
+A part that is done stays in --output, as long as programs and settings are the same: after Ctrl-C the same command begins only the part
 anew that it was at.
 """
 
@@ -70,7 +70,7 @@ def measure_whole(arguments, out, *words):
 
 
 def envelope_words(clients, out):
-    return ["--clients", ",".join(map(str, clients)), "--repeats", 3, "--out", out]
+    return ["--clients", ",".join(map(str, clients)), "--repeats", 3, "--output", out]
 
 
 def measure_stores(arguments):
@@ -87,7 +87,7 @@ def measure_stores(arguments):
 
 
 def plot(arguments, envelope):
-    run(arguments.mosa, "envelope", "plot", envelope, "--out", envelope.with_suffix(".svg"))
+    run(arguments.mosa, "envelope", "plot", envelope, "--output", envelope.with_suffix(".svg"))
 
 
 # ---- applications
@@ -205,7 +205,7 @@ def parse():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--bin", type=pathlib.Path, help="the directory of mosa and its daemons; --table needs none")
     parser.add_argument("--only", choices=PARTS)
-    parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("envelope.out"), help="what was measured, and pictures")
+    parser.add_argument("-o", "--output", dest="out", type=pathlib.Path, default=pathlib.Path("envelope.out"), help="what was measured, and pictures")
     parser.add_argument("--hosts", type=int, default=8, help="of the stores that are laid beside each other")
     parser.add_argument("--rate", default="1gbit", help="of their links")
     parser.add_argument("--app-hosts", type=int, default=4, help="on which applications run")
@@ -215,7 +215,7 @@ def parse():
     parser.add_argument("--budget", type=int, default=540, help="seconds of one command that measures a store; it is given again until there are all samples")
     parser.add_argument("--platform", action="append", default=[], metavar="RATE=FILE", help="instead of `mosa identify`")
     parser.add_argument("--before", default="", help="words before each measuring command, to share a machine")
-    parser.add_argument("--table", action="store_true", help="only show what is in --out, as Markdown")
+    parser.add_argument("--table", action="store_true", help="only show what is in --output, as Markdown")
     arguments = parser.parse_args()
     if not arguments.bin and not arguments.table:
         parser.error("--bin is missing: the programs that are measured")

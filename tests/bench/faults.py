@@ -356,7 +356,7 @@ def main():
     parser.add_argument("--trials", type=int, default=5)
     parser.add_argument("--clean", type=int, default=0, help=f"windows of {RUNS} runs without any fault")
     parser.add_argument("--platform", type=pathlib.Path, help="instead of `mosa identify`")
-    parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("faults.out"))
+    parser.add_argument("-o", "--output", dest="out", type=pathlib.Path, default=pathlib.Path("faults.out"))
     parser.add_argument("--cells", type=pathlib.Path, help="default: OUT/trials.jsonl")
     parser.add_argument("--ram", default="1G")
     parser.add_argument("--before", default="", help="words before each measuring command, to share a machine")

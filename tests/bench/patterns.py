@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 """The papers' patterns on emulated clusters: time, bytes, plots, and what was to be reached.
 
-  tests/bench/patterns.py --bin build/release/bin --out results/
-  tests/bench/patterns.py --bin build/release/bin --out results/ --hosts 4 --repeats 3..5
-  tests/bench/patterns.py --bin build/release/bin --out results/ --hosts 19 --rate 100 \
+  tests/bench/patterns.py --bin build/release/bin --output results/
+  tests/bench/patterns.py --bin build/release/bin --output results/ --hosts 4 --repeats 3..5
+  tests/bench/patterns.py --bin build/release/bin --output results/ --hosts 19 --rate 100 \
       --patterns broadcast --sizes medium --systems dss,wass
 
 For each number of hosts: a cluster of namespaces (root), `mosa bench patterns` on it for the store
 without hints (dss), with them (wass), a tmpfs of each host's own (local), and one server for all
 behind one link (central: the same store, all files on h1). Writes patterns-N.json, patterns-N.txt,
-plots-N/*.svg and targets.md into --out; what is in the JSON already is not run again. Exit code 1
+plots-N/*.svg and targets.md into --output; what is in the JSON already is not run again. Exit code 1
 if a target was missed (0 with --no-gate).
 
 A bound is by byte count: what the busiest link has to carry at best, at the rate of TCP's payload.
@@ -45,7 +45,7 @@ def measure(arguments, hosts):
         mounts = store.mount("h1").replace("/h1/", "/{host}/")
         command = [str(arguments.bin / "mosa"), "bench", "patterns", "--name", store.name, "--map"]
         command += ["--dir", str(store.directory), "--repeats", arguments.repeats]
-        command += ["--sizes", arguments.sizes, "--scale", arguments.scale, "--out", str(out)]
+        command += ["--sizes", arguments.sizes, "--scale", arguments.scale, "--output", str(out)]
         central = f"path=central:{mounts}/central"
         systems = [central if system == "central" else system for system in arguments.systems.split(",")]
         command += ["--systems", ",".join(systems)]
@@ -149,7 +149,7 @@ def judge(targets, hosts, rate, cells):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--bin", type=pathlib.Path, required=True, help="with mosa and the daemons")
-    parser.add_argument("--out", type=pathlib.Path, required=True, help="a directory")
+    parser.add_argument("-o", "--output", dest="out", type=pathlib.Path, required=True, help="a directory")
     parser.add_argument("--hosts", default="4,8,19")
     parser.add_argument("--rate", type=int, default=200, help="of each link, in Mbit/s")
     parser.add_argument("--scale", default="small=1,medium=0.1,large=0.02")

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """How long a comparison and its report take for runs of few and of many tasks, and whether the page can be used.
 
-  tests/bench/report_page.py --bin build/release/bin --platform lab.json --out report.out
+  tests/bench/report_page.py --bin build/release/bin --platform lab.json --output report.out
 
 On a cluster of four hosts (root) real runs of 10 and of 10,000 tasks (--tasks): a half writes a file of 4 KiB each, the other
 half reads one of these. `mosa compare` and `mosa report` take their records; the page is opened in headless Chromium without
 network. Shown are the seconds of both commands, the page's bytes, the seconds until it is drawn, and those until what a person
-does there is on the screen: coming closer in the timeline, finding a task. Screenshots are in --out. Without --platform the
+does there is on the screen: coming closer in the timeline, finding a task. Screenshots are in --output. Without --platform the
 cluster is measured by `mosa identify` first. Exit code 1 if an aim is missed (0 with --no-gate): a comparison in 5 s, a page of
 10 MB, drawn and used in 2 s.
 """
@@ -98,7 +98,7 @@ def main():
     parser.add_argument("--bin", required=True, type=pathlib.Path, help="the directory of mosa and its daemons")
     parser.add_argument("--tasks", type=int, nargs="+", default=[10, 10_000])
     parser.add_argument("--platform", type=pathlib.Path, help="instead of `mosa identify`")
-    parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("report.out"))
+    parser.add_argument("-o", "--output", dest="out", type=pathlib.Path, default=pathlib.Path("report.out"))
     parser.add_argument("--no-gate", action="store_true")
     arguments = parser.parse_args()
     reason = why_not() or (None if program() else "there is no Chromium (package chromium)")

@@ -2,7 +2,7 @@
 """What a full log of requests costs, and what counting them costs at all times.
 
   tests/bench/request_log.py --bin build/release/bin
-  tests/bench/request_log.py --bin build/release/bin --pairs 100 --out log.json
+  tests/bench/request_log.py --bin build/release/bin --pairs 100 --output log.json
 
 A cluster of two hosts without limited links (root). Slices of a tenth of a second follow each other in pairs, one of
 which is logged by all daemons (`mosa log on`), the order changing: files made, written, opened and removed (metadata), and the
@@ -102,7 +102,7 @@ def main():
     parser.add_argument("--pairs", type=int, default=200)
     parser.add_argument("--limit", type=int, default=420, help="seconds for all; fewer pairs then")
     parser.add_argument("--record-ns", type=float, default=70, help="of one request's record, as measured")
-    parser.add_argument("--out", help="write all ratios as JSON here")
+    parser.add_argument("-o", "--output", dest="out", help="write all ratios as JSON here")
     parser.add_argument("--no-gate", action="store_true")
     arguments = parser.parse_args()
     if why_not():

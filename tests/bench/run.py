@@ -7,7 +7,7 @@
 Brings clusters up and down by itself (root). Baselines: tmpfs, libfuse's passthrough_ll on tmpfs
 (built from the sources that libfuse's development package ships), and raw TCP between the same
 namespaces (iperf3). Every figure is a median over --repeats, and every ratio the median of ratios
-within a repeat, since absolute figures drift. Prints a Markdown table; --out writes all as JSON.
+within a repeat, since absolute figures drift. Prints a Markdown table; --output writes all as JSON.
 Exit code 1 if a target was not reached (0 with --no-gate).
 """
 
@@ -415,7 +415,7 @@ def parse():
     parser.add_argument("--rows", default="*", help="names or patterns, with commas")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--quick", action="store_true", help="small sizes, once")
-    parser.add_argument("--out", help="a JSON file with every sample")
+    parser.add_argument("-o", "--output", dest="out", help="a JSON file with every sample")
     parser.add_argument("--no-gate", action="store_true", help="missed targets are no failure")
     parser.add_argument("--list", action="store_true", help="print the rows and do nothing")
     arguments = parser.parse_args()

@@ -2,7 +2,7 @@
 """What tracing costs: the same calls on the same mount, traced and not, by turns.
 
   tests/bench/trace.py --bin build/release/bin
-  tests/bench/trace.py --bin build/release/bin --pairs 200 --out trace.json
+  tests/bench/trace.py --bin build/release/bin --pairs 200 --output trace.json
   tests/bench/trace.py --bin build/release/bin --wrap /var/tmp
 
 Two clusters of one host (root), one with kernel passthrough, one without. A full trace is set against its own mount
@@ -207,7 +207,7 @@ def main():
     parser.add_argument("--pairs", type=int, default=100)
     parser.add_argument("--limit", type=int, default=600, help="seconds for all; fewer pairs then")
     parser.add_argument("--wrap", metavar="DIR", help="measure `mosa trace wrap` of a directory there instead")
-    parser.add_argument("--out", help="write all ratios as JSON here")
+    parser.add_argument("-o", "--output", dest="out", help="write all ratios as JSON here")
     parser.add_argument("--no-gate", action="store_true")
     arguments = parser.parse_args()
     if not arguments.wrap and why_not():

@@ -187,6 +187,12 @@ def clashes_of(command):
     return [p.names[0] for p in command.positionals if f"--{p.names[0]}" in options]
 
 
+def strange_outputs_of(command):
+    """The option that says what a command writes has the same names everywhere."""
+    names = [option.names for option in command.options]
+    return [n for n in names if {"-o", "--out", "--output"} & set(n) and n != ("-o", "--output")]
+
+
 def check_generated(binaries):
     wrong = []
     for program in manual.SECTIONS:
@@ -194,6 +200,9 @@ def check_generated(binaries):
             for name in clashes_of(command):
                 wrong.append(command.title)
                 print(f"{command.title}: its argument '{name}' has the name of an option")
+            for names in strange_outputs_of(command):
+                wrong.append(command.title)
+                print(f"{command.title}: its option {','.join(names)} is not called -o,--output")
     for path, text in generated(binaries).items():
         if not path.exists() or path.read_text() != text:
             wrong.append(str(path))

@@ -28,7 +28,7 @@ def accuracy(*words):
 def test(arguments):
     with tempfile.TemporaryDirectory(dir="/var/tmp") as scratch:
         out = pathlib.Path(scratch) / "out"
-        accuracy("--bin", pathlib.Path(arguments.bin).resolve(), "--out", out, "--repeats", 1, "--draws", 19, "--platform",
+        accuracy("--bin", pathlib.Path(arguments.bin).resolve(), "--output", out, "--repeats", 1, "--draws", 19, "--platform",
                  f"200mbit={PLATFORM}")
         entries = [json.loads(line) for line in (out / "cells.jsonl").read_text(encoding="utf-8").splitlines()]
         check([entry["cell"]["system"] for entry in entries] == ["dss", "wass", "advised"], f"{entries}")
@@ -38,7 +38,7 @@ def test(arguments):
             check(next(out.glob("*/*/" + entry["prediction"])).stat().st_mtime_ns < first_run, "all is predicted before the first run")
             check(entry["run_cpu_s"] > 0 and entry["network_bytes"]["measured"] > 0, f"{entry}")
         check([gain["over"] for gain in entries[2]["gains"]] == ["dss", "wass"], f"{entries[2]}")
-        table = accuracy("--out", pathlib.Path(scratch) / "none", "--cells", out / "cells.jsonl", "--table")
+        table = accuracy("--output", pathlib.Path(scratch) / "none", "--cells", out / "cells.jsonl", "--table")
         check("| montage | 2 | advised | 1M | 4 | 200mbit |" in table and "| over dss |" in table, table)
 
 

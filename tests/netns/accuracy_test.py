@@ -45,7 +45,7 @@ def check_energy(entry):
 def check_subsets(out, cells):
     """Each has cells of its own, and shows of what is kept those."""
     for subset, count, shown in (("scaling", 36, 0), ("loopback", 11, 0), ("stores", 17, 0), ("main", 108, 1)):
-        told = run(sys.executable, HERE.parent / "bench" / "accuracy.py", "--subset", subset, "--out", out, "--cells", cells,
+        told = run(sys.executable, HERE.parent / "bench" / "accuracy.py", "--subset", subset, "--output", out, "--cells", cells,
                    "--table", limit_s=60)
         check(f"{shown} of {count} cells" in told, f"{subset}: {told}")
 
@@ -54,11 +54,11 @@ def test(arguments):
     with tempfile.TemporaryDirectory(dir="/var/tmp") as scratch:
         scratch = pathlib.Path(scratch)
         cells = scratch / "cells.jsonl"
-        accuracy("--bin", pathlib.Path(arguments.bin).resolve(), "--out", scratch / "out", "--cells", cells, "--repeats", "2..2",
+        accuracy("--bin", pathlib.Path(arguments.bin).resolve(), "--output", scratch / "out", "--cells", cells, "--repeats", "2..2",
                  "--draws", 19, "--platform", f"100mbit={PLATFORM}", "--plot", scratch / "first")
         kept = [json.loads(line) for line in cells.read_text(encoding="utf-8").splitlines()]
         check([entry["cell"]["system"] for entry in kept] == ["wass"], f"{len(kept)} cells were kept")
-        table = accuracy("--out", scratch / "none", "--cells", cells, "--table", "--plot", scratch / "again")
+        table = accuracy("--output", scratch / "none", "--cells", cells, "--table", "--plot", scratch / "again")
         for name in ("pipeline.svg", "pipeline-stages.svg"):
             first, again = ((scratch / place / name).read_bytes() for place in ("first", "again"))
             check(first == again, f"{name} is of what is kept")

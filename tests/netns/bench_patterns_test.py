@@ -38,7 +38,7 @@ class Bench:
 
     def command(self, out, *flags, of_cluster=True):
         where = ["--cluster", self.store.name, "--dir", str(self.store.directory)] if of_cluster else []
-        return [self.program, "bench", "patterns", *where, "--out", f"{out}.json", *flags]
+        return [self.program, "bench", "patterns", *where, "--output", f"{out}.json", *flags]
 
     def run(self, out, *flags, expect=0, of_cluster=True, limit_s=100):
         done = subprocess.run(self.command(out, *flags, of_cluster=of_cluster), cwd=self.directory, env=self.environment,

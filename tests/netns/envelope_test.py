@@ -26,7 +26,7 @@ class Envelope:
         self.environment = {k: v for k, v in os.environ.items() if not k.startswith("MOSA_")}
 
     def run(self, out, *flags):
-        command = [str(self.store.binaries.resolve() / "mosa"), "envelope", "run", *map(str, flags), "--out", f"{out}.json"]
+        command = [str(self.store.binaries.resolve() / "mosa"), "envelope", "run", *map(str, flags), "--output", f"{out}.json"]
         return subprocess.run(command, cwd=self.directory, env=self.environment, text=True, capture_output=True, timeout=60, check=False)
 
     def mosa(self, *words, cwd=None):

@@ -82,7 +82,7 @@ class Running:
 
     def __init__(self, mosa, out, *words):
         self.out = out
-        self.child = subprocess.Popen(command(mosa, "envelope", "run", *words, *TINY, "--repeats", 1000, "--out", out),
+        self.child = subprocess.Popen(command(mosa, "envelope", "run", *words, *TINY, "--repeats", 1000, "--output", out),
                                       stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment())
 
     def __enter__(self):
@@ -107,7 +107,7 @@ class Running:
 
 def test_run(mosa, directory, store):
     out = directory / "two.json"
-    text = good(mosa, "envelope", "run", f"one={store}", f"two={store}", *TINY, "--repeats", 2, "--out", out)
+    text = good(mosa, "envelope", "run", f"one={store}", f"two={store}", *TINY, "--repeats", 2, "--output", out)
     check("N-to-1 read" in text and "2 CLIENTS" in text, text)
     result = read(out)
     check(result["mosa_envelope"] == 1 and result["outcome"] == "done", f"{result['outcome']}")
@@ -127,9 +127,9 @@ def test_run(mosa, directory, store):
     check(("FALLS" in text) == bool(result["falls"]) and ("No curve falls" in text) != bool(result["falls"]), text)
     host = result["configuration"]["systems"][0]["hosts"][0]
     check(host["file_system"] and host["processor"] and host["kernel"] and host["store_bytes"] > 0, f"{host}")
-    again = json.loads(good(mosa, "--json", "envelope", "run", f"one={store}", f"two={store}", *TINY, "--repeats", 2, "--out", out))
+    again = json.loads(good(mosa, "--json", "envelope", "run", f"one={store}", f"two={store}", *TINY, "--repeats", 2, "--output", out))
     check(again["cells"] == result["cells"], "what is there is not measured again")
-    good(mosa, "envelope", "run", store, *TINY, "--repeats", 1, "--pages", "warm", "--out", directory / "warm.json")
+    good(mosa, "envelope", "run", store, *TINY, "--repeats", 1, "--pages", "warm", "--output", directory / "warm.json")
     check("warm" in read(directory / "warm.json")["conditions"], "warm pages are said")
 
 
@@ -142,9 +142,9 @@ def test_interrupt(mosa, directory, store):
     check(not os.listdir(store), f"left: {os.listdir(store)}")
     first = read(out)
     check(first["outcome"] == "interrupted", first["outcome"])
-    refused(mosa, "(seed is 1 there and 2 here)", 3, "envelope", "run", store, *TINY, "--seed", 2, "--out", out)
-    refused(mosa, "of another store, machine or set of options (systems is", 3, "envelope", "run", directory, *TINY, "--out", out)
-    good(mosa, "envelope", "run", store, *TINY, "--repeats", 1, "--out", out)
+    refused(mosa, "(seed is 1 there and 2 here)", 3, "envelope", "run", store, *TINY, "--seed", 2, "--output", out)
+    refused(mosa, "of another store, machine or set of options (systems is", 3, "envelope", "run", directory, *TINY, "--output", out)
+    good(mosa, "envelope", "run", store, *TINY, "--repeats", 1, "--output", out)
     second = read(out)
     check(second["outcome"] == "done" and len(second["cells"]) == CELLS, f"{len(second['cells'])} cells")
     kept = {(c["operation"], c["size_bytes"], c["clients"]): c["seconds"] for c in second["cells"]}
@@ -170,7 +170,7 @@ def test_deaths(mosa, directory, store):
         running.child.kill()
         running.end()
         wait_until(lambda: all(map(is_gone, clients)), "the clients' end")
-    good(mosa, "envelope", "run", store, *TINY, "--repeats", 1, "--out", out)
+    good(mosa, "envelope", "run", store, *TINY, "--repeats", 1, "--output", out)
     check(not os.listdir(store), f"left: {os.listdir(store)}")
 
 
@@ -199,19 +199,19 @@ def test_another_store(mosa, directory, store):
     place = store / "mount"
     place.mkdir()
     out = directory / "first.json"
-    good(mosa, "envelope", "run", place, *TINY, "--repeats", 1, "--out", out)
+    good(mosa, "envelope", "run", place, *TINY, "--repeats", 1, "--output", out)
     host = read(out)["configuration"]["systems"][0]["hosts"][0]
     check(host["source"] and "rw" in host["mount_options"] and host["link_bytes_per_second"] > 0, f"{host}")
     if host["born_us"] > 0:
         place.rmdir()
         place.mkdir()
-        refused(mosa, "holds results of another store, machine", 3, "envelope", "run", place, *TINY, "--out", out)
+        refused(mosa, "holds results of another store, machine", 3, "envelope", "run", place, *TINY, "--output", out)
     place.rmdir()
 
 
 def test_budget(mosa, directory, store):
     out = directory / "budget.json"
-    done = run(mosa, "envelope", "run", store, *TINY, "--repeats", 1000, "--budget", 0.5, "--out", out)
+    done = run(mosa, "envelope", "run", store, *TINY, "--repeats", 1000, "--budget", 0.5, "--output", out)
     check(done.returncode == 0 and "--budget are used up" in done.stderr, f"{done.returncode}: {done.stderr}")
     check(read(out)["outcome"] == "out of time", read(out)["outcome"])
 
@@ -366,7 +366,7 @@ def test_tables(mosa, directory, _):
     last.mkdir(parents=True)
     written(last, "applications", told)
     script = HERE.parent / "bench" / "envelope.py"
-    done = subprocess.run([sys.executable, script, "--out", last.parent, "--table"], capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run([sys.executable, script, "--output", last.parent, "--table"], capture_output=True, text=True, timeout=60, check=False)
     check(done.returncode == 0, done.stderr)
     rows = [line.split(" | ") for line in done.stdout.split("\n") if line.startswith("| pipeline | turn |")]
     check(len(rows) == 3 + 2 + 2 + 1 + 1, f"in Tables 1 to 3, two phases in Tables 4 and 5, the stage, the rate above: {rows}")
@@ -379,7 +379,7 @@ def test_plot(mosa, directory, _):
     out = directory / "page.svg"
     one = rates([1, 2, 4])
     other = {"mosa_envelope": 1, "cells": [dict(cell, system="<&> store") for cell in one["cells"] if cell["clients"] < 4]}
-    good(mosa, "envelope", "plot", written(directory, "one", one), written(directory, "other", other), written(directory, "again", one), "--out", out)
+    good(mosa, "envelope", "plot", written(directory, "one", one), written(directory, "other", other), written(directory, "again", one), "--output", out)
     texts = [node.firstChild.data for node in xml.dom.minidom.parse(str(out)).getElementsByTagName("text")]
     check({"hand", "<&> store", "hand (again)"} <= set(texts), f"the stores are named: {texts[:9]}")
     for metric in ("create throughput", "open throughput", "1-to-1 read bandwidth", "N-to-1 read throughput", "write bandwidth"):
@@ -388,11 +388,11 @@ def test_plot(mosa, directory, _):
     # Four clients write 400 files per second, and create 150.
     check("109" in texts and "1e+02" not in texts, "the heat map says what both together do")
     half = written(directory, "half", {"mosa_envelope": 1, "cells": one["cells"][:1]})
-    good(mosa, "envelope", "plot", half, "--out", out)
+    good(mosa, "envelope", "plot", half, "--output", out)
     endless = {"mosa_envelope": 1, "cells": [dict(one["cells"][-1], operations_per_second={"median": 1e305})]}
-    refused(mosa, "low to high", 2, "envelope", "plot", written(directory, "endless", endless), "--out", out)
-    refused(mosa, "half.json", 2, "envelope", "plot", written(directory, "half", {}), "--out", out)
-    refused(mosa, "cannot write", 3, "envelope", "plot", written(directory, "one", one), "--out", directory / "no" / "page.svg")
+    refused(mosa, "low to high", 2, "envelope", "plot", written(directory, "endless", endless), "--output", out)
+    refused(mosa, "half.json", 2, "envelope", "plot", written(directory, "half", {}), "--output", out)
+    refused(mosa, "cannot write", 3, "envelope", "plot", written(directory, "one", one), "--output", directory / "no" / "page.svg")
 
 
 def written(directory, name, value):
@@ -402,7 +402,7 @@ def written(directory, name, value):
 
 
 def test_bad_input(mosa, directory, store):
-    out = ["--out", directory / "never.json"]
+    out = ["--output", directory / "never.json"]
     refused(mosa, "no host answers", 5, "envelope", "run", directory / "missing", *out)
     (store / "a").mkdir()
     path = f"{store}/{{host}}"
@@ -417,12 +417,12 @@ def test_bad_input(mosa, directory, store):
     refused(mosa, "--scale 0: give a share", 2, "envelope", "run", store, "--scale", "0", *out)
     refused(mosa, "lower --scale or --bytes-max", 2, "envelope", "run", store, "--bytes-max", "0", "--scale", "1", *out)
     refused(mosa, "two stores are named", 2, "envelope", "run", store, store, *out)
-    refused(mosa, "cannot write", 3, "envelope", "run", store, "--out", "/nonexistent/x.json")
+    refused(mosa, "cannot write", 3, "envelope", "run", store, "--output", "/nonexistent/x.json")
     refused(mosa, "/proc (host local) has 0 B free, but the files of one cell take", 4, "envelope", "run", "/proc", *TINY, *out)
     check(not (directory / "never.json").exists(), "nothing is written")
     other = directory / "other.json"
     other.write_text("{}", encoding="utf-8")
-    refused(mosa, "is not a result of 'mosa envelope run'", 2, "envelope", "run", store, *TINY, "--out", other)
+    refused(mosa, "is not a result of 'mosa envelope run'", 2, "envelope", "run", store, *TINY, "--output", other)
 
 
 def main():

@@ -138,7 +138,7 @@ _mosa_of() {
       ;;
     'identify')
       flags="-h --help --cluster --name --dir --mount --hosts --exec --path --hosts-max --budget \
-        -o --out --json"
+        -o --output --json"
       ;;
     'predict')
       flags="-h --help --platform --workload --operations --rules --config --trace --layouts \
@@ -216,7 +216,7 @@ _mosa_of() {
     'bench patterns')
       flags="-h --help --cluster --name --dir --mount --hosts --exec --slots --link --patterns \
         --sizes --scale --systems --replicas --repeats --width --stage-in --stage-out --seed \
-        --workdir --out --map --json"
+        --workdir -o --output --map --json"
       ;;
     'bench gate')
       flags="-h --help --platform --config --draws --name --dir --patterns --file-size --repeats \
@@ -228,7 +228,7 @@ _mosa_of() {
       ;;
     'envelope run')
       flags="-h --help --cluster --name --dir --mount --hosts --exec --clients --sizes --scale \
-        --bytes-max --repeats --budget --pages --seed --out --json"
+        --bytes-max --repeats --budget --pages --seed -o --output --json"
       ;;
     'envelope profile')
       flags="-h --help --workload --operations --stage --json"
@@ -238,7 +238,7 @@ _mosa_of() {
         --trace --platform --config --json"
       ;;
     'envelope plot')
-      flags="-h --help --out --json"
+      flags="-h --help -o --output --json"
       ;;
     'capacity')
       below="run show predict plot"
@@ -246,8 +246,8 @@ _mosa_of() {
       ;;
     'capacity run')
       flags="-h --help --cluster --name --dir --mount --hosts --exec --sizes --check --ratios \
-        --mix --jobs --file-size --seconds --pages --writes --repeats --budget --seed -o --out \
-        --json"
+        --mix --jobs --file-size --seconds --pages --writes --repeats --budget --seed -o \
+        --output --json"
       ;;
     'capacity show')
       flags="-h --help --json"

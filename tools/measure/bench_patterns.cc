@@ -195,7 +195,7 @@ Status RunPatterns(PatternsRequest options, bool as_json) {
   const auto lock = LockRecord(options.out);
   if (!lock.ok())
     return FailedPreconditionError(fmt::format(
-        "cannot write {}, or another benchmark is writing it: give another --out and --workdir",
+        "cannot write {}, or another benchmark is writing it: give another --output and --workdir",
         options.out));
   BenchResults results(options.out, ConfigurationOf(options, hosts));
   MOSA_RETURN_IF_ERROR(results.Load());

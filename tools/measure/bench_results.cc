@@ -59,7 +59,7 @@ json SummaryToJson(const Summary& summary) {
 
 Status NoResult(const std::string& path, const char* why) {
   return InvalidArgumentError(fmt::format(
-      "{} is not a result of 'mosa bench patterns' ({}): give another --out", path, why));
+      "{} is not a result of 'mosa bench patterns' ({}): give another --output", path, why));
 }
 
 }  // namespace
@@ -81,7 +81,7 @@ Status BenchResults::Load() {
                                configuration.value(name, json()).dump(), value.dump());
       }
       return FailedPreconditionError(fmt::format(
-          "{} holds runs of another configuration ({}): give another --out, or remove it", path_,
+          "{} holds runs of another configuration ({}): give another --output, or remove it", path_,
           other.empty() ? "another version" : other));
     }
     std::vector<json> cells;
@@ -95,8 +95,8 @@ Status BenchResults::Load() {
     cells_ = std::move(cells);
   } catch (const json::exception& error) {
     return InvalidArgumentError(
-        fmt::format("{} is not a result of 'mosa bench patterns' ({}): give another --out", path_,
-                    error.what()));
+        fmt::format("{} is not a result of 'mosa bench patterns' ({}): give another --output",
+                    path_, error.what()));
   }
   return OkStatus();
 }

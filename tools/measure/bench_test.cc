@@ -359,7 +359,7 @@ TEST_F(Results, OfAnotherConfigurationAreRefused) {
   BenchResults second(path("r.json"), {{"seed", 2}, {"width", 4}});
   const Status refused = second.Load();
   EXPECT_EQ(refused.code(), StatusCode::kFailedPrecondition);
-  EXPECT_THAT(MessageOf(refused), HasSubstr("(seed is 1 there and 2 here): give another --out"));
+  EXPECT_THAT(MessageOf(refused), HasSubstr("(seed is 1 there and 2 here): give another --output"));
 }
 
 TEST_F(Results, WhatIsNoResultIsRefused) {

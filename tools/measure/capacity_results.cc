@@ -124,7 +124,7 @@ Status CapacityResults::Load() {
   if (!other.empty())
     return FailedPreconditionError(
         fmt::format("{} holds results of another store, machine or set of options ({}): give "
-                    "another --out, or remove it",
+                    "another --output, or remove it",
                     path_, other));
   for (const json& note : root.value("notes", json::array()))
     if (note.is_string()) AddNote(note.get<std::string>());

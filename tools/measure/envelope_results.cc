@@ -121,7 +121,7 @@ Status EnvelopeResults::Load() {
   MOSA_ASSIGN_OR_RETURN(const std::string text, ReadText(path_, kResultBytesMax));
   const auto refused = [this](const std::string& why) {
     return InvalidArgumentError(fmt::format(
-        "{} is not a result of 'mosa envelope run' ({}): give another --out", path_, why));
+        "{} is not a result of 'mosa envelope run' ({}): give another --output", path_, why));
   };
   try {
     const json root = json::parse(text);
@@ -135,7 +135,7 @@ Status EnvelopeResults::Load() {
       }
       return FailedPreconditionError(
           fmt::format("{} holds results of another store, machine or set of options ({}): give "
-                      "another --out, or remove it",
+                      "another --output, or remove it",
                       path_, other.empty() ? "another version" : other));
     }
     for (const json& note : root.at("notes")) AddNote(note.get<std::string>());

@@ -55,10 +55,11 @@ Status CheckOptions(const IdentifyRequest& options) {
   std::error_code error;
   if (fs::is_directory(options.out, error))
     return FailedPreconditionError(
-        fmt::format("cannot write {}: it is a directory, give --out a file in it", options.out));
+        fmt::format("cannot write {}: it is a directory, give --output a file in it", options.out));
   const fs::path parent = fs::absolute(options.out, error).parent_path();
   if (!fs::is_directory(parent, error) || access(parent.c_str(), W_OK) != 0)
-    return FailedPreconditionError(fmt::format("cannot write {}: give another --out", options.out));
+    return FailedPreconditionError(
+        fmt::format("cannot write {}: give another --output", options.out));
   return OkStatus();
 }
 

@@ -89,7 +89,7 @@ Status MeasureInto(const std::string& out, const std::function<Status()>& measur
   const auto lock = LockRecord(out);
   if (!lock.ok())
     return FailedPreconditionError(fmt::format(
-        "cannot write {}, or another measurement is writing it: give another --out", out));
+        "cannot write {}, or another measurement is writing it: give another --output", out));
   Status status;
   try {
     status = measuring();

@@ -44,7 +44,7 @@ void AddBenchPatterns(CLI::App& noun, CommandLine& line) {
   CLI::App* command = noun.add_subcommand(
       "patterns",
       "Run synthetic workflow patterns on several stores and verify every byte\n\n"
-      "  mosa bench patterns --scale 0.1 --out patterns.json\n"
+      "  mosa bench patterns --scale 0.1 --output patterns.json\n"
       "  mosa bench patterns --patterns pipeline --systems dss,wass,path=nfs:/mnt/nfs\n"
       "  mosa bench patterns --mount /mnt/mosa --hosts a,b --exec 'ssh {host}'\n\n"
       "A system is one of the following.\n"
@@ -52,7 +52,7 @@ void AddBenchPatterns(CLI::App& noun, CommandLine& line) {
       "  wass           Mosa with hints and data locality\n"
       "  local[=DIR]    a directory on each host's own file system, for pipelines only\n"
       "  path=NAME:DIR  any other mounted directory; {host} stands for the host's name\n\n"
-      "Runs that --out already has are not repeated. All hosts need this program at the same\n"
+      "Runs that --output already has are not repeated. All hosts need this program at the same\n"
       "path.");
   AddHostChoice(*command, options->cluster, options->hosts);
   command->add_option("--slots", options->hosts.slots,
@@ -74,7 +74,7 @@ void AddBenchPatterns(CLI::App& noun, CommandLine& line) {
                    "Directory to create and remove below each system's directory")
       ->capture_default_str();
   command
-      ->add_option("--out", options->out,
+      ->add_option("-o,--output", options->out,
                    "Results file, JSON; if it exists, the measurement continues with it")
       ->capture_default_str();
   command->add_flag("--map", options->map,

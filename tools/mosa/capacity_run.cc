@@ -48,7 +48,7 @@ void AddCapacityRun(CLI::App& noun, CommandLine& line) {
       "  mosa capacity run --cluster default\n"
       "  mosa capacity run --check                          # continues with capacity.json\n"
       "  mosa capacity run /mnt/nfs --hosts a,b,c --exec 'ssh {host}' -o nfs.json\n\n"
-      "PATH must be mounted on all hosts. Samples that --out already has are not repeated. All\n"
+      "PATH must be mounted on all hosts. Samples that --output already has are not repeated. All\n"
       "hosts need this program at the same path, and fio in PATH.");
   command->add_option("path", options->path,
                       "Directory to measure; may contain {host}; default: the cluster's mounts");
@@ -68,7 +68,7 @@ void AddCapacityRun(CLI::App& noun, CommandLine& line) {
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   AddClientOptions(*command, *options);
   command
-      ->add_option("-o,--out", options->out,
+      ->add_option("-o,--output", options->out,
                    "Results file, JSON; if it exists, the measurement continues with it")
       ->capture_default_str();
   command->callback([options, &line] {

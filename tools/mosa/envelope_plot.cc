@@ -28,10 +28,10 @@ void AddEnvelopePlot(CLI::App& noun, CommandLine& line) {
       "plot",
       "Draw curves, heat maps and Kiviat diagrams of one or more stores as one SVG\n\n"
       "  mosa envelope plot envelope.json\n"
-      "  mosa envelope plot mosa.json nfs.json gluster.json --out beside.svg");
+      "  mosa envelope plot mosa.json nfs.json gluster.json --output beside.svg");
   command->add_option("results", options->results, "Results files of 'mosa envelope run'")
       ->required();
-  command->add_option("--out", options->out, "SVG file to write")->capture_default_str();
+  command->add_option("-o,--output", options->out, "SVG file to write")->capture_default_str();
   command->callback(
       [options, &line] { line.action = [options] { return PlotEnvelopes(*options); }; });
 }

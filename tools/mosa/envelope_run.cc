@@ -16,10 +16,10 @@ void AddEnvelopeRun(CLI::App& noun, CommandLine& line) {
       "run",
       "Measure creates, opens, reads and writes over file sizes and numbers of clients\n\n"
       "  mosa envelope run --cluster default\n"
-      "  mosa envelope run tmpfs=/dev/shm disk=/var/tmp --out here.json\n"
+      "  mosa envelope run tmpfs=/dev/shm disk=/var/tmp --output here.json\n"
       "  mosa envelope run nfs=/mnt/nfs gluster=/mnt/gluster --hosts a,b,c --exec 'ssh {host}'\n\n"
       "Each PATH is a store, mounted on all hosts. The cells of several stores are measured in\n"
-      "turn. Cells that --out already has are not repeated. All hosts need this program at the\n"
+      "turn. Cells that --output already has are not repeated. All hosts need this program at the\n"
       "same path.");
   command->add_option(
       "paths", options->paths,
@@ -53,7 +53,7 @@ void AddEnvelopeRun(CLI::App& noun, CommandLine& line) {
   command->add_option("--seed", options->seed, "Seed of the generated file contents")
       ->capture_default_str();
   command
-      ->add_option("--out", options->out,
+      ->add_option("-o,--output", options->out,
                    "Results file, JSON; if it exists, the measurement continues with it")
       ->capture_default_str();
   command->callback([options, &line] {

@@ -27,7 +27,7 @@ void AddIdentify(CLI::App& app, CommandLine& line) {
       ->capture_default_str();
   command->add_option("--budget", options->budget_seconds, "Time limit in seconds, 2 to 120")
       ->capture_default_str();
-  command->add_option("-o,--out", options->out, "Platform file to write")->capture_default_str();
+  command->add_option("-o,--output", options->out, "Platform file to write")->capture_default_str();
   command->callback([options, &line] {
     line.action = [options, &line] { return RunIdentify(*options, line.json); };
   });

@@ -222,7 +222,7 @@ def plot_phases(groups, hosts, target):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("results", type=pathlib.Path, help="the --out of mosa bench patterns")
+    parser.add_argument("results", type=pathlib.Path, help="the --output of mosa bench patterns")
     parser.add_argument("directory", type=pathlib.Path, help="where the plots go; made if absent")
     arguments = parser.parse_args()
     try:
