@@ -162,9 +162,6 @@ class ProbeRun {
         Good(co_await actor_->Look(path));
         break;
       case ProbeKind::kOpen:
-        Good(co_await actor_->ReadFile(path, task));
-        co_await machines_.Work(actor_->machine(), platform_.client.call.Of(0));  // Its close.
-        break;
       case ProbeKind::kOpenAgain:
       case ProbeKind::kRead:
       case ProbeKind::kReadAgain:

@@ -96,7 +96,6 @@ des::Activity<sai::Outcome<BytesRead>> SimulatedClient::ReadFile(const std::stri
   const Outcome<std::shared_ptr<Reading>> opened = co_await OpenToRead(path, task);
   if (!opened.ok()) co_return opened.failure();
   Reading& reading = **opened;
-  if (reading.size_bytes == 0) co_return reading.read;
   if (reading.reader) reading.reader->by_program = true;
   co_await ReadPart(reading, part.value_or(ByteRange{0, reading.size_bytes}));
   const BytesRead read = co_await CloseRead(reading);

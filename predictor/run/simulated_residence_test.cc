@@ -29,9 +29,9 @@ DurationCounts Of(const Prediction& prediction, Daemon daemon, const std::string
 }
 
 // One task makes a file; another, which waits for it, reads it on another host.
-Workflow MakeAndRead() {
+Workflow MakeAndRead(uint64_t bytes = 8 * kMiB) {
   return WorkflowMaker()
-      .File("a", 8 * kMiB)
+      .File("a", bytes)
       .File("b", 1)
       .Task("make", {}, {"a"}, Milliseconds(10))
       .Task("read", {"a"}, {"b"}, Milliseconds(10))
@@ -57,6 +57,15 @@ TEST(SimulatedResidenceTest, CountsEveryRequestThatBytesTakeAtBothEnds) {
   EXPECT_GT(writes.sum_ns, served.sum_ns);
   EXPECT_GE(Of(prediction, Daemon::kStorage, "read").sum_ns,
             reads.Count() * static_cast<uint64_t>(kMiBOnLinkNs));
+}
+
+// The kernel flushes every file that is closed, also one in which there was nothing to read.
+TEST(SimulatedResidenceTest, CountsTheCloseOfEveryFile) {
+  for (const uint64_t bytes : {uint64_t{0}, uint64_t{1}, kMiB}) {
+    const Prediction prediction =
+        Predicted(MakeAndRead(bytes), PlainPlatform(), "hosts=2,slots=1,system=dss");
+    EXPECT_EQ(Of(prediction, Daemon::kMount, "fuse.flush").Count(), 3U) << bytes;
+  }
 }
 
 TEST(SimulatedResidenceTest, NamesWhoAskedAndWhoWasAsked) {
