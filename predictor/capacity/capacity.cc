@@ -35,7 +35,8 @@ std::vector<double> PartRates(const SizeCapacities& sizes, const CapacityLoad& l
 }  // namespace
 
 double SizeCapacity::ConstantAt(uint32_t read_percent) const {
-  const auto above = constants_.lower_bound(std::min(read_percent, 100U));
+  MOSA_CHECK(read_percent <= 100);
+  const auto above = constants_.lower_bound(read_percent);
   if (above->first == read_percent || above == constants_.begin()) return above->second;
   const auto below = std::prev(above);
   const double share = static_cast<double>(read_percent - below->first) /

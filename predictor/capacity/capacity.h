@@ -36,7 +36,7 @@ struct OperationRates {
   double all() const { return reads + writes; }
 };
 
-// One I/O size, in operations per second.
+// One I/O size, in operations per second. Percentages of reads are at most 100: MakeLoad() checks.
 class SizeCapacity {
  public:
   // Precondition: reads > 0, writes > 0.
