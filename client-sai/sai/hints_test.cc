@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <future>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "client-sai/sai/cluster_fixture.h"
@@ -78,6 +79,33 @@ TEST(Hints, DoNotComeToAnEmptyFileThatTheKernelOfAnotherMountReads) {
   ASSERT_TRUE(Ok(cluster.b().WriteFile("/d/f", Pattern(kMiB, 5))));
   EXPECT_EQ(NodesOf(cluster, "/d/f"), std::vector<NodeId>{cluster.node_a});
   EXPECT_TRUE(*cluster.a().ReadFile("/d/f") == Pattern(kMiB, 5));
+}
+
+// The hint finds out that the other mount caches the layout, and freezes the file. Then the other
+// mount opens it for writing, so the hint is refused. A freeze that stayed would end after 30 s.
+TEST(Hints, ThatAreRefusedAfterTheirFreezeLeaveTheFileToItsWriter) {
+  Outcome<OpenResult> writer =
+      Failure{StatusCode::kNotFound, ErrorReason::kNoEntry, "the hint has frozen nothing"};
+  Cluster cluster;
+  cluster.a().OnAnswer([&](const std::vector<Request>& requests) {
+    if (!writer.ok() && std::holds_alternative<FreezeRequest>(requests.front()))
+      writer = cluster.b().Open("/d/f", O_RDWR);
+  });
+  ASSERT_TRUE(Ok(cluster.a().MakeDirectory("/d")));
+  ASSERT_TRUE(Ok(cluster.a().SetXattr("/d", "user.mosa.placement", "local")));
+  auto made = cluster.a().Open("/d/f", O_CREAT | O_RDWR);
+  ASSERT_TRUE(Ok(made));
+  ASSERT_TRUE(Ok(cluster.a().Close(made->handle)));
+  auto reader = cluster.b().Open("/d/f", O_RDONLY);
+  ASSERT_TRUE(Ok(reader));
+  EXPECT_EQ(ReasonOf(cluster.a().SetXattr("/d/f", "user.mosa.placement", "node:b")),
+            ErrorReason::kBusy);
+  ASSERT_TRUE(Ok(writer));
+  EXPECT_TRUE(Ok(cluster.b().Write(writer->handle, 0, Pattern(kMiB, 6))));
+  EXPECT_TRUE(Ok(cluster.b().Close(writer->handle)));
+  ASSERT_TRUE(Ok(cluster.b().Close(reader->handle)));
+  EXPECT_EQ(NodesOf(cluster, "/d/f"), std::vector<NodeId>{cluster.node_a});
+  EXPECT_TRUE(*cluster.a().ReadFile("/d/f") == Pattern(kMiB, 6));
 }
 
 TEST(Hints, OfAnotherMountReachBytesThatAreNotCommittedYet) {
