@@ -27,6 +27,22 @@ TEST(WaitBudget, LaterQuestionsHaveWhatEarlierOnesHaveLeft) {
   EXPECT_EQ(WaitBudget::ForQuestion(), kWaitMax);
 }
 
+// A request may begin a transfer as long as it has any time left, and then ask two questions.
+TEST(WaitBudget, WhatBeginsAtTheLastMomentEndsWithinTheLongestWait) {
+  for (const Duration left : {WaitBudget::kAll, Seconds(3), Seconds(1), Milliseconds(1)}) {
+    Duration passed = WaitBudget::kAll - left;
+    const auto spend = [&passed](Duration (*longest)()) {
+      const auto now = std::chrono::steady_clock::now();
+      const WaitBudget budget(now - std::chrono::nanoseconds(passed.ns));
+      passed = passed + longest();
+    };
+    spend(WaitBudget::ForTransfer);
+    spend(WaitBudget::ForQuestion);
+    spend(WaitBudget::ForQuestion);
+    EXPECT_LE(passed, kWaitMax) << left.ns << " ns were left";
+  }
+}
+
 TEST(WaitBudget, AStoreHasOneOfItsOwnAndNoProgramWaitsForIt) {
   const WaitBudget spent(std::chrono::steady_clock::now() - std::chrono::seconds(60));
   {
