@@ -11,6 +11,7 @@ import mmap
 import multiprocessing
 import os
 import random
+import struct
 import time
 
 import history
@@ -73,10 +74,12 @@ class Journal:
         try:
             return function(*arguments)
         finally:
-            end = time.monotonic()
-            if end - begin > LONG_WAIT_S:
-                call = function.__name__
-                self.line("wait", begin=begin, end=end, call=call, mount=self.mount)
+            self.wait(begin, function.__name__)
+
+    def wait(self, begin, call):
+        end = time.monotonic()
+        if end - begin > LONG_WAIT_S:
+            self.line("wait", begin=begin, end=end, call=call, mount=self.mount)
 
 
 def device_of(journal, root):
@@ -310,23 +313,33 @@ class Writer:
         self._close_after(descriptor, act)
 
     def _overwrite_mapped(self, path, offset, data):
-        """In a process of its own: where the mount dies, a store raises SIGBUS."""
+        """In a process of its own: where the mount dies, a store raises SIGBUS. The kernel may wait
+        for each page."""
+        begun = mmap.mmap(-1, 8)  # When the child's last store began.
+        struct.pack_into("d", begun, 0, time.monotonic())
         child = os.fork()
         if child == 0:
             code = 1
             try:
-                descriptor = os.open(path, os.O_RDWR)
+                descriptor = self.journal.call(os.open, path, os.O_RDWR)
                 with mmap.mmap(descriptor, 0) as mapped:
-                    mapped[offset : offset + len(data)] = data
-                    mapped.flush()
-                os.close(descriptor)
+
+                    def store(at):
+                        struct.pack_into("d", begun, 0, time.monotonic())
+                        mapped[offset + at : offset + at + BLOCK] = data[at : at + BLOCK]
+
+                    for at in range(0, len(data), BLOCK):
+                        self.journal.call(store, at)
+                    self.journal.call(mapped.flush)
+                self.journal.call(os.close, descriptor)
                 code = 0
             except OSError as error:
                 code = error.errno if 0 < error.errno < 128 else 1
             finally:
                 os._exit(code)
-        _, status = self.journal.call(os.waitpid, child, 0)
+        _, status = os.waitpid(child, 0)
         if os.WIFSIGNALED(status):
+            self.journal.wait(struct.unpack("d", begun)[0], "store")
             raise OSError(errno.ENOTCONN, "killed by a signal")
         if os.WEXITSTATUS(status) != 0:
             raise OSError(os.WEXITSTATUS(status), "of a mapped write")
