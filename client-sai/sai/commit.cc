@@ -134,14 +134,21 @@ void Filesystem::Impl::DropUnsaved(Inode& inode) {
 void Filesystem::Impl::GiveUpUnsaved(Inode& inode, const Failure& failure) {
   if (!MayBeTriedAgain(failure)) return;
   bool concerns_others = false;
+  bool change_failed = false;
   {
     const std::lock_guard lock(inode.mutex);
+    change_failed = inode.change_failed || inode.committing.change_failed;
     inode.inline_buffer.reset();
     inode.inline_ranges.Clear();
     inode.appended = false;
     concerns_others = inode.write_handles > 1;
   }
   DropUnsaved(inode);
+  {
+    // Another mount must still hear that copies may differ.
+    const std::lock_guard lock(inode.mutex);
+    inode.needs_commit = inode.change_failed = change_failed;
+  }
   if (concerns_others) NoteError(inode, failure);
 }
 
@@ -329,24 +336,18 @@ Outcome<Done> Filesystem::Impl::Resize(Inode& inode, uint64_t size_bytes) {
   if (!fresh.ok()) return fresh.failure();
   const AccessPtr access = fresh->access;
   uint64_t size = 0;
-  bool unused = false;
+  bool by_path = false;
   {
     const std::lock_guard lock(inode.mutex);
     size = ViewOn(inode, fresh->attributes).size_bytes;
-    // truncate(2) opens nothing, so the right was needed only for this call.
-    unused = inode.handles == 0 && inode.manager_counts_open;
-    if (unused) inode.manager_counts_open = false;
+    by_path = inode.handles == 0;
   }
   Outcome<Done> result = Done{};
   const bool objects = access->layout.bound() && !access->is_inline;
   if (objects && size_bytes < size) {
     result = CutObjects(inode, {size_bytes, size});
     // Reports the remaining space, for statfs and du.
-    if (result.ok() && unused) result = Commit(inode, false);
-    if (!result.ok() && inode.partly_changed) {
-      EndPartialChange(inode);
-      if (!Commit(inode, false).ok()) stats_.Add(Counter::kErrors);
-    }
+    if (result.ok() && by_path) result = Commit(inode, false);
   } else if (!objects && size_bytes > access->inline_bytes_max) {
     auto bound = EnsureBound(inode, size_bytes);
     result = bound.ok() ? Outcome<Done>(Done{}) : Outcome<Done>(bound.failure());
@@ -355,8 +356,23 @@ Outcome<Done> Filesystem::Impl::Resize(Inode& inode, uint64_t size_bytes) {
       result = Commit(inode, false);
     }
   }
-  if (unused) QueueRelease(inode.file);
   return result;
+}
+
+// Ends a call that may have changed the size.
+void Filesystem::Impl::EndResize(Inode& inode) {
+  if (inode.partly_changed) {
+    EndPartialChange(inode);
+    if (!Commit(inode, false).ok()) stats_.Add(Counter::kErrors);
+  }
+  bool unused = false;
+  {
+    const std::lock_guard lock(inode.mutex);
+    inode.cutting_to.reset();
+    // truncate(2) opens nothing, so the right was needed only for this call.
+    unused = inode.handles == 0 && std::exchange(inode.manager_counts_open, false);
+  }
+  if (unused) QueueRelease(inode.file);
 }
 
 Outcome<Done> Filesystem::Impl::CutObjects(Inode& inode, ByteRange removed) {
@@ -371,8 +387,7 @@ Outcome<Done> Filesystem::Impl::CutObjects(Inode& inode, ByteRange removed) {
     }
     return CutObjectsOf(inode, access, removed);
   };
-  const Leaves leaves = removed.begin == 0 ? Leaves::kNothing : Leaves::kOthers;
-  const Outcome<Done> cut = WithStore(inode, by_access, leaves);
+  const Outcome<Done> cut = WithStore(inode, by_access, IfLost::kGoOn);
   if (!cut.ok()) return cut;
   const std::lock_guard lock(inode.mutex);
   inode.pages.Remove(WidenToPages({removed.begin, kFileBytesMax}));
@@ -393,17 +408,32 @@ Outcome<Done> Filesystem::Impl::CheckNodesAlive(const Inode& inode,
   return Done{};
 }
 
-// An object also holds its node's copies of what is first on other nodes. So only nodes that hold
-// removed bytes are asked: if one of them fails, the copies on all others are still whole.
+// An object also holds its node's copies of what is first on other nodes. So only objects that hold
+// removed bytes are cut to the new size: if one of them fails, the copies on all others are whole.
+// The others are cut at the old end, if they answer. No copy has bytes behind it, but a writer that
+// failed may have stored some there.
 Outcome<Done> Filesystem::Impl::CutObjectsOf(Inode& inode, const DataAccess& access,
                                              ByteRange removed) {
-  const std::vector<NodeId> nodes =
-      removed.begin == 0 ? access.layout.Nodes() : NodesOf(access.layout, removed);
+  const std::vector<NodeId> nodes = access.layout.Nodes();
+  const std::vector<NodeId> removed_from = NodesOf(access.layout, removed);
+  const std::vector<NodeId> kept_on = NodesOf(access.layout, {0, removed.begin});
+  const auto has = [](const std::vector<NodeId>& sorted, NodeId node) {
+    return std::binary_search(sorted.begin(), sorted.end(), node);
+  };
   std::vector<Status> results(nodes.size());
   const auto cut = [&](size_t i) {
-    results[i] = RemoveOn(inode, access, nodes[i], [&](const ObjectTarget& target) {
+    const auto to_new_end = [&](const ObjectTarget& target) {
       return nodes_.Truncate(target, removed.begin);
-    });
+    };
+    if (!has(removed_from, nodes[i])) {
+      if (NodeAlive(nodes[i]))
+        (void)nodes_.Truncate({nodes[i], inode.file, access.capability}, removed.end);
+    } else if (has(kept_on, nodes[i])) {
+      results[i] = RemoveOn(inode, access, nodes[i], to_new_end);
+    } else {
+      results[i] = WithRetries(inode, nodes[i], true, to_new_end);
+      if (results[i].code() == StatusCode::kNotFound) results[i] = OkStatus();
+    }
   };
   // Not on the write threads, which may be waiting for a store of this file.
   Countdown others(nodes.size() - 1);
@@ -419,7 +449,8 @@ Outcome<Done> Filesystem::Impl::CutObjectsOf(Inode& inode, const DataAccess& acc
   for (size_t i = 0; i < nodes.size(); ++i) {
     // Truncating to zero needs nothing from a lost node.
     const bool gone = removed.begin == 0 && (access.lost || !NodeAlive(nodes[i]));
-    if (!results[i].ok() && !gone) return FromStatus(results[i]);
+    if (results[i].ok() || gone) continue;
+    return access.lost ? LostBytes(inode) : FromStatus(results[i]);
   }
   const std::lock_guard lock(inode.mutex);
   inode.cut_by = access.generation;
@@ -431,6 +462,7 @@ Status Filesystem::Impl::RemoveOn(Inode& inode, const DataAccess& access, NodeId
   const Status status = WithRetries(inode, node, true, operation);
   if (status.code() != StatusCode::kNotFound) return status;
   if (IsKnownEmpty(access, node)) return OkStatus();
+  if (access.lost) return status;  // The manager knows it, too.
   return AbortedError(ObjectMissing(inode, node).message);
 }
 

@@ -16,10 +16,11 @@ constexpr uint64_t kAnnouncedBytes = 1 << 20;
 // Minimum wait of a close: the manager answers an unsettled question after kAwaitCopiesMax.
 constexpr Duration kCopiesPatienceMin = kAwaitCopiesMax + Milliseconds(200);
 
-// The failure of a close that waited for copies in vain. Its bytes are committed nevertheless.
+// The failure of a close or truncation that waited for copies in vain. It is committed
+// nevertheless.
 Failure TooFewCopies(FileId file, const AwaitCopiesReply& last) {
   const std::string message =
-      fmt::format("file {} has {} of {} copies, so its close fails; its bytes are kept: {}",
+      fmt::format("file {} has {} of {} copies, so the call fails; its bytes are kept: {}",
                   file.value, last.copies_valid, last.copies_wanted,
                   last.reason.empty() ? "the manager does not answer" : last.reason);
   if (last.no_room) return {StatusCode::kResourceExhausted, ErrorReason::kNoSpace, message};

@@ -9,6 +9,7 @@
 #include <string>
 #include <thread>
 #include <utility>
+#include <variant>
 
 #include "client-sai/sai/cluster_fixture.h"
 
@@ -123,7 +124,8 @@ TEST(Generations, ACutThatReachesANodeWhichCameBackEmptyLeavesTheOtherCopyValid)
     cluster.nodes().RestartEmpty(cluster.node_a);
     return PermissionDeniedError("the capability has an earlier epoch");
   };
-  EXPECT_EQ(ReasonOf(cluster.b().Truncate("/d/f", kMiB)), ErrorReason::kNodeLost);
+  const auto cut = cluster.b().Truncate("/d/f", kMiB);
+  EXPECT_EQ(ReasonOf(cut), ErrorReason::kNodeLost) << (cut.ok() ? "" : cut.failure().message);
   EXPECT_TRUE(restarted);
   ASSERT_TRUE(EventuallyWithin(std::chrono::seconds(20), [&] {
     const auto read = cluster.b().ReadFile("/d/f");
@@ -148,6 +150,56 @@ TEST(Generations, ACutChangesOnlyObjectsThatHoldRemovedBytes) {
   EXPECT_EQ(std::filesystem::file_size(cluster.nodes().Get(first).PathOf(file)), 4096U);
 }
 
+// The objects are cut, and the manager does not take the new size.
+TEST(Generations, ATruncationThatFailsAfterItsCutLeavesNoCopyCountedAsValid) {
+  Cluster cluster;
+  const std::string content = Pattern(4 * kMiB, 1);
+  MakeCopied(cluster, content);
+  bool refused = false;
+  cluster.b().OnAnswer([&](const std::vector<Request>& requests) {
+    // The new size comes next.
+    if (!refused && std::holds_alternative<CommitRequest>(requests.front())) {
+      refused = true;
+      cluster.manager().SilenceNode(cluster.node_a);
+      cluster.nodes().RestartEmpty(cluster.node_a);
+    }
+  });
+  EXPECT_EQ(ReasonOf(cluster.b().Truncate("/d/f", kMiB)), ErrorReason::kNodeLost);
+  EXPECT_TRUE(refused);
+  ASSERT_TRUE(EventuallyWithin(std::chrono::seconds(20), [&] {
+    const auto read = cluster.b().ReadFile("/d/f");
+    return read.ok() && *read == content;
+  })) << "the other copy is whole";
+}
+
+TEST(Generations, WhatAFailedWriterLeftBehindTheEndIsGoneAfterATruncation) {
+  Cluster cluster;
+  ASSERT_TRUE(Ok(cluster.a().WriteFile("/s", Pattern(kMiB, 1))));
+  const FileId file = *cluster.a().Find("/s");
+  const auto layout = cluster.manager().StatusOf("/s")->layout;
+  const NodeId other = layout.NodeAt(0) == cluster.node_a ? cluster.node_b : cluster.node_a;
+  const std::string path = cluster.nodes().Get(other).PathOf(file);
+  std::ofstream(path) << Pattern(2 * kMiB, 2);
+  EXPECT_TRUE(Ok(cluster.b().Truncate("/s", 4096)));
+  ASSERT_TRUE(Ok(cluster.b().Truncate("/s", 2 * kMiB)));
+  EXPECT_TRUE(*cluster.b().ReadFile("/s") ==
+              Pattern(kMiB, 1).substr(0, 4096) + std::string(2 * kMiB - 4096, '\0'));
+}
+
+// What is kept lies on the other node.
+TEST(Generations, AFileIsWholeAgainOnceWhatItHasLostIsCutOff) {
+  Cluster cluster;
+  const std::string content = Pattern(2 * kMiB, 1);
+  ASSERT_TRUE(Ok(cluster.a().WriteFile("/s", content)));
+  const auto layout = cluster.manager().StatusOf("/s")->layout;
+  ASSERT_NE(layout.NodeAt(0), layout.NodeAt(kMiB));
+  cluster.nodes().RestartEmpty(layout.NodeAt(kMiB));
+  EXPECT_EQ(ReasonOf(cluster.b().Truncate("/s", kMiB + 4096)), ErrorReason::kNodeLost);
+  EXPECT_EQ(ReasonOf(cluster.b().ReadFile("/s")), ErrorReason::kNodeLost);
+  EXPECT_TRUE(Ok(cluster.b().Truncate("/s", 4096)));
+  EXPECT_TRUE(*cluster.b().ReadFile("/s") == content.substr(0, 4096));
+}
+
 TEST(Generations, ATruncationOfAFileThatNobodyHasOpenWaitsForItsCopies) {
   Cluster cluster;
   ASSERT_TRUE(Ok(cluster.a().MakeDirectory("/d")));
@@ -159,6 +211,8 @@ TEST(Generations, ATruncationOfAFileThatNobodyHasOpenWaitsForItsCopies) {
     ASSERT_TRUE(Ok(cluster.b().Truncate("/d/f", size)));
     EXPECT_EQ(cluster.manager().StatusOf("/d/f")->copies_valid, 2U) << size;
   }
+  cluster.manager().SilenceNode(cluster.node_a);
+  EXPECT_TRUE(Ok(cluster.b().Truncate("/d/f", 0))) << "an empty file needs no copies";
 }
 
 TEST(Generations, AnObjectThatIsMissingIsNeitherCutNorPunched) {

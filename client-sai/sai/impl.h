@@ -369,19 +369,19 @@ class Filesystem::Impl final : public SessionListener {
   Outcome<uint64_t> HoleBegin(Inode& inode, const Piece& piece);
   Outcome<ByteRange> HoleFrom(Inode& inode, const Layout& layout, uint64_t begin);
   void MoveRoom(Inode& inode, const Layout& from, const Layout& to, ByteRange hole);
-  // What a store leaves of the file's earlier bytes.
-  enum class Leaves : uint8_t { kOthers, kNothing };
+  // What a store does if bytes of the file are lost. Its commit would make older the copies that
+  // can replace them. Of a cut, the manager decides: what is kept may be whole.
+  enum class IfLost : uint8_t { kFail, kGoOn };
   // Brackets a store on nodes by the layout that BeginStore returns. The manager is told that a
-  // recall is done once no such store is in progress. Must not be nested. A store that leaves other
-  // bytes is refused if bytes of the file are lost: its commit would make the valid copies old.
-  Outcome<AccessPtr> BeginStore(Inode& inode, Leaves leaves);
+  // recall is done once no such store is in progress. Must not be nested.
+  Outcome<AccessPtr> BeginStore(Inode& inode, IfLost if_lost);
   void EndStore(Inode& inode);
   // True if the layout used by the current store has been valid throughout.
   bool MayStillStore(Inode& inode);
   class StoreSection {
    public:
-    StoreSection(Impl& impl, Inode& inode, Leaves leaves = Leaves::kOthers)
-        : impl_(impl), inode_(inode), access_(impl.BeginStore(inode, leaves)) {}
+    StoreSection(Impl& impl, Inode& inode, IfLost if_lost = IfLost::kFail)
+        : impl_(impl), inode_(inode), access_(impl.BeginStore(inode, if_lost)) {}
     StoreSection(const StoreSection&) = delete;
     StoreSection& operator=(const StoreSection&) = delete;
     ~StoreSection() {
@@ -398,7 +398,7 @@ class Filesystem::Impl final : public SessionListener {
   // the layout may have changed.
   Outcome<Done> WithStore(Inode& inode,
                           const std::function<Outcome<Done>(const DataAccess&)>& store,
-                          Leaves leaves = Leaves::kOthers);
+                          IfLost if_lost = IfLost::kFail);
   static void PauseBeforeStore(int attempt);
   // Blocks until no other client has the file frozen, and returns the right to write that the inode
   // holds.
@@ -446,14 +446,15 @@ class Filesystem::Impl final : public SessionListener {
   void FinishCommit(Inode& inode, bool is_inline, const Attributes& attributes, Mark mark);
   void KeepInline(Inode& inode);
   Outcome<Done> Resize(Inode& inode, uint64_t size_bytes);
+  void EndResize(Inode& inode);
   // Removes the bytes from `removed.begin` on; `removed.end` is the size before.
   Outcome<Done> CutObjects(Inode& inode, ByteRange removed);
   void GiveUpUnsaved(Inode& inode, const Failure& failure);
   void DropUnsaved(Inode& inode);
   Outcome<Done> CheckNodesAlive(const Inode& inode, const std::vector<NodeId>& nodes);
   Outcome<Done> CutObjectsOf(Inode& inode, const DataAccess& access, ByteRange removed);
-  // Removes bytes on a node. Where the file has no byte, there may be no object. Elsewhere Aborted
-  // if there is none: its bytes are lost, or the access does not tell yet where the file has none.
+  // Removes bytes on a node on which others stay. Where the file has no byte, there may be no
+  // object. Elsewhere an absent one is lost, or the access does not tell yet: Aborted.
   Status RemoveOn(Inode& inode, const DataAccess& access, NodeId node,
                   const std::function<Status(const ObjectTarget&)>& operation);
   Status PunchOn(Inode& inode, const DataAccess& access, NodeId node, ByteRange range);

@@ -328,7 +328,8 @@ void Filesystem::Impl::NoteCut(Inode& inode, uint64_t size_bytes) {
   {
     const std::lock_guard lock(inode.mutex);
     inode.dirty_end = 0;
-    inode.awaits_copies = true;
+    // An empty file needs nothing of any node.
+    inode.awaits_copies = size_bytes > 0;
     inode.pages.Remove({WidenToPages({0, size_bytes}).end, UINT64_MAX});
     inode.allocated_known = size_bytes == 0;
     if (size_bytes == 0) {
@@ -347,11 +348,21 @@ void Filesystem::Impl::NoteCut(Inode& inode, uint64_t size_bytes) {
 void Filesystem::Impl::SetAttributes(FileId file, const AttributeChanges& changes,
                                      std::function<void(Outcome<AttributesResult>)> done) {
   const Outcome<AttributesResult> changed = SetAttributes(file, changes);
+  const InodePtr inode = Get(file);
   std::optional<AwaitCopiesRequest> awaited;
-  if (changed.ok() && changes.size_bytes) awaited = CopiesOfClosed(*Get(file));
+  if (changed.ok() && changes.size_bytes) awaited = CopiesOfClosed(*inode);
   if (!awaited) return done(changed);
-  AwaitCopies(*awaited, [changed, done = std::move(done)](const Outcome<Done>& copied) {
-    done(copied.ok() ? changed : copied.failure());
+  AwaitCopies(*awaited, [this, inode, done = std::move(done)](const Outcome<Done>& copied) {
+    if (!copied.ok()) {
+      DropFailedPages(*inode);  // The kernel still has the old size.
+      return done(copied.failure());
+    }
+    AttributesResult now;  // Others may have changed the file meanwhile.
+    {
+      const std::lock_guard lock(inode->mutex);
+      now = {View(*inode), AttributesCachedFor(*inode)};
+    }
+    done(now);
   });
 }
 
@@ -370,14 +381,14 @@ Outcome<AttributesResult> Filesystem::Impl::SetAttributes(FileId file,
                                                           const AttributeChanges& changes) {
   const InodePtr inode = Get(file);
   const std::lock_guard io(inode->io);
-  const std::shared_ptr<void> cut(nullptr, [&](void*) {
-    EndPartialChange(*inode);
-    const std::lock_guard lock(inode->mutex);
-    inode->cutting_to.reset();
+  bool resizes = false;
+  const std::shared_ptr<void> resize(nullptr, [&](void*) {
+    if (resizes) EndResize(*inode);
   });
   if (!SetUnsentAttributes(*inode, changes)) {
     MOSA_RETURN_IF_FAILED(EnsureMade(*inode));
-    if (changes.size_bytes) MOSA_RETURN_IF_FAILED(Resize(*inode, *changes.size_bytes));
+    resizes = changes.size_bytes.has_value();
+    if (resizes) MOSA_RETURN_IF_FAILED(Resize(*inode, *changes.size_bytes));
     RefreshFromKernelWrites(*inode);
     if (changes.modify_time || changes.modify_time_now) CatchStores(*inode);
     bool must_commit = false;

@@ -608,7 +608,7 @@ Outcome<Done> Filesystem::Impl::FlushData(OpenFile& handle, uint64_t lock_owner,
         --inode.unclosed_writers;
       last = inode.unclosed_writers <= (handle.write && by_kernel ? 1U : 0U) &&
              inode.attributes.link_count > 0 && !MayBeStoredInto(inode);
-      awaits_copies = last && (inode.data_dirty || inode.awaits_copies);
+      awaits_copies = last && (inode.data_dirty || (handle.write && inode.awaits_copies));
       tells_close = awaits_copies && inode.access && inode.access->close_copies > 1;
       if (awaits_copies) ++inode.closes_waiting;
     }

@@ -47,12 +47,12 @@ Failure Filesystem::Impl::FrozenTooLong(const Inode& inode, Duration waited) {
           inode.file.value, waited.ns / 1'000'000));
 }
 
-Outcome<AccessPtr> Filesystem::Impl::BeginStore(Inode& inode, Leaves leaves) {
+Outcome<AccessPtr> Filesystem::Impl::BeginStore(Inode& inode, IfLost if_lost) {
   for (;;) {
     auto access = EnsureThawed(inode);
     if (!access.ok()) return access;
     MOSA_RETURN_IF_FAILED(CheckBound(inode, **access));
-    if ((*access)->lost && leaves == Leaves::kOthers) return LostBytes(inode);
+    if ((*access)->lost && if_lost == IfLost::kFail) return LostBytes(inode);
     std::unique_lock lock(inode.mutex);
     inode.changed.wait(lock, [&] { return !inode.fenced && inode.unconfirmed.empty(); });
     // A layout that was recalled meanwhile may no longer be used.
@@ -63,12 +63,14 @@ Outcome<AccessPtr> Filesystem::Impl::BeginStore(Inode& inode, Leaves leaves) {
       MOSA_RETURN_IF_FAILED(RenewAppendRight(inode));
       continue;
     }
-    if (inode.stored_by != 0 && inode.stored_by < (*access)->kept_since)
+    if (inode.stored_by != 0 && inode.stored_by < (*access)->kept_since) {
+      if ((*access)->lost) return LostBytes(inode);
       return Fail(
           StatusCode::kFailedPrecondition, ErrorReason::kStale,
           fmt::format("other mounts may have written file {} while this mount could not reach the "
                       "manager: bytes written here since the last sync are not stored",
                       inode.file.value));
+    }
     ++inode.stores;
     inode.stored_by = OlderGeneration(inode.stored_by, (*access)->generation);
     return access;
@@ -92,10 +94,10 @@ void Filesystem::Impl::EndStore(Inode& inode) {
 }
 
 Outcome<Done> Filesystem::Impl::WithStore(
-    Inode& inode, const std::function<Outcome<Done>(const DataAccess&)>& store, Leaves leaves) {
+    Inode& inode, const std::function<Outcome<Done>(const DataAccess&)>& store, IfLost if_lost) {
   for (int attempt = 1;; ++attempt) {
     {
-      const StoreSection section(*this, inode, leaves);
+      const StoreSection section(*this, inode, if_lost);
       if (!section.access().ok()) return section.access().failure();
       Outcome<Done> stored = store(**section.access());
       if (stored.ok() || stored.failure().code != StatusCode::kAborted || attempt == kStoresMax)

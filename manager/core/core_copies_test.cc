@@ -274,7 +274,7 @@ TEST_F(CoreCopies, AfterAnOperationThatFailedTheLastCommitsCopiesReplaceWhatIsLo
   }
 }
 
-TEST_F(CoreCopies, ATruncationByANodeThatHasLostTheFileSinceIsRefused) {
+TEST_F(CoreCopies, NoNewVersionIsMadeOfAFileWhoseFirstCopyIsLost) {
   const FileId f = MakeCommitted("f", "2");
   DoOrders();
   const NodeId second = Readers(f)[1];
@@ -283,9 +283,13 @@ TEST_F(CoreCopies, ATruncationByANodeThatHasLostTheFileSinceIsRefused) {
   AddNode("n1", uint64_t{1} << 30, 8);
   ConfirmAll();
   const auto generation = Ok<OpenReply>(kAnna, OpenRequest{f, true, ""}).access.generation;
-  EXPECT_EQ(
-      Refused(kAnna, SetAttributesRequest{.file = f, .size_bytes = kMiB, .generation = generation}),
-      ErrorReason::kNodeLost);
+  for (const uint64_t size : {kMiB, 2 * kMiB, 3 * kMiB})
+    EXPECT_EQ(
+        Refused(kAnna,
+                SetAttributesRequest{.file = f, .size_bytes = size, .generation = generation}),
+        ErrorReason::kNodeLost);
+  EXPECT_EQ(Refused(kAnna, CommitRequest{.file = f, .size_bytes = 3 * kMiB}),
+            ErrorReason::kNodeLost);
   Ok<EmptyReply>(kAnna, ReleaseRequest{f});
   EXPECT_EQ(Readers(f), std::vector<NodeId>{second}) << "it is still whole";
 }

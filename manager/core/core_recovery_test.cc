@@ -216,14 +216,17 @@ TEST_F(CoreRecovery, AnObjectThatWasCutIsNotLostAfterItsFileIsCutAsWell) {
   Register("n1", {f}, {{4 * kMiB, 4 * kMiB, {}}});  // The node's connection broke.
   Start(kAnna);
   EXPECT_EQ(Refused(kAnna, OpenRequest{f, false, ""}), ErrorReason::kNodeLost);
-  Ok<AttributesReply>(kAnna, SetAttributesRequest{.file = f, .size_bytes = 5 * kMiB});
-  EXPECT_EQ(Refused(kAnna, OpenRequest{f, false, ""}), ErrorReason::kNodeLost) << "some is missing";
+  for (const uint64_t size : {5 * kMiB, 8 * kMiB, 9 * kMiB})
+    EXPECT_EQ(Refused(kAnna, SetAttributesRequest{.file = f, .size_bytes = size}),
+              ErrorReason::kNodeLost)
+        << "some of " << size << " are missing";
   Ok<AttributesReply>(kAnna, SetAttributesRequest{.file = f, .size_bytes = 4 * kMiB});
   Ok<OpenReply>(kAnna, OpenRequest{f, false, ""});
   EXPECT_FALSE(Ok<OpenReply>(kAnna, OpenRequest{f, true, ""}).access.lost);
-  Ok<AttributesReply>(kAnna, SetAttributesRequest{.file = other, .size_bytes = 4096});
-  EXPECT_EQ(Refused(kAnna, OpenRequest{other, false, ""}), ErrorReason::kNodeLost)
+  EXPECT_EQ(Refused(kAnna, SetAttributesRequest{.file = other, .size_bytes = 4096}),
+            ErrorReason::kNodeLost)
       << "its object is not there at all";
+  Ok<AttributesReply>(kAnna, SetAttributesRequest{.file = other, .size_bytes = 0});
 }
 
 TEST_F(CoreRecovery, ANodesOldLeftoversAreDroppedOnceItHasShownThatNothingWasForgotten) {

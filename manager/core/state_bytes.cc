@@ -418,6 +418,12 @@ std::optional<Failure> ManagerCore::State::CheckCommit(const CommitRequest& requ
                               "bind it and move it again",
                               request.file.value, kFreezeMax.ns / 1'000'000'000));
   if (auto failure = CheckGeneration(request, inode)) return failure;
+  // The new version would make older the copies that can replace what is lost.
+  if (request.data_changed && TellsOfObjects(request) && IsFirstCopyLost(inode))
+    return Refuse(StatusCode::kDataLoss, ErrorReason::kNodeLost,
+                  fmt::format("a node has lost bytes of file {}, so what was written to it since "
+                              "the last sync is not committed",
+                              request.file.value));
   if (!request.inline_data) return std::nullopt;
   if (request.inline_data->size() > options_.inline_bytes_max)
     return Refuse(StatusCode::kInvalidArgument, ErrorReason::kInvalid,

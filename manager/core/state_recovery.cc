@@ -209,17 +209,33 @@ std::set<FileId> ManagerCore::State::RecoveryRules::PresentOn(
   return present;
 }
 
+bool ManagerCore::State::RecoveryRules::HoldsUpTo(FileId file, const Inode& inode,
+                                                  uint64_t size_bytes, NodeId node) const {
+  const auto cut = state.cut_objects_.find(node);
+  if (cut == state.cut_objects_.end()) return false;
+  const auto held = cut->second.find(file);
+  return held != cut->second.end() &&
+         held->second >= EndOn(state.LayoutOf(inode), size_bytes, node);
+}
+
+bool ManagerCore::State::RecoveryRules::WouldLack(FileId file, const Inode& inode,
+                                                  uint64_t size_bytes) const {
+  if (!inode.bytes || inode.size_bytes == 0 || inode.bytes->is_inline) return false;
+  const Layout layout = state.LayoutOf(inode);
+  const uint64_t kept_bytes = std::min(size_bytes, inode.size_bytes);
+  return std::any_of(inode.bytes->objects.begin(), inode.bytes->objects.end(),
+                     [&](const NodeObject& object) {
+                       return object.lost && EndOn(layout, kept_bytes, object.node) > 0 &&
+                              !HoldsUpTo(file, inode, size_bytes, object.node);
+                     });
+}
+
 void ManagerCore::State::RecoveryRules::NoteShortened(FileId file, Inode& inode) {
   if (!inode.bytes || inode.bytes->segments.empty() || inode.bytes->is_inline) return;
-  const Layout layout = state.LayoutOf(inode);
   for (NodeObject& object : inode.bytes->objects) {
-    const auto node = state.cut_objects_.find(object.node);
-    if (!object.lost || node == state.cut_objects_.end()) continue;
-    const auto held = node->second.find(file);
-    if (held == node->second.end() || held->second < EndOn(layout, inode.size_bytes, object.node))
-      continue;
+    if (!object.lost || !HoldsUpTo(file, inode, inode.size_bytes, object.node)) continue;
     object.lost = false;
-    node->second.erase(held);
+    state.cut_objects_[object.node].erase(file);
     state.effects_.log.push_back(
         fmt::format("file {} was truncated like its object on node {}: no bytes are missing there",
                     file.value, state.NameOf(object.node)));

@@ -25,6 +25,11 @@ struct ManagerCore::State::RecoveryRules {
   // An id of which the node holds an object is never given to another file. Returns the node's
   // objects, without those that have lost bytes since they were committed.
   std::set<FileId> TakeObjects(NodeId node, const NodeRegistration& registration);
+  // Returns true if the object that the file lost on `node` for being short has all bytes that a
+  // file of `size_bytes` has there.
+  bool HoldsUpTo(FileId file, const Inode& inode, uint64_t size_bytes, NodeId node) const;
+  // Returns true if a file of `size_bytes` would lack bytes of its first copy.
+  bool WouldLack(FileId file, const Inode& inode, uint64_t size_bytes) const;
   // Call when a file has become shorter after its objects were cut. Objects that were marked lost
   // for being short may now suffice.
   void NoteShortened(FileId file, Inode& inode);
