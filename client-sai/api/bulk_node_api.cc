@@ -9,7 +9,6 @@
 #include "client-sai/api/wait_budget.h"
 #include "common/base/check.h"
 #include "common/base/clock.h"
-#include "common/base/crc32c.h"
 #include "common/model/checksum_blocks.h"
 
 namespace mosa::sai {
@@ -179,39 +178,6 @@ Result<uint64_t> BulkNodeApi::Seek(const ObjectTarget& target, uint64_t offset, 
   request.mutable_seek()->set_offset_bytes(offset);
   request.mutable_seek()->set_data(data);
   MOSA_ASSIGN_OR_RETURN(const v1::BulkReply reply, Call(target, std::move(request)));
-  return reply.offset_bytes();
-}
-
-Result<uint64_t> BulkNodeApi::Append(const ObjectTarget& target, std::span<const std::byte> data) {
-  if (data.size() > kFramePayloadBytesMax) {
-    return InvalidArgumentError(
-        fmt::format("cannot append {} bytes at once: at most {} are allowed", data.size(),
-                    kFramePayloadBytesMax));
-  }
-  MOSA_ASSIGN_OR_RETURN(const ChannelRef channel, Find(target.node));
-  const TimedRequest timed = Measure(v1::BulkRequest::kAppend, *channel);
-  v1::BulkRequest request = RequestFor(target);
-  SetSpan(request);
-  request.set_id(1);
-  request.mutable_append()->set_crc32c(Crc32c(data.data(), data.size()));
-  const Time deadline = Deadline();
-  v1::BulkReply reply;
-  bool begun = false;
-  const auto exchange = [&](FrameSocket& socket) {
-    begun = true;
-    MOSA_RETURN_IF_ERROR(socket.SendFrame(request, data, deadline));
-    const Status received = ReceiveReply(socket, request.id(), reply, deadline).status();
-    if (received.code() == StatusCode::kAborted) begun = false;
-    return received;
-  };
-  const Status status = channel->Run(exchange, {.deadline = deadline});
-  if (!status.ok() && begun) {
-    return DeadlineExceededError(
-        fmt::format("the append of {} bytes to file {} may or may not have happened: {}",
-                    data.size(), target.file.value, MessageOf(status)));
-  }
-  MOSA_RETURN_IF_ERROR(status);
-  MOSA_RETURN_IF_ERROR(StatusOf(reply, channel->Name()));
   return reply.offset_bytes();
 }
 

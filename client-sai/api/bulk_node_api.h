@@ -2,9 +2,9 @@
 //
 // A call is split into frames of at most frame_bytes, at multiples of that size, and one connection
 // has several requests in progress. Every call ends within call_wait. A broken connection is
-// replaced once, except for Append: if its connection breaks, the append may or may not have
-// happened, and the call returns DeadlineExceeded. A block whose checksum does not match is
-// requested once more, and the node then verifies it as well.
+// replaced once, except for LookAtLocalWrites, which then returns Unavailable: the node remembers
+// its previous answer. A block whose checksum does not match is requested once more, and the node
+// then verifies it as well.
 #ifndef MOSA_CLIENT_SAI_API_BULK_NODE_API_H_
 #define MOSA_CLIENT_SAI_API_BULK_NODE_API_H_
 
@@ -47,8 +47,6 @@ class BulkNodeApi final : public NodeApi {
   Status Allocate(const ObjectTarget& target, int mode, uint64_t offset, uint64_t length) override;
   Result<ObjectStatus> Stat(const ObjectTarget& target) override;
   Result<uint64_t> Seek(const ObjectTarget& target, uint64_t offset, bool data) override;
-  // InvalidArgument if `data` is longer than kFramePayloadBytesMax.
-  Result<uint64_t> Append(const ObjectTarget& target, std::span<const std::byte> data) override;
   bool IsLocal(NodeId node) const override;
   Result<UniqueFd> OpenLocal(const ObjectTarget& target, bool write) override;
   Status FinishLocalWrites(const ObjectTarget& target) override;

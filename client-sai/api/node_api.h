@@ -78,8 +78,6 @@ class NodeApi {
   // Returns the next byte of data (or of a hole) at or after `offset`, like lseek(2) with SEEK_DATA
   // or SEEK_HOLE. OutOfRange if there is none, NotFound if there is no object.
   virtual Result<uint64_t> Seek(const ObjectTarget& target, uint64_t offset, bool data) = 0;
-  // Appends `data` at the object's end, atomically among all writers; returns its offset.
-  virtual Result<uint64_t> Append(const ObjectTarget& target, std::span<const std::byte> data) = 0;
 
   // True if the node can pass descriptors: same host, same network namespace, socket reachable.
   virtual bool IsLocal(NodeId node) const = 0;

@@ -189,7 +189,7 @@ TEST_F(RequestCellsTest, OnlyWhatIsComparableIsJudged) {
     for (auto& [which, seen] : run.requests)
       if (which.component == "storage" && which.name == "read") seen.seconds *= 1000;
     run.requests[{"mount", "fuse.statfs", "one", ""}] = {1000, 5000, 5, 9};
-    run.requests[{"mount", "node.append", "one", "two"}] = {1000, 5000, 5, 9};
+    run.requests[{"mount", "node.allocate", "one", "two"}] = {1000, 5000, 5, 9};
   }
   const Comparison comparison = CompareWith(runs);
   EXPECT_TRUE(Off(comparison).empty()) << SaidOfRequests(comparison);
@@ -199,7 +199,7 @@ TEST_F(RequestCellsTest, OnlyWhatIsComparableIsJudged) {
       EXPECT_EQ(cell.verdict, RequestVerdict::kShown);
       EXPECT_NEAR(cell.measured.mean_s, 5, 1e-9);
       ++met;
-    } else if (cell.which.name == "fuse.statfs" || cell.which.name == "node.append") {
+    } else if (cell.which.name == "fuse.statfs" || cell.which.name == "node.allocate") {
       EXPECT_EQ(cell.verdict, RequestVerdict::kNotPredicted);
       EXPECT_FALSE(cell.interval_s.has_value());
       ++met;

@@ -72,7 +72,6 @@ std::vector<std::string> BulkOperationNames(std::string_view prefix) {
   set(Wire::kAllocate, "allocate");
   set(Wire::kStat, "stat");
   set(Wire::kSeek, "seek");
-  set(Wire::kAppend, "append");
   set(Wire::kOpenLocal, "open_local");
   set(Wire::kFinishLocalWrites, "finish_local_writes");
   set(Wire::kSums, "sums");

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "common/base/clock.h"
-#include "common/base/crc32c.h"
 #include "common/base/errno_status.h"
 #include "common/base/log.h"
 #include "common/model/checksum_blocks.h"
@@ -153,8 +152,6 @@ Status BulkConnection::Answer(uint32_t payload_bytes) {
       return AnswerRead();
     case Operation::kWrite:
       return AnswerWrite(payload_bytes);
-    case Operation::kAppend:
-      return AnswerAppend(payload_bytes);
     case Operation::kOpenLocal:
       return AnswerOpenLocal();
     default:
@@ -172,7 +169,6 @@ bool BulkConnection::NeedsWriteRight() const {
     case Operation::kWrite:
     case Operation::kTruncate:
     case Operation::kAllocate:
-    case Operation::kAppend:
     case Operation::kFinishLocalWrites:
     case Operation::kNoteWritten:
       return true;
@@ -185,7 +181,7 @@ bool BulkConnection::NeedsWriteRight() const {
 
 Status BulkConnection::CheckRequest(uint32_t payload_bytes) const {
   const Operation operation = request_.operation_case();
-  if (payload_bytes > 0 && operation != Operation::kWrite && operation != Operation::kAppend) {
+  if (payload_bytes > 0 && operation != Operation::kWrite) {
     return InvalidArgumentError(
         fmt::format("a request of kind {} must have no payload, but has {} bytes",
                     static_cast<int>(operation), payload_bytes));
@@ -365,19 +361,6 @@ Status BulkConnection::StoreParts(ObjectEngine::Writer& writer, uint64_t& left,
     offset += n;
   }
   return OkStatus();
-}
-
-Status BulkConnection::AnswerAppend(uint32_t payload_bytes) {
-  Result<BudgetBuffer> buffer = engine_.budget().Take(options_.account, payload_bytes, kBudgetWait);
-  if (!buffer.ok()) return Refuse(buffer.status(), payload_bytes);
-  const std::span<std::byte> data = buffer->bytes();
-  MOSA_RETURN_IF_ERROR(socket_.Receive(data, deadline_));
-  MOSA_RETURN_IF_ERROR(CheckAsked());
-  if (Crc32c(data.data(), data.size()) != request_.append().crc32c())
-    return AnswerWith(DamagedOnTheWay(request_.file_id(), 0, data.size()));
-  const Result<uint64_t> at = engine_.Append(FileId{request_.file_id()}, changer(), data);
-  if (at.ok()) reply_.set_offset_bytes(*at);
-  return AnswerWith(at.status());
 }
 
 // ---- other requests

@@ -47,7 +47,6 @@ class BulkConnection {
   Status Answer(uint32_t payload_bytes);
   Status AnswerRead();
   Status AnswerWrite(uint64_t payload_bytes);
-  Status AnswerAppend(uint32_t payload_bytes);
   Status AnswerOpenLocal();
   Status AnswerWith(const Status& status);
   Status Sum();

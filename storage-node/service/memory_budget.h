@@ -1,10 +1,10 @@
-// MemoryBudget: limits the memory of all connections for bytes that cannot be streamed (appends,
-// and reads of objects that local programs may be changing). A request beyond the limit waits a
-// bounded time for others to finish.
+// MemoryBudget: limits the memory of all connections for bytes that cannot be streamed: those of
+// objects that local programs may be changing, and those that the node verifies before it sends
+// them. A request beyond the limit waits a bounded time for others to finish.
 //
-// Without shares, one client's slow appends could hold all of it for as long as a frame may take.
-// So each account (ConnectionBook's clients) has a share, and waits for its own requests to finish
-// before it gets more. Thread-safe.
+// Without shares, one client that receives slowly could hold all of it for as long as a frame may
+// take. So each account (ConnectionBook's clients) has a share, and waits for its own requests to
+// finish before it gets more. Thread-safe.
 #ifndef MOSA_STORAGE_NODE_SERVICE_MEMORY_BUDGET_H_
 #define MOSA_STORAGE_NODE_SERVICE_MEMORY_BUDGET_H_
 

@@ -91,7 +91,7 @@ ObjectEngine::ObjectRef ObjectEngine::FindOrAdd(FileId file) {
 
 Result<ObjectEngine::Opened> ObjectEngine::OpenObject(FileId file, OpenMode mode,
                                                       const Changer* changer) {
-  const bool make = mode == OpenMode::kCreate || mode == OpenMode::kAppend;
+  const bool make = mode == OpenMode::kCreate;
   while (true) {
     Opened opened;
     opened.object = make ? FindOrAdd(file) : Find(file);
@@ -391,33 +391,6 @@ Status ObjectEngine::Writer::WritePiece(uint64_t offset, std::span<const std::by
   engine_->NoteWritten(object, {offset, offset + data.size()});
   engine_->bytes_written_remote_ += data.size();
   return OkStatus();
-}
-
-Result<uint64_t> ObjectEngine::Append(FileId file, const Changer& changer,
-                                      std::span<const std::byte> data) {
-  auto opened = OpenToChange(file, OpenMode::kAppend, changer);
-  if (!opened.ok()) return Named(opened.status(), file);
-  Object& object = *opened->object;
-  MOSA_ASSIGN_OR_RETURN(const uint64_t reserved,
-                        ReserveRange(file, opened->fd.get(), object.size_bytes, data.size()));
-  const Result<uint64_t> at = store_->Append(opened->fd.get(), data);
-  const uint64_t size_before = object.size_bytes;
-  if (!at.ok()) ForgetChecksums(object);
-  const Status refreshed = RefreshSize(object, opened->fd.get());
-  if (at.ok() && !object.lent) {
-    if (refreshed.ok() && *at == size_before) {
-      object.checksums.Written(*at, data.size(), BlockChecksums(*at, data), size_before,
-                               object.size_bytes);
-    } else {
-      ForgetChecksums(object);
-    }
-  }
-  if (at.ok()) NoteWritten(object, {*at, *at + data.size()});
-  NoteChange(object, kRestAfterWrite);
-  GiveBack(reserved);
-  if (!at.ok()) return Named(at.status(), file);
-  bytes_written_remote_ += data.size();
-  return *at;
 }
 
 Status ObjectEngine::Truncate(FileId file, const Changer& changer, uint64_t size_bytes) {

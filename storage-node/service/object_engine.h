@@ -155,8 +155,6 @@ class ObjectEngine {
   // Makes the object if absent. ResourceExhausted if the range does not fit; holes count, existing
   // bytes do not.
   Result<Writer> BeginWrite(FileId file, const Changer& changer, uint64_t offset, uint64_t length);
-  // Returns the data's offset.
-  Result<uint64_t> Append(FileId file, const Changer& changer, std::span<const std::byte> data);
   // NotFound if there is no such object, unless nothing is to be left of it.
   Status Truncate(FileId file, const Changer& changer, uint64_t size_bytes);
   // fallocate(2): mode 0 or KEEP_SIZE allocates and keeps the end, PUNCH_HOLE | KEEP_SIZE punches.

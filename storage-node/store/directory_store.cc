@@ -301,7 +301,7 @@ class DirectoryStore final : public FdObjectStore {
   }
 
   Result<UniqueFd> Open(FileId file, OpenMode mode) override {
-    const bool make = mode == OpenMode::kCreate || mode == OpenMode::kAppend;
+    const bool make = mode == OpenMode::kCreate;
     UniqueFd fd(::openat(objects_.get(), ObjectName(file).c_str(),
                          OpenFlags(mode) | O_CLOEXEC | O_NOFOLLOW | (make ? O_CREAT : 0),
                          S_IRUSR | S_IWUSR));

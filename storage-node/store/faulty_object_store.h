@@ -66,10 +66,6 @@ class FaultyObjectStore : public ObjectStore {
   Status Write(int fd, uint64_t offset, std::span<const std::byte> data) override {
     return Fails() ? failure_ : inner_->Write(fd, offset, data);
   }
-  Result<uint64_t> Append(int fd, std::span<const std::byte> data) override {
-    if (Fails()) return failure_;
-    return inner_->Append(fd, data);
-  }
   Status Truncate(int fd, uint64_t size_bytes) override {
     return Fails() ? failure_ : inner_->Truncate(fd, size_bytes);
   }

@@ -45,35 +45,6 @@ Status FdObjectStore::Write(int fd, uint64_t offset, std::span<const std::byte> 
   return OkStatus();
 }
 
-Result<uint64_t> FdObjectStore::Append(int fd, std::span<const std::byte> data) {
-  if (data.empty()) {
-    MOSA_ASSIGN_OR_RETURN(const ObjectStat stat, Stat(fd));
-    return stat.size_bytes;
-  }
-  // Allocates first, beyond the end without moving it. So the write is all or nothing even when the
-  // file system is nearly full.
-  MOSA_ASSIGN_OR_RETURN(const ObjectStat before, Stat(fd));
-  if (::fallocate(fd, FALLOC_FL_KEEP_SIZE, static_cast<off_t>(before.size_bytes),
-                  static_cast<off_t>(data.size())) != 0 &&
-      errno != EOPNOTSUPP) {
-    return ErrnoStatus(errno, fmt::format("cannot append {} bytes to the object", data.size()));
-  }
-  ssize_t n = -1;
-  do {
-    n = ::write(fd, data.data(), data.size());
-  } while (n < 0 && errno == EINTR);
-  if (n < 0) {
-    return ErrnoStatus(errno, fmt::format("cannot append {} bytes to the object", data.size()));
-  }
-  // The position of an O_APPEND descriptor is the end of its own last write.
-  const off_t end = ::lseek(fd, 0, SEEK_CUR);
-  if (static_cast<size_t>(n) < data.size()) {
-    return ResourceExhaustedError(
-        fmt::format("only {} of {} bytes could be appended to the object", n, data.size()));
-  }
-  return static_cast<uint64_t>(end) - static_cast<uint64_t>(n);
-}
-
 Status FdObjectStore::Truncate(int fd, uint64_t size_bytes) {
   if (::ftruncate(fd, static_cast<off_t>(size_bytes)) != 0)
     return ErrnoStatus(errno, fmt::format("cannot truncate the object to {} bytes", size_bytes));
@@ -138,8 +109,6 @@ int OpenFlags(OpenMode mode) {
   switch (mode) {
     case OpenMode::kRead:
       return O_RDONLY;
-    case OpenMode::kAppend:
-      return O_RDWR | O_APPEND;
     case OpenMode::kWrite:
     case OpenMode::kCreate:
       return O_RDWR;

@@ -12,7 +12,6 @@ class FdObjectStore : public ObjectStore {
  public:
   Result<size_t> Read(int fd, uint64_t offset, std::span<std::byte> out) override;
   Status Write(int fd, uint64_t offset, std::span<const std::byte> data) override;
-  Result<uint64_t> Append(int fd, std::span<const std::byte> data) override;
   Status Truncate(int fd, uint64_t size_bytes) override;
   Status Allocate(int fd, int mode, uint64_t offset, uint64_t length) override;
   Result<uint64_t> Seek(int fd, uint64_t offset, bool data) override;

@@ -60,7 +60,6 @@ enum class OpenMode : uint8_t {
   kRead = 1,  // NotFound if absent.
   kWrite,     // Reading and writing; NotFound if absent.
   kCreate,    // As kWrite, but made if absent.
-  kAppend,    // As kCreate, for Append.
 };
 
 class ObjectStore {
@@ -105,9 +104,6 @@ class ObjectStore {
   virtual Result<size_t> Read(int fd, uint64_t offset, std::span<std::byte> out) = 0;
   // Writes all of `data`. After an error some prefix may have been written.
   virtual Status Write(int fd, uint64_t offset, std::span<const std::byte> data) = 0;
-  // Appends `data` atomically with respect to all writers, or nothing. Returns its offset.
-  // Precondition: the descriptor was opened with kAppend, and no other thread uses it.
-  virtual Result<uint64_t> Append(int fd, std::span<const std::byte> data) = 0;
   // Sets the object's size.
   virtual Status Truncate(int fd, uint64_t size_bytes) = 0;
   // fallocate(2) with `mode`.

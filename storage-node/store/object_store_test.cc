@@ -12,7 +12,6 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -134,26 +133,6 @@ TEST_P(EveryStore, CutsPunchesAndAllocates) {
   ASSERT_TRUE(store_->Allocate(fd.get(), FALLOC_FL_KEEP_SIZE, 0, 1 << 20).ok());
   EXPECT_EQ(store_->Stat(fd.get())->size_bytes, 5U);
   EXPECT_EQ(store_->Stat(fd.get())->allocated_bytes, 1U << 20);
-}
-
-TEST_P(EveryStore, AppendsOfManyWritersNeverOverlap) {
-  constexpr int kThreads = 4;
-  constexpr int kAppends = 200;
-  std::vector<std::thread> threads;
-  for (int t = 0; t < kThreads; ++t) {
-    threads.emplace_back([this, t] {
-      const UniqueFd fd = MustOpen(OpenMode::kAppend);
-      const std::string record(33, static_cast<char>('a' + t));
-      for (int i = 0; i < kAppends; ++i) {
-        const auto at = store_->Append(fd.get(), BytesOf(record));
-        ASSERT_TRUE(at.ok());
-        EXPECT_EQ(Read(fd.get(), *at, record.size()), record);
-      }
-    });
-  }
-  for (auto& thread : threads) thread.join();
-  EXPECT_EQ(store_->Stat(MustOpen(OpenMode::kRead).get())->size_bytes,
-            uint64_t{kThreads} * kAppends * 33);
 }
 
 TEST_P(EveryStore, KnowsWhetherSomebodyCanWrite) {

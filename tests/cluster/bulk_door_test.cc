@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/model/checksum_blocks.h"
 #include "proto/convert/bulk_hello.h"
 #include "storage-node/store/object_store.h"
 #include "tests/support/test_node.h"
@@ -161,7 +162,6 @@ TEST_F(BulkDoorTest, AnOverheardCapabilityIsOfNoUseToAnotherClient) {
           "belongs to client 000000000000004d, but the connection to client 000000000000004e"));
   EXPECT_EQ(thief->Write(Target(), 0, Data()).code(), StatusCode::kPermissionDenied);
   EXPECT_EQ(thief->OpenLocal(Target(), false).status().code(), StatusCode::kPermissionDenied);
-  EXPECT_EQ(thief->Append(Target(), Data()).status().code(), StatusCode::kPermissionDenied);
 }
 
 TEST_F(BulkDoorTest, AnotherClientsNameWithoutItsKeyGetsNowhere) {
@@ -216,19 +216,21 @@ TEST_F(BulkDoorTest, IdleConnectionsMakeRoomAndAreMadeAgainUnnoticed) {
   Start({.proven_max = 3});
   std::vector<std::unique_ptr<sai::BulkNodeApi>> clients;
   for (uint64_t i = 0; i < 10; ++i) clients.push_back(node_->NewClient());
-  uint64_t appended = data_.size();
+  uint64_t end = data_.size();
   for (int round = 0; round < 30; ++round) {
     for (const auto& client : clients) {
+      // A look that has begun is never repeated, so it must not meet the end of a connection.
+      const auto look = client->LookAtLocalWrites(Target(), {});
+      ASSERT_TRUE(look.ok()) << MessageOf(look.status());
       ASSERT_TRUE(ReadBy(*client).ok());
-      // An append is never made twice, and none may be reported as uncertain.
-      const auto at = client->Append(Target(), Data().first(10));
-      ASSERT_TRUE(at.ok()) << MessageOf(at.status());
-      EXPECT_EQ(*at, appended);
-      appended += 10;
+      const Status written = client->Write(Target(), end, Data().first(10));
+      ASSERT_TRUE(written.ok()) << MessageOf(written);
+      end += 10;
     }
   }
   EXPECT_LE(Use().connections, 3U);
   EXPECT_GT(Use().turned_away, 200U);
+  EXPECT_EQ(node_->client().Stat(Target())->size_bytes, end);
 }
 
 TEST_F(BulkDoorTest, ARequestThatMeetsTheEndOfItsConnectionIsToldThatItWasNotBegun) {
@@ -247,7 +249,9 @@ TEST_F(BulkDoorTest, ARequestThatMeetsTheEndOfItsConnectionIsToldThatItWasNotBeg
   EXPECT_TRUE(Becomes([&] { return Use().threads == 0; }));
   ASSERT_TRUE(ReadBy(*node_->NewClient()).ok());  // Needs the place.
   request.set_id(2);
-  request.mutable_append();
+  request.mutable_write()->set_offset_bytes(data_.size());
+  for (const uint32_t crc : BlockChecksums(data_.size(), Data()))
+    request.mutable_write()->add_crc32c(crc);
   ASSERT_TRUE(first.SendFrame(request, Data(), Soon()).ok());
   EXPECT_THAT(LastWordOf(first), HasSubstr("it was idle"));
   EXPECT_EQ(node_->client().Stat(Target())->size_bytes, data_.size());
@@ -267,27 +271,33 @@ TEST_F(BulkDoorTest, OneClientCannotTakeAllPlaces) {
   EXPECT_TRUE(ReadBy(node_->client()).ok());
 }
 
-// Appends are held in memory until they are whole.
+// The bytes of an object that a local program may be changing are held in memory until they are
+// sent.
 TEST_F(BulkDoorTest, OneClientCannotTakeAllBuffers) {
   Start();
   const std::string large(kFramePayloadBytesMax, 'l');
+  ASSERT_TRUE(node_->client().Write(Target(), 0, std::as_bytes(std::span(large))).ok());
+  const auto writer = node_->client().OpenLocal(Target(), true);
+  ASSERT_TRUE(writer.ok()) << MessageOf(writer.status());
   v1::BulkRequest request;
   request.set_file_id(kFile.value);
   request.set_capability(
-      node_->Seal({.file = kFile, .client = ClientId{5}, .may_write = true, .expires = {}}));
-  request.mutable_append();
-  const std::string start = EncodeFrameStart(request, large.size());
+      node_->Seal({.file = kFile, .client = ClientId{5}, .may_write = false, .expires = {}}));
+  request.mutable_read()->set_length_bytes(large.size());
+  // None of them receives its answer, which is larger than the buffers of two sockets.
   std::vector<FrameSocket> greedy;
   for (int i = 0; i < 12; ++i) {
     greedy.push_back(Connect(*node_));
     ASSERT_TRUE(Introduce(greedy.back(), node_->Identity(ClientId{5}), "n1", Soon()).ok());
-    ASSERT_TRUE(greedy.back().SendPayload(std::as_bytes(std::span(start)), Soon()).ok());
+    ASSERT_TRUE(greedy.back().SendFrame(request, {}, Soon()).ok());
   }
   EXPECT_TRUE(Becomes([&] { return node_->engine().budget().used_bytes() >= large.size(); }));
+  std::string out(large.size(), '?');
   const Time begin = Now();
-  const auto at = node_->client().Append(Target(), std::as_bytes(std::span(large)));
-  EXPECT_TRUE(at.ok()) << MessageOf(at.status());
+  const Status answer = node_->client().Read(Target(), 0, std::as_writable_bytes(std::span(out)));
+  EXPECT_TRUE(answer.ok()) << MessageOf(answer);
   EXPECT_LT((Now() - begin).ns, Seconds(2).ns);
+  EXPECT_TRUE(out == large);
 }
 
 TEST_F(BulkDoorTest, MoreRequestsThanThreadsAreAllAnswered) {
@@ -348,7 +358,6 @@ TEST_F(BulkDoorTest, WhoDoesNotEncryptIsToldToAndWhoDoesIsServed) {
   // None of them needed a second attempt.
   for (int i = 0; i < 20; ++i) EXPECT_TRUE(ReadBy(*node_->NewClient()).ok());
   EXPECT_EQ(Use().turned_away, 0U);
-  EXPECT_EQ(*node_->client().Append(Target(), Data()), data_.size());
   EXPECT_TRUE(node_->client().OpenLocal(Target(), false).ok());  // By the Unix socket, in clear.
 
   const auto clear = node_->NewClient();

@@ -236,30 +236,6 @@ TEST_P(BulkPlane, WritersOfOneObjectDoNotDisturbOneAnother) {
   }
 }
 
-TEST_P(BulkPlane, AppendsOfManyClientsAreAtomic) {
-  Start();
-  constexpr int kClients = 4;
-  constexpr int kAppends = 50;
-  std::vector<std::thread> threads;
-  for (int c = 0; c < kClients; ++c) {
-    threads.emplace_back([this, c] {
-      const auto client = node_->NewClient();
-      const std::string record(777, static_cast<char>('a' + c));
-      for (int i = 0; i < kAppends; ++i) {
-        const auto at = client->Append(Writer(), BytesOf(record));
-        ASSERT_TRUE(at.ok()) << MessageOf(at.status());
-        EXPECT_EQ(*at % record.size(), 0U);
-        EXPECT_EQ(Read(*at, record.size()), record);
-      }
-    });
-  }
-  for (auto& thread : threads) thread.join();
-  const std::string all = Read(0, kClients * kAppends * 777);
-  for (int c = 0; c < kClients; ++c)
-    EXPECT_EQ(std::count(all.begin(), all.end(), 'a' + c), kAppends * 777);
-  EXPECT_EQ(node_->client().Stat(Reader())->size_bytes, all.size());
-}
-
 // ---- refusals
 
 TEST_P(BulkPlane, ChecksEveryCapability) {
@@ -282,8 +258,8 @@ TEST_P(BulkPlane, ChecksEveryCapability) {
   const std::string x = "x";
   for (const Status& refused :
        {client.Write(Reader(), 0, BytesOf(x)), client.Truncate(Reader(), 0),
-        client.Allocate(Reader(), 0, 0, 1), client.Append(Reader(), BytesOf(x)).status(),
-        client.OpenLocal(Reader(), true).status(), client.FinishLocalWrites(Reader())}) {
+        client.Allocate(Reader(), 0, 0, 1), client.OpenLocal(Reader(), true).status(),
+        client.FinishLocalWrites(Reader())}) {
     EXPECT_EQ(refused.code(), StatusCode::kPermissionDenied);
     EXPECT_THAT(MessageOf(refused), HasSubstr("does not allow writing"));
   }
@@ -329,8 +305,6 @@ TEST_P(BulkPlane, AFullNodeSaysSoAndLosesNothing) {
   EXPECT_EQ(refused.code(), StatusCode::kResourceExhausted);
   EXPECT_EQ(ReasonOf(refused), ErrorReason::kNoSpace);
   EXPECT_THAT(MessageOf(refused), HasSubstr("1044480 of 1048576 bytes are used"));
-  EXPECT_EQ(node_->client().Append(Writer(), BytesOf(more)).status().code(),
-            StatusCode::kResourceExhausted);
   EXPECT_EQ(node_->client().Allocate(Writer(), 0, 1 << 20, 8192).code(),
             StatusCode::kResourceExhausted);
   Write(100, std::string(50'000, 'y'));        // What is there already can be written.
@@ -560,7 +534,7 @@ TEST(BulkPlaneFaults, TheFailureOfAnyStoreOperationIsAnswered) {
     std::vector<Status> answers;
     answers.push_back(node.client().Write(target, 0, BytesOf(first)));
     answers.push_back(node.client().Write(target, kBlock / 2, BytesOf(second)));
-    answers.push_back(node.client().Append(target, BytesOf(second)).status());
+    answers.push_back(node.client().Write(target, first.size(), BytesOf(second)));
     answers.push_back(node.client().Read(target, 0, room));
     answers.push_back(node.client().Truncate(target, kBlock + 5));
     answers.push_back(

@@ -145,7 +145,7 @@ TEST_F(NodeCrash, WhatChangedBeforeTheEndIsNotTakenForDamage) {
   const FileId dropped[] = {FileId{2}};
   engine_->Drop(dropped);
   Write(FileId{2}, 0, std::string(3000, 'b'));
-  ASSERT_TRUE(engine_->Append(FileId{3}, kWriter, std::as_bytes(std::span("tail"))).ok());
+  Write(FileId{3}, kBytes, "tail");
   Start("b1");
   EXPECT_TRUE(Corrupt().empty());
   Settle();

@@ -104,7 +104,6 @@ bool TryRights(NodeApi& nodes, const ObjectTarget& own, const ObjectTarget& othe
   std::array<std::byte, 4096> bytes{};
   bool right = Judge("read with the right capability", nodes.Read(own, 0, bytes), StatusCode::kOk);
   right &= Judge("write with a capability to read", nodes.Write(own, 0, bytes), kRefused);
-  right &= Judge("append with it", nodes.Append(own, bytes).status(), kRefused);
   right &= Judge("truncate with it", nodes.Truncate(own, 1), kRefused);
   right &= Judge("punch with it", nodes.Allocate(own, 3, 0, bytes.size()), kRefused);
   right &= Judge("read another file with it", nodes.Read(other, 0, bytes), kRefused);

@@ -27,7 +27,6 @@ REQUESTS = {  # Field of BulkRequest, and its message's fields.
     "allocate": (7, {1: 3, 2: 0, 3: 65536}),
     "stat": (8, {}),
     "seek": (9, {1: 0, 2: 1}),
-    "append": (10, {}),
     "open_local": (11, {1: 1}),
     "finish_local_writes": (12, {}),
 }
@@ -80,7 +79,7 @@ def made_up_capabilities(file_id):
 def try_requests(address, file_id):
     for what, capability in made_up_capabilities(file_id).items():
         for operation in REQUESTS:
-            payload = b"stranger" if operation in ("write", "append") else b""
+            payload = b"stranger" if operation == "write" else b""
             try:
                 reply = ask(address, frame(operation, file_id, capability, payload))
             except ConnectionResetError:

@@ -425,13 +425,13 @@ def test_predicted_requests(made):
     check(any("others are shown alone: 'fuse.*'" in note for note in answer["notes"]), f"{answer['notes']}")
     slow = [simulated(made.mosa, made.path, seed, ",h2.link=3M", residence=True) for seed in (301, 302, 303)]
     slow[0]["residence"]["daemons"][-1]["requests"].append(
-        {"class": "node.append", "peer": "h1", "count": 9, "sum_ns": 10**9, "p50_us": 1.0, "p90_us": 2.0})
+        {"class": "node.allocate", "peer": "h1", "count": 9, "sum_ns": 10**9, "p50_us": 1.0, "p90_us": 2.0})
     answer = made.run(slow)
     check(answer["anomalies"], "a slow link is an anomaly")
     off = [r for r in answer["requests"] if r["verdict"] == "anomaly"]
     check(off and all("h2" in (r["host"], r["peer"]) for r in off), f"{off}")
     check("predicted" in off[0]["sentence"] and "h2" in off[0]["open_first"], f"{off[0]}")
-    check(any(r["class"] == "node.append" and r["verdict"] == "not predicted" and r["measured"]["count"] == 9 for r in answer["requests"]),
+    check(any(r["class"] == "node.allocate" and r["verdict"] == "not predicted" and r["measured"]["count"] == 9 for r in answer["requests"]),
           f"{answer['requests']}")
     best = answer["blamed"][0]
     check((best["part"], best["host"]) == ("link", "h2"), f"{answer['blamed'][:3]}")

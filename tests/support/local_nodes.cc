@@ -103,16 +103,6 @@ class LocalNodeApi final : public sai::NodeApi {
       return errno == ENXIO ? Status(StatusCode::kOutOfRange, "none") : ErrnoStatus(errno, "lseek");
     return static_cast<uint64_t>(found);
   }
-  Result<uint64_t> Append(const sai::ObjectTarget& target,
-                          std::span<const std::byte> data) override {
-    MOSA_ASSIGN_OR_RETURN(LocalNode * node, Reach(target.node));
-    const std::lock_guard lock(node->mutex);
-    MOSA_ASSIGN_OR_RETURN(const UniqueFd fd, OpenForWrite(*node, target.file));
-    const off_t end = lseek(fd.get(), 0, SEEK_END);
-    const ssize_t put = pwrite(fd.get(), data.data(), data.size(), end);
-    if (put != static_cast<ssize_t>(data.size())) return ErrnoStatus(errno, "pwrite");
-    return static_cast<uint64_t>(end);
-  }
   bool IsLocal(NodeId id) const override {
     LocalNode* node = nodes_.Find(id);
     return node != nullptr && node->name() == node_name_;
