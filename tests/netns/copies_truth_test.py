@@ -247,7 +247,7 @@ def check_pessimistic_close(store):
     cluster.check(whole(f"{made}/one") == b"x" * (4 * MIB), "the bytes were not kept")
     counts = json.loads(os.getxattr(store.mount("h1"), "user.mosa.mount"))
     cluster.check(counts["closes_without_copies"] == 1, f"counts: {counts}")
-    said = [line for _, lines in store.logs() for line in lines if "its close fails" in line]
+    said = [line for _, lines in store.logs() for line in lines if "so the call fails" in line]
     cluster.check(len(said) == 1 and "1 of 3 copies" in said[0], f"log: {said}")
     strict = directory(store, "strict", replicas="3", ack="pessimistic", strict="1")
     try:
