@@ -230,9 +230,17 @@ def check_close_after_fsync(store, number):
 
 
 def check_pessimistic_close(store):
-    """close answers an error where the copies do not exist, and keeps the bytes."""
+    """close and truncate wait for the copies. Without them close answers an error, and keeps the
+    bytes."""
     made = directory(store, "pess", replicas="3", ack="pessimistic")
     cluster.check(close_error(f"{made}/three") == 0, "close fails with three nodes")
+    for size in (3 * MIB, MIB + 1, 0, MIB):
+        os.truncate(f"{made}/three", size)
+        cluster.check(os.stat(f"{made}/three").st_size == size, f"the size is not {size}")
+        there = f"{store.mount('h2')}/pess/three"
+        cluster.check(os.stat(there).st_size == size, f"h2 does not see {size} bytes")
+        found = layout(f"{made}/three")
+        cluster.check(size == 0 or all_valid(f"{made}/three", 3), f"after {size}: {found}")
     for host in ("h2", "h3"):
         store.kill("storage", host)
     dead = ("h2", "h3")
