@@ -369,8 +369,8 @@ class Filesystem::Impl final : public SessionListener {
   Outcome<uint64_t> HoleBegin(Inode& inode, const Piece& piece);
   Outcome<ByteRange> HoleFrom(Inode& inode, const Layout& layout, uint64_t begin);
   void MoveRoom(Inode& inode, const Layout& from, const Layout& to, ByteRange hole);
-  // What a store does if bytes of the file are lost. Its commit would make older the copies that
-  // can replace them. Of a cut, the manager decides: what is kept may be whole.
+  // What a store does if bytes of the file are lost: its commit would outdate the copies that can
+  // replace them. A cut goes on, because the kept bytes may be whole: the manager decides.
   enum class IfLost : uint8_t { kFail, kGoOn };
   // Brackets a store on nodes by the layout that BeginStore returns. The manager is told that a
   // recall is done once no such store is in progress. Must not be nested.
@@ -453,8 +453,8 @@ class Filesystem::Impl final : public SessionListener {
   void DropUnsaved(Inode& inode);
   Outcome<Done> CheckNodesAlive(const Inode& inode, const std::vector<NodeId>& nodes);
   Outcome<Done> CutObjectsOf(Inode& inode, const DataAccess& access, ByteRange removed);
-  // Removes bytes on a node on which others stay. Where the file has no byte, there may be no
-  // object. Elsewhere an absent one is lost, or the access does not tell yet: Aborted.
+  // Removes bytes on a node that keeps others. OK without an object if the file is known to have no
+  // byte there. Aborted if the object is missing, or the access does not tell yet.
   Status RemoveOn(Inode& inode, const DataAccess& access, NodeId node,
                   const std::function<Status(const ObjectTarget&)>& operation);
   Status PunchOn(Inode& inode, const DataAccess& access, NodeId node, ByteRange range);

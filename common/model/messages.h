@@ -326,8 +326,8 @@ struct CommitRequest {
   std::optional<std::string> inline_data;
   std::vector<NodeBytes> nodes;
   bool data_changed = true;
-  // With data_changed: only operations that failed may have changed bytes. Copies of the commit
-  // before stay good enough to replace lost ones.
+  // With data_changed: only operations that failed may have changed bytes. Copies of the previous
+  // commit may still replace lost ones.
   bool change_failed = false;
   bool last_close = false;  // The session holds no other open for writing.
   // The data_version on which `inline_data` is based. If the file has another one, the commit fails

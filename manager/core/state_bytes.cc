@@ -418,7 +418,7 @@ std::optional<Failure> ManagerCore::State::CheckCommit(const CommitRequest& requ
                               "bind it and move it again",
                               request.file.value, kFreezeMax.ns / 1'000'000'000));
   if (auto failure = CheckGeneration(request, inode)) return failure;
-  // The new version would make older the copies that can replace what is lost.
+  // A new version would outdate the copies that can replace what is lost.
   if (request.data_changed && TellsOfObjects(request) && IsFirstCopyLost(inode))
     return Refuse(StatusCode::kDataLoss, ErrorReason::kNodeLost,
                   fmt::format("a node has lost bytes of file {}, so what was written to it since "

@@ -454,12 +454,14 @@ Reply ManagerCore::State::Apply(const SetAttributesRequest& request) {
                     fmt::format("the objects of file {} were truncated by layout generation {}, "
                                 "but the current one is {}: truncate them again",
                                 request.file.value, request.generation, inode->bytes->generation));
-    // The new version would make older the copies that can replace what is lost.
+    // A new version would outdate the copies that can replace what is lost.
     if (RecoveryRules{*this}.WouldLack(request.file, *inode, *request.size_bytes))
-      return Refuse(StatusCode::kDataLoss, ErrorReason::kNodeLost,
-                    fmt::format("file {} keeps its {} bytes: a node has lost some of them, so it "
-                                "can only be truncated to zero or until a copy replaces them",
-                                request.file.value, inode->size_bytes));
+      return Refuse(
+          StatusCode::kDataLoss, ErrorReason::kNodeLost,
+          fmt::format("file {} keeps its size of {} bytes, because a node has lost some of "
+                      "them: truncate it to zero, or try again in a few seconds, when "
+                      "another copy may have replaced them",
+                      request.file.value, inode->size_bytes));
   }
   if (request.permissions) inode->permissions = static_cast<uint16_t>(*request.permissions & 07777);
   if (request.uid) inode->uid = *request.uid;
