@@ -17,6 +17,7 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
+#include <csignal>
 #include <cstring>
 #include <system_error>
 #include <utility>
@@ -40,6 +41,15 @@ constexpr Duration kWarnEvery = Seconds(60);
 constexpr uint64_t kTcpListener = UINT64_MAX;
 constexpr uint64_t kUnixListener = UINT64_MAX - 1;
 constexpr uint64_t kStop = UINT64_MAX - 2;
+
+// A peer that has gone must not end the process: neither sendfile nor OpenSSL can be told to raise
+// no SIGPIPE, which goes to the thread that writes.
+void BlockBrokenPipes() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGPIPE);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+}
 
 // Returns how many connections the process has descriptors for after raising the soft limit: half
 // of them, since objects need some too.
@@ -179,6 +189,7 @@ BulkServer::~BulkServer() {
 // ---- the loop
 
 void BulkServer::Loop() {
+  BlockBrokenPipes();
   std::array<epoll_event, 64> events{};
   while (true) {
     const int count =
@@ -432,6 +443,7 @@ void BulkServer::Dispatch() {
 }
 
 void BulkServer::Work(uint64_t worker) {
+  BlockBrokenPipes();
   const auto scratch = std::make_unique_for_overwrite<std::byte[]>(kBulkScratchBytes);
   std::unique_lock lock(mutex_);
   bool ends = false;
