@@ -8,8 +8,11 @@ namespace mosa::sai {
 namespace {
 
 constexpr Duration kAskAgainAfter = Milliseconds(200);
-// Enough to find a node silent, and to order a copy from or to another one.
-constexpr Duration kProgressPatience = Seconds(8);
+// How long a wait that has spent its patience goes on after copying last moved.
+constexpr Duration kStallMax = Seconds(3);
+// The same for a wait that is long because there is much to copy: enough to find a node silent, and
+// to order a copy from or to another one.
+constexpr Duration kLongCopyStallMax = Seconds(8);
 
 }  // namespace
 
@@ -21,8 +24,10 @@ void CopyWaits::Wait(const AwaitCopiesRequest& request, Duration patience, Done 
     AwaitCopiesReply unknown;
     unknown.copies_wanted = request.copies;
     unknown.reason = "the manager does not answer";
+    const Time until = clock_.Monotonic() + patience;
     waiters_[ticket] = {.request = request,
-                        .until = clock_.Monotonic() + patience,
+                        .patience_end = until,
+                        .until = until,
                         .last = std::move(unknown),
                         .ask_again = {},
                         .done = std::move(done)};
@@ -56,8 +61,11 @@ void CopyWaits::OnReply(uint64_t ticket, const std::vector<Reply>& replies) {
       waiter.last.copies_wanted = waiter.last.copies_valid;
     } else {
       const AwaitCopiesReply before = std::exchange(waiter.last, *reply);
-      if (reply->copies_valid != before.copies_valid || reply->copied_bytes != before.copied_bytes)
-        waiter.until = std::max(waiter.until, now + kProgressPatience);
+      if (reply->copies_valid != before.copies_valid ||
+          reply->copied_bytes != before.copied_bytes) {
+        const bool is_long = now >= waiter.patience_end + kStallMax;
+        waiter.until = std::max(waiter.until, now + (is_long ? kLongCopyStallMax : kStallMax));
+      }
     }
     const AwaitCopiesReply& last = waiter.last;
     if (last.copies_valid >= last.copies_wanted || !last.more || now >= waiter.until) {

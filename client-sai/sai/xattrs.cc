@@ -70,12 +70,12 @@ Outcome<bool> Filesystem::Impl::SettleForHint(Inode& inode) {
   }
   RefreshFromKernelWrites(inode);
   Drain(inode);
-  bool dirty = false;
+  bool untold = false;
   {
     const std::lock_guard lock(inode.mutex);
-    dirty = inode.data_dirty;
+    untold = inode.data_dirty || inode.change_failed;
   }
-  if (dirty) MOSA_RETURN_IF_FAILED(Commit(inode, false));
+  if (untold) MOSA_RETURN_IF_FAILED(Commit(inode, false));
   return pinned;
 }
 
