@@ -372,19 +372,6 @@ TrialOutcome TrialOutcomeOf(const Prediction& prediction) {
   return outcome;
 }
 
-Platform PlatformOfDraw(const Platform& platform, uint32_t draw) {
-  return draw == 0 ? platform : Perturbed(platform, draw);
-}
-
-double FactorOfDraw(const Platform& platform, uint32_t draw) {
-  return draw == 0 ? 1 : ModelFactor(platform, draw);
-}
-
-Configuration ConfigurationOfDraw(Configuration configuration, uint32_t draw) {
-  if (draw > 0) configuration.seed += draw - 1;
-  return configuration;
-}
-
 RunTime RunTimeOf(const std::vector<TrialOutcome>& draws, const AdviseOptions& options) {
   RunTime run;
   run.measured_s = SecondsOf(draws.front().time);

@@ -56,11 +56,6 @@ struct TrialOutcome {
 };
 TrialOutcome TrialOutcomeOf(const Prediction& prediction);
 
-// Platform, model error and configuration of a draw.
-Platform PlatformOfDraw(const Platform& platform, uint32_t draw);
-double FactorOfDraw(const Platform& platform, uint32_t draw);
-Configuration ConfigurationOfDraw(Configuration configuration, uint32_t draw);
-
 // Returns the outcomes of these trials, in order.
 using Simulate = std::function<Result<std::vector<TrialOutcome>>(const std::vector<Trial>&)>;
 

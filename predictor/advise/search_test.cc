@@ -277,19 +277,19 @@ Result<HintAdvice> Advise(const Workflow& workflow, const std::string& configura
   const auto parsed = ParseConfiguration(configuration);
   EXPECT_TRUE(parsed.ok()) << parsed.status();
   const auto classes = CandidatesOf(workflow, {parsed->hosts, NodesOf(*parsed)});
-  return FindHints(
-      classes, {}, [&](const std::vector<Trial>& trials) -> Result<std::vector<TrialOutcome>> {
-        std::vector<TrialOutcome> outcomes;
-        for (const Trial& trial : trials) {
-          Configuration of_draw = ConfigurationOfDraw(*parsed, trial.draw);
-          of_draw.system = trial.system;
-          MOSA_ASSIGN_OR_RETURN(const Prediction prediction,
-                                Predict(WithHints(workflow, classes, trial.choice),
-                                        PlatformOfDraw(platform, trial.draw), of_draw));
-          outcomes.push_back(TrialOutcomeOf(prediction));
-        }
-        return outcomes;
-      });
+  return FindHints(classes, {},
+                   [&](const std::vector<Trial>& trials) -> Result<std::vector<TrialOutcome>> {
+                     std::vector<TrialOutcome> outcomes;
+                     for (const Trial& trial : trials) {
+                       Configuration of_draw = OfDraw(*parsed, trial.draw);
+                       of_draw.system = trial.system;
+                       MOSA_ASSIGN_OR_RETURN(const Prediction prediction,
+                                             Predict(WithHints(workflow, classes, trial.choice),
+                                                     Perturbed(platform, trial.draw), of_draw));
+                       outcomes.push_back(TrialOutcomeOf(prediction));
+                     }
+                     return outcomes;
+                   });
 }
 
 TEST(FindHints, KeepsPipelinesOnTheirHosts) {

@@ -56,8 +56,8 @@ Status Explorer::AddLevels(const Platform& platform, const PowerProfile* power) 
     const Platform at_level = AtLevel(platform, measured);
     MOSA_RETURN_IF_ERROR(Check(at_level));
     for (uint32_t draw = 0; draw <= options_.draws; ++draw) {
-      level.platforms.push_back(draw == 0 ? at_level : Perturbed(at_level, draw));
-      level.powers.push_back(draw == 0 ? measured : Perturbed(measured, draw));
+      level.platforms.push_back(Perturbed(at_level, draw));
+      level.powers.push_back(Perturbed(measured, draw));
       const Platform& drawn = level.platforms.back();
       level.least_together.push_back(LeastWorkOf(workflow_, drawn, false));
       level.least_apart.push_back(LeastWorkOf(workflow_, drawn, true));

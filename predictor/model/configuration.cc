@@ -170,6 +170,11 @@ std::string ToText(uint32_t index, const HostChange& change) {
 
 }  // namespace
 
+Configuration OfDraw(Configuration configuration, uint32_t draw) {
+  if (draw > 0) configuration.seed += draw - 1;
+  return configuration;
+}
+
 uint32_t NodesOf(const Configuration& configuration) {
   return configuration.storage_hosts > 0 ? configuration.storage_hosts : configuration.hosts;
 }

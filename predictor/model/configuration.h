@@ -56,6 +56,8 @@ struct Configuration {
   auto operator<=>(const Configuration&) const = default;
 };
 
+// The configuration with the cluster's seed of a draw. Draws 0 and 1 have the given one.
+Configuration OfDraw(Configuration configuration, uint32_t draw);
 // The number of storage nodes.
 uint32_t NodesOf(const Configuration& configuration);
 // Slots of a host that is as the platform says.

@@ -95,10 +95,11 @@ double EnergyOf(const PowerLevel& level, uint32_t cores, uint32_t hosts, Duratio
          level.network_w * ((use.sending_s + use.receiving_s) / 2);
 }
 
-PowerLevel Perturbed(const PowerLevel& level, uint64_t seed) {
+PowerLevel Perturbed(const PowerLevel& level, uint64_t draw) {
   PowerLevel drawn = level;
-  // Independent of the platform's draws with this seed.
-  Rng rng(HashCombine(seed, Hash64("power")));
+  if (draw == 0) return drawn;
+  // Independent of the platform's draws.
+  Rng rng(HashCombine(draw, Hash64("power")));
   for (double* power : {&drawn.idle_w, &drawn.application_w, &drawn.storage_w, &drawn.network_w})
     *power *= FactorOf(level.spread, rng);
   return drawn;

@@ -57,8 +57,9 @@ struct HostUse {
 double EnergyOf(const PowerLevel& level, uint32_t cores, uint32_t hosts, Duration time,
                 const HostUse& use);
 
-// The level with each power multiplied by a random factor of its spread. `seed` selects the draw.
-PowerLevel Perturbed(const PowerLevel& level, uint64_t seed);
+// The level with each power multiplied by a random factor of its spread, which `draw` selects. Draw
+// 0 is the level as measured.
+PowerLevel Perturbed(const PowerLevel& level, uint64_t draw);
 
 // The platform with its processors at this level.
 Platform AtLevel(Platform platform, const PowerLevel& level);

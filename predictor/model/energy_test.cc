@@ -40,6 +40,7 @@ TEST(Energy, IsDrawnFromTheSpreadOfItsPowers) {
   EXPECT_EQ(Perturbed(level, 7), level);
   level.spread = 0.1;
   EXPECT_EQ(Perturbed(level, 7), Perturbed(level, 7));
+  EXPECT_EQ(Perturbed(level, 0), level) << "as measured";
   double sum = 0;
   for (uint64_t seed = 1; seed <= 400; ++seed) sum += Perturbed(level, seed).idle_w / 400;
   EXPECT_NEAR(sum, 91.6, 91.6 * 0.1 * 4 / 20);

@@ -79,9 +79,10 @@ Status Check(const Platform& platform) {
   return wrong.empty() ? OkStatus() : InvalidArgumentError(wrong);
 }
 
-Platform Perturbed(const Platform& platform, uint64_t seed) {
+Platform Perturbed(const Platform& platform, uint64_t draw) {
   Platform drawn = platform;
-  Rng rng(seed);
+  if (draw == 0) return drawn;
+  Rng rng(draw);
   VisitFields(drawn, [&rng](const char*, const char*, auto& value) {
     if constexpr (std::is_same_v<std::remove_cvref_t<decltype(value)>, Cost>) {
       const double factor = FactorOf(value.spread, rng);
@@ -96,9 +97,10 @@ Platform Perturbed(const Platform& platform, uint64_t seed) {
   return drawn;
 }
 
-double ModelFactor(const Platform& platform, uint64_t seed) {
+double ModelFactor(const Platform& platform, uint64_t draw) {
   constexpr uint64_t kModelDraws = 0x6d6f64656c;  // Independent of the figures' draws.
-  Rng rng(HashCombine(seed, kModelDraws));
+  if (draw == 0) return 1;
+  Rng rng(HashCombine(draw, kModelDraws));
   return std::exp(platform.model.spread * NormalDraw(rng));
 }
 

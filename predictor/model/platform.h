@@ -157,12 +157,12 @@ struct Platform {
 // core.
 Status Check(const Platform& platform);
 
-// The platform with every figure that has a spread multiplied by a random factor. `seed` selects
-// the draw. Rates and times stay positive.
-Platform Perturbed(const Platform& platform, uint64_t seed);
-// The model's error on that drawn platform: a factor on times, with median 1. It is the same for
+// The platform with every figure that has a spread multiplied by a random factor, which `draw`
+// selects. Draw 0 is the platform as measured. Rates and times stay positive.
+Platform Perturbed(const Platform& platform, uint64_t draw);
+// The model's error in that draw: a factor on times, with median 1; 1 in draw 0. It is the same for
 // all configurations, so that it does not change their comparison.
-double ModelFactor(const Platform& platform, uint64_t seed);
+double ModelFactor(const Platform& platform, uint64_t draw);
 // The error factor of a whole time when the model is off by `factor`. Tasks' computing is given,
 // not modelled, so that part has no error. Precondition: 0 <= computing <= time.
 double FactorOfWhole(double factor, Duration time, Duration computing);

@@ -100,9 +100,10 @@ TEST(Platform, IsDrawnFromItsSpreads) {
   const Platform base = Example();
   EXPECT_EQ(Perturbed(base, 1), Perturbed(base, 1));
   EXPECT_NE(Perturbed(base, 1), Perturbed(base, 2));
+  EXPECT_EQ(Perturbed(base, 0), base) << "as measured";
   double sum = 0;
-  for (uint64_t seed = 1; seed <= 400; ++seed) {
-    const Platform drawn = Perturbed(base, seed);
+  for (uint64_t draw = 1; draw <= 400; ++draw) {
+    const Platform drawn = Perturbed(base, draw);
     EXPECT_EQ(drawn.manager.make, base.manager.make);  // It has no spread.
     sum += drawn.manager.open.ns_per_call / 400;
   }
@@ -112,10 +113,11 @@ TEST(Platform, IsDrawnFromItsSpreads) {
 TEST(Platform, IsOffAsAWholeAsMuchAsItsModelIs) {
   Platform base = Example();
   EXPECT_EQ(ModelFactor(base, 1), ModelFactor(base, 1));
+  EXPECT_EQ(ModelFactor(base, 0), 1) << "as measured";
   constexpr uint64_t kDraws = 4000;
   double sum = 0, squares = 0;
-  for (uint64_t seed = 1; seed <= kDraws; ++seed) {
-    const double off = std::log(ModelFactor(base, seed));
+  for (uint64_t draw = 1; draw <= kDraws; ++draw) {
+    const double off = std::log(ModelFactor(base, draw));
     sum += off / kDraws;
     squares += off * off / kDraws;
   }

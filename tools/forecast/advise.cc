@@ -87,12 +87,11 @@ class TrialSimulator {
     asked_ += count;
     MOSA_RETURN_IF_ERROR(InParallel(count, threads_, [&](size_t i) -> Status {
       const auto [workflow, configuration, draw] = make(i);
-      MOSA_ASSIGN_OR_RETURN(
-          const predict::Prediction prediction,
-          predict::Predict(*workflow, predict::PlatformOfDraw(work_.platform, draw),
-                           predict::ConfigurationOfDraw(configuration, draw)));
+      MOSA_ASSIGN_OR_RETURN(const predict::Prediction prediction,
+                            predict::Predict(*workflow, predict::Perturbed(work_.platform, draw),
+                                             predict::OfDraw(configuration, draw)));
       outcomes[i] = predict::TrialOutcomeOf(prediction);
-      outcomes[i].factor = predict::FactorOfDraw(work_.platform, draw);
+      outcomes[i].factor = predict::ModelFactor(work_.platform, draw);
       const std::lock_guard lock(mutex_);
       const double each = seconds() / static_cast<double>(++done_);
       bar_.Show(done_, asked_, each * static_cast<double>(asked_ - done_), "simulations");

@@ -7,19 +7,16 @@
 #include <fstream>
 #include <functional>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <utility>
 #include <vector>
 
-#include "common/base/clock.h"
 #include "common/model/metrics_text.h"
 #include "predictor/model/cost.h"
 #include "predictor/model/draws.h"
 #include "predictor/run/prediction.h"
 #include "tools/console/output.h"
-#include "tools/console/parallel.h"
-#include "tools/console/progress.h"
+#include "tools/forecast/draws.h"
 #include "tools/forecast/predict_bound.h"
 #include "tools/forecast/predict_inputs.h"
 #include "tools/forecast/predict_output.h"
@@ -89,41 +86,26 @@ class LinkDraws {
 Status AddIntervals(const Inputs& inputs, const predict::Configuration& configuration,
                     uint32_t repeats, Forecast& forecast) {
   if (repeats == 0) return OkStatus();
-  const SystemClock clock;
-  const Time begin = clock.Monotonic();
-  std::mutex mutex;  // Guards everything below.
-  ProgressBar bar;
   Draws turnarounds;
   std::map<std::string, Draws> stages;
   std::vector<double> joules;
   LinkDraws links;
-  size_t done = 0;
-  size_t first_failed = repeats;  // The lowest index that failed.
-  MOSA_RETURN_IF_ERROR(InParallel(repeats, 0, [&](size_t i) -> Status {
-    const auto seed = static_cast<uint64_t>(i + 1);
-    predict::Configuration elsewhere = configuration;
-    elsewhere.seed += i;
-    MOSA_ASSIGN_OR_RETURN(
-        const predict::Prediction drawn,
-        PredictInputs(inputs, predict::Perturbed(inputs.platform, seed), elsewhere));
-    const std::lock_guard lock(mutex);
-    const double each = predict::SecondsOf(clock.Monotonic() - begin) / static_cast<double>(++done);
-    bar.Show(done, repeats, each * static_cast<double>(repeats - done), "predictions");
+  uint32_t first_failed = repeats;
+  MOSA_RETURN_IF_ERROR(ForEachDraw(inputs, configuration, repeats, {}, [&](const Draw& draw) {
+    const predict::Prediction& drawn = draw.prediction;
     if (drawn.failure) {
-      if (i <= first_failed) forecast.draw_failure = *drawn.failure;
-      first_failed = std::min(first_failed, i);
+      if (draw.number <= first_failed) forecast.draw_failure = *drawn.failure;
+      first_failed = std::min(first_failed, draw.number);
       ++forecast.draws_failed;
-      return OkStatus();
+      return;
     }
     links.Add(drawn, configuration.hosts + configuration.storage_hosts);
-    const double factor = predict::ModelFactor(inputs.platform, seed);
-    turnarounds.Add(factor, drawn.turnaround, drawn.computing);
+    turnarounds.Add(draw.factor, drawn.turnaround, drawn.computing);
     for (const predict::PredictedStage& stage : drawn.stages)
-      stages[stage.name].Add(factor, stage.end - stage.start, stage.computing);
+      stages[stage.name].Add(draw.factor, stage.end - stage.start, stage.computing);
     if (inputs.power)
-      joules.push_back(predict::FactorOfWhole(factor, drawn.turnaround, drawn.computing) *
-                       JoulesOf(drawn, predict::Perturbed(*inputs.power, seed)));
-    return OkStatus();
+      joules.push_back(predict::FactorOfWhole(draw.factor, drawn.turnaround, drawn.computing) *
+                       JoulesOf(drawn, predict::Perturbed(*inputs.power, draw.number)));
   }));
   forecast.draws = repeats;
   forecast.turnaround = ForecastOf(std::move(turnarounds));
