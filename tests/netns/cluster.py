@@ -27,6 +27,10 @@ class Failed(Exception):
     """The system did not do what the test demands."""
 
 
+class Skipped(Exception):
+    """This machine cannot run the test."""
+
+
 def check(condition, text):
     if not condition:
         raise Failed(text)
@@ -295,6 +299,9 @@ def _run_child(test, arguments):
         code = 0
     except Failed as failure:
         print(f"FAILED: {failure}")
+    except Skipped as reason:
+        print(f"skipped: {reason}")
+        code = SKIPPED
     except BaseException:  # noqa: BLE001 - whatever it is, the test has failed.
         traceback.print_exc()
     sys.stdout.flush()
@@ -309,7 +316,8 @@ def _wait_for(child, arguments):
     while time.monotonic() < limit:
         ended, status = os.waitpid(child, os.WNOHANG)
         if ended:
-            sys.exit(os.waitstatus_to_exitcode(status) and 1)
+            code = os.waitstatus_to_exitcode(status)
+            sys.exit(code if code in (0, SKIPPED) else 1)
         time.sleep(0.05)
     print("FAILED: hangs; ending its clusters")
     for path in RUN_DIRECTORY.glob(f"t{child}-*"):

@@ -413,8 +413,7 @@ def check_set_user_id(store):
 def test(arguments):
     with cluster.Cluster(arguments.bin, 2, ram="4G", flags=["--allow-other"]) as store:
         if not json.loads(os.getxattr(store.mount("h1"), "user.mosa.mount"))["fuse"]["passthrough"]:
-            print("skipped: the kernel has no passthrough")
-            os._exit(cluster.SKIPPED)
+            raise cluster.Skipped("the kernel has no passthrough")
         checks = [value for name, value in globals().items() if name.startswith("check_")]
         for one in checks:
             if arguments.only and arguments.only not in one.__name__:
