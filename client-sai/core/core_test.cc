@@ -251,6 +251,33 @@ TEST(Rules, GrantsDoubleUpToTheirLimit) {
   EXPECT_FALSE(GrantIsLow(2 * kMiB, 4 * kMiB));
 }
 
+TEST(Rules, AFullStoreIsAskedThreeTimesMore) {
+  EXPECT_EQ(NoSpaceDelay(0), Milliseconds(50));
+  EXPECT_EQ(NoSpaceDelay(2), Milliseconds(400));
+  EXPECT_EQ(NoSpaceDelay(3), std::nullopt);
+}
+
+TEST(Rules, ReadsAheadFromAllNodesOfAStripe) {
+  Layout one{
+      .chunk_bytes = 4 * kMiB, .segments = {{.width = 1, .nodes = {NodeId{1}}}}, .reason = {}};
+  Layout three{.chunk_bytes = 256 << 10,
+               .segments = {{.width = 3, .nodes = {NodeId{1}, NodeId{2}, NodeId{3}}}},
+               .reason = {}};
+  EXPECT_EQ(LaneOf(one, 5 * kMiB), 0U);
+  EXPECT_EQ(LaneOf(three, kMiB - 1), 0U) << "a block comes from several nodes";
+  EXPECT_EQ(LaneOf(three, 5 * kMiB), 2U);
+  three.chunk_bytes = 2 * kMiB;
+  EXPECT_EQ(LaneOf(three, 3 * kMiB), 1U) << "the node that has the block";
+  EXPECT_EQ(FetchesPerLane(one), 4U);
+  EXPECT_EQ(FetchesPerLane(three), 1U);
+  EXPECT_EQ(CacheShare(48 * kMiB, 0), 48 * kMiB);
+  EXPECT_EQ(CacheShare(48 * kMiB, 100), kMiB) << "one block at least";
+  EXPECT_EQ(ReadWindow(one, 64 * kMiB, 48 * kMiB), 8 * kMiB);
+  EXPECT_EQ(ReadWindow(three, 64 * kMiB, 48 * kMiB), 24 * kMiB);
+  EXPECT_EQ(ReadWindow(three, 4 * kMiB, 48 * kMiB), 4 * kMiB);
+  EXPECT_EQ(ReadWindow(three, 64 * kMiB, kMiB), kMiB);
+}
+
 TEST(Rules, RetriesAreBoundedAndEndWithTheNode) {
   EXPECT_EQ(RetryDelay(1, Seconds(0), true), Milliseconds(20));
   EXPECT_EQ(RetryDelay(2, Seconds(0), true), Milliseconds(40));

@@ -1,6 +1,7 @@
 #include "client-sai/core/rules.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "common/model/session.h"
 
@@ -12,6 +13,13 @@ constexpr uint64_t kWishFirstBytes = uint64_t{4} << 20;
 constexpr uint64_t kWishMaxBytes = uint64_t{64} << 20;
 constexpr Duration kDelayFirst = Milliseconds(20);
 constexpr Duration kDelayMax = Milliseconds(1000);
+constexpr Duration kNoSpaceDelays[] = {Milliseconds(50), Milliseconds(150), Milliseconds(400)};
+// A stream waits for the slowest of its nodes. This much is in flight from each of the others
+// meanwhile.
+constexpr uint64_t kWindowBytesPerNode = 8 << 20;
+constexpr uint32_t kFetchesAtOnce = 4;
+
+uint32_t LanesOf(const Layout& layout) { return layout.segments.front().width; }
 
 }  // namespace
 
@@ -48,6 +56,29 @@ std::optional<Duration> RetryDelay(uint32_t attempt, Duration waited, bool node_
   Duration delay = kDelayFirst;
   for (uint32_t i = 1; i < attempt && delay < kDelayMax; ++i) delay = delay * 2;
   return std::min(delay, kDelayMax);
+}
+
+std::optional<Duration> NoSpaceDelay(size_t attempt) {
+  if (attempt >= std::size(kNoSpaceDelays)) return std::nullopt;
+  return kNoSpaceDelays[attempt];
+}
+
+uint64_t LaneOf(const Layout& layout, uint64_t offset) {
+  // A block larger than a chunk comes from several nodes.
+  if (layout.chunk_bytes >= kBlockBytesMax) return layout.PositionAt(offset);
+  return offset / kBlockBytesMax % LanesOf(layout);
+}
+
+uint32_t FetchesPerLane(const Layout& layout) {
+  return std::max(1U, kFetchesAtOnce / LanesOf(layout));
+}
+
+uint64_t CacheShare(uint64_t cache_bytes_max, size_t files) {
+  return std::max(kBlockBytesMax, cache_bytes_max / std::max<size_t>(1, files));
+}
+
+uint64_t ReadWindow(const Layout& layout, uint64_t read_ahead_bytes_max, uint64_t cache_share) {
+  return std::min({LanesOf(layout) * kWindowBytesPerNode, read_ahead_bytes_max, cache_share});
 }
 
 bool MayBeTriedAgain(const Failure& failure) {

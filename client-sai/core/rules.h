@@ -1,8 +1,9 @@
 // Small decisions of a client: may the kernel write an object directly, how much room to request,
-// how long to retry, which copy to read. Pure functions.
+// how long to retry, how much to read ahead and from which copy. Pure functions.
 #ifndef MOSA_CLIENT_SAI_CORE_RULES_H_
 #define MOSA_CLIENT_SAI_CORE_RULES_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "client-sai/core/outcome.h"
 #include "common/base/time.h"
 #include "common/model/ids.h"
+#include "common/model/layout.h"
 
 namespace mosa::sai {
 
@@ -54,6 +56,30 @@ bool GrantIsLow(uint64_t held_bytes, uint64_t last_wish_bytes);
 // Returns how long to wait before the next attempt, or nothing to give up. A node that the manager
 // calls dead is not tried again.
 std::optional<Duration> RetryDelay(uint32_t attempt, Duration waited, bool node_alive);
+
+// Maximum number of bytes in one request to store data.
+inline constexpr uint64_t kPieceBytesMax = uint64_t{4} << 20;
+
+// Returns how long to wait before a full store is asked again, after `attempt` (from 0) earlier
+// waits; nothing to give up. Room that other clients held unused, or that was just freed, returns
+// within a second.
+std::optional<Duration> NoSpaceDelay(size_t attempt);
+
+// Blocks of data read ahead are at most this long, and are cut at its multiples.
+inline constexpr uint64_t kBlockBytesMax = 1 << 20;
+// Maximum memory of a mount for blocks fetched from other nodes, unless it is told otherwise.
+inline constexpr uint64_t kReadCacheBytesMax = uint64_t{48} << 20;
+
+// A file is read from its nodes in parallel, by one lane for each: the lane of the block that
+// contains byte `offset`. Precondition: the layout is bound.
+uint64_t LaneOf(const Layout& layout, uint64_t offset);
+// Concurrent fetches in each lane. With more nodes there are fewer, because connections between the
+// same hosts take bandwidth from each other and wait for each other's losses.
+uint32_t FetchesPerLane(const Layout& layout);
+// The share of one file in a cache of blocks that `files` use: room for a block at least.
+uint64_t CacheShare(uint64_t cache_bytes_max, size_t files);
+// Returns how many bytes may be read ahead in a file.
+uint64_t ReadWindow(const Layout& layout, uint64_t read_ahead_bytes_max, uint64_t cache_share);
 
 // Bytes read from one copy before a reader may switch.
 inline constexpr uint64_t kSpreadBytesMin = uint64_t{4} << 20;

@@ -7,8 +7,8 @@ namespace mosa::sai {
 namespace {
 
 constexpr size_t kConsumedBlocksPerFile = 2;
-constexpr uint64_t kLargeBytes = BlockCache::kBlockBytesMax / 2;
-static_assert(BlockCache::kBlockBytesMax <= LargeBuffer::kBytes);
+constexpr uint64_t kLargeBytes = kBlockBytesMax / 2;
+static_assert(kBlockBytesMax <= LargeBuffer::kBytes);
 
 }  // namespace
 
@@ -44,7 +44,7 @@ std::optional<Failure> Block::Wait(DurationTable* waits) const {
 
 uint64_t BlockCache::ShareBytes() const {
   const std::lock_guard lock(mutex_);
-  return std::max(kBlockBytesMax, bytes_max_ / std::max<size_t>(1, files_.size()));
+  return CacheShare(bytes_max_, files_.size());
 }
 
 std::shared_ptr<Block> BlockCache::Find(FileId file, uint64_t offset, uint64_t read_end) {

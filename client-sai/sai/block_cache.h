@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "client-sai/core/rules.h"
 #include "common/base/large_buffer.h"
 #include "common/model/ids.h"
 #include "common/model/messages.h"
@@ -52,8 +53,6 @@ class Block {
 
 class BlockCache {
  public:
-  static constexpr uint64_t kBlockBytesMax = 1 << 20;
-
   explicit BlockCache(uint64_t bytes_max) : bytes_max_(bytes_max) {}
   // Returns the block that contains byte `offset`, or null. `read_end` is the end of the read.
   // Blocks that were read to their end are kept, up to two per cached file, because the kernel's

@@ -19,6 +19,7 @@
 #include "client-sai/api/manager_api.h"
 #include "client-sai/api/node_api.h"
 #include "client-sai/core/outcome.h"
+#include "client-sai/core/rules.h"
 #include "client-sai/core/write_buffer.h"
 #include "client-sai/trace/traced_mount.h"
 #include "common/base/clock.h"
@@ -67,7 +68,7 @@ class KernelNotifier {
 struct FilesystemOptions {
   uint64_t write_behind_bytes_max = uint64_t{64} << 20;       // Per mount.
   uint64_t write_behind_file_bytes_max = uint64_t{16} << 20;  // Per file.
-  uint64_t read_cache_bytes_max = uint64_t{48} << 20;         // Blocks fetched from other nodes.
+  uint64_t read_cache_bytes_max = kReadCacheBytesMax;         // Blocks fetched from other nodes.
   uint64_t read_ahead_bytes_max = uint64_t{24} << 20;         // Per open file.
   uint32_t io_threads = 8;       // Kept ready; also the limit on concurrent stores to one node.
   uint32_t io_threads_max = 96;  // A node that hangs holds io_threads of them, never all.

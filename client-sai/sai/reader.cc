@@ -32,24 +32,6 @@ constexpr int kRefusedReadsMax = 4;
 // For shorter reads, mapping costs more than it saves.
 constexpr size_t kMappedBytesMin = 64 << 10;
 
-// A stream waits for the slowest of its nodes. This much is in flight from each of the others
-// meanwhile.
-constexpr uint64_t kWindowBytesPerNode = 8 << 20;
-// Concurrent fetches of a file on one node. With more nodes there are fewer for each, because
-// connections between the same hosts take bandwidth from each other and wait for each other's
-// losses.
-constexpr uint64_t kFetchesAtOnce = 4;
-
-// The number of nodes from which a file is read in parallel.
-uint64_t FetchLanes(const DataAccess& access) { return access.layout.segments.front().width; }
-
-uint64_t LaneOf(const DataAccess& access, uint64_t offset) {
-  // A block larger than a chunk comes from several nodes.
-  if (access.layout.chunk_bytes >= BlockCache::kBlockBytesMax)
-    return access.layout.PositionAt(offset);
-  return offset / BlockCache::kBlockBytesMax % FetchLanes(access);
-}
-
 // The kernel caches what it reads in pages, and asks again for a missing page.
 bool IsCached(OpenFile& handle) {
   const std::lock_guard lock(handle.inode->mutex);
@@ -180,8 +162,8 @@ Outcome<ReadResult> Filesystem::Impl::ReadBound(OpenFile& handle, const AccessPt
     return *std::move(local);
   }
   ByteRange ahead;
-  const uint64_t window_max = std::min({FetchLanes(*access) * kWindowBytesPerNode,
-                                        options_.read_ahead_bytes_max, blocks_.ShareBytes()});
+  const uint64_t window_max =
+      ReadWindow(access->layout, options_.read_ahead_bytes_max, blocks_.ShareBytes());
   {
     const std::lock_guard lock(inode.mutex);
     // Prefetched bytes would become stale at once while this mount writes.
@@ -284,10 +266,9 @@ void Filesystem::Impl::FetchAhead(const InodePtr& inode, const AccessPtr& access
     blocks = blocks_.Add(inode->file, range);
     mark = MarkLayout(*inode);
   }
-  const auto at_once =
-      static_cast<uint32_t>(std::max<uint64_t>(1, kFetchesAtOnce / FetchLanes(*access)));
+  const uint32_t at_once = FetchesPerLane(access->layout);
   for (const std::shared_ptr<Block>& block : blocks) {
-    fetches_.Run({inode->file, LaneOf(*access, block->range().begin)}, at_once,
+    fetches_.Run({inode->file, LaneOf(access->layout, block->range().begin)}, at_once,
                  [this, inode, access, block, mark] {
                    // The cache has dropped it, for example at a close, and nobody waits for it.
                    if (block.use_count() == 1) return;

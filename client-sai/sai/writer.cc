@@ -17,11 +17,6 @@
 namespace mosa::sai {
 namespace {
 
-constexpr uint64_t kPieceBytesMax = uint64_t{4} << 20;
-// A full store is asked again: room that other clients held unused, or that was just freed, returns
-// within a second.
-constexpr Duration kNoSpaceDelays[] = {Milliseconds(50), Milliseconds(150), Milliseconds(400)};
-
 // Well below kFreezeMax, so that no store of an inline move comes after its freeze.
 constexpr Duration kInlineMoveMax = Seconds(10);
 // Spills that have changed nothing for this long will never succeed.
@@ -287,9 +282,9 @@ Outcome<AccessPtr> Filesystem::Impl::Bind(Inode& inode, uint64_t size_bytes) {
       Sleep(kFrozenDelay);  // Another mount is giving it objects now.
       continue;
     }
-    if (reply.failure().reason != ErrorReason::kNoSpace || attempt == std::size(kNoSpaceDelays))
-      return reply.failure();
-    Sleep(kNoSpaceDelays[attempt++]);
+    const std::optional<Duration> delay = NoSpaceDelay(attempt++);
+    if (reply.failure().reason != ErrorReason::kNoSpace || !delay) return reply.failure();
+    Sleep(*delay);
   }
 }
 
@@ -383,10 +378,9 @@ Outcome<Done> Filesystem::Impl::SpillPatiently(Inode& inode, ByteRange range,
   full.erase(std::unique(full.begin(), full.end()), full.end());
   auto spilled = Spill(inode, range, full);
   if (!spilled.ok()) {
-    if (spilled.failure().reason != ErrorReason::kNoSpace ||
-        progress->attempt == std::size(kNoSpaceDelays))
-      return spilled.failure();
-    Sleep(kNoSpaceDelays[progress->attempt++]);
+    const std::optional<Duration> delay = NoSpaceDelay(progress->attempt++);
+    if (spilled.failure().reason != ErrorReason::kNoSpace || !delay) return spilled.failure();
+    Sleep(*delay);
     full.clear();
     return Done{};
   }

@@ -424,7 +424,8 @@ struct AwaitCopiesReply {
   std::string reason{};  // Why there are no more; empty if there are enough.
   bool operator==(const AwaitCopiesReply&) const = default;
 };
-inline constexpr Duration kAwaitCopiesMax = Seconds(2);
+// Short: a close that has spent its time on storing still gets one answer within its kWaitMax.
+inline constexpr Duration kAwaitCopiesMax = Milliseconds(300);
 
 enum class LockType : uint8_t { kShared = 1, kExclusive, kUnlock };
 

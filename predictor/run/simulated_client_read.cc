@@ -15,17 +15,6 @@
 namespace mosa::predict {
 namespace {
 
-// As in the SAI's reader and its block cache.
-constexpr uint64_t kWindowBytesPerNode = 8 << 20;
-constexpr uint64_t kBlockFetchesAtOnce = 4;
-constexpr uint64_t kBlockBytesMax = 1 << 20;
-constexpr uint64_t kReadCacheBytesMax = uint64_t{48} << 20;
-
-uint64_t LaneOf(const Layout& layout, uint64_t offset) {
-  if (layout.chunk_bytes >= kBlockBytesMax) return layout.PositionAt(offset);
-  return offset / kBlockBytesMax % layout.segments.front().width;
-}
-
 // How many bytes a node answers with, so that checksums can be compared: the range widened to whole
 // blocks and cut at the end of its object. If chunks are not a multiple of a block, the object has
 // the whole block only if it also holds a later chunk of the file.
@@ -46,10 +35,10 @@ struct SimulatedClient::Reader {
   Reader(des::EventLoop& loop, FileId id, const DataAccess& a, bool all_here, uint64_t size)
       : file(id), layout(a.layout), is_here(all_here), size_bytes(size) {
     const uint32_t width = layout.segments.front().width;
-    const auto at_once = static_cast<uint32_t>(std::max<uint64_t>(1, kBlockFetchesAtOnce / width));
     // A short file does not reach all nodes of its stripe.
-    const uint64_t pieces = size / std::min(layout.chunk_bytes, kBlockBytesMax) + 1;
-    lanes = std::vector(std::min<uint64_t>(width, pieces), des::Slots(loop, at_once));
+    const uint64_t pieces = size / std::min(layout.chunk_bytes, sai::kBlockBytesMax) + 1;
+    lanes = std::vector(std::min<uint64_t>(width, pieces),
+                        des::Slots(loop, sai::FetchesPerLane(layout)));
   }
   // The kernel releases a file when it is closed and the last request for its pages is answered.
   void DropIfReleased() {
@@ -290,11 +279,8 @@ des::Activity<void> SimulatedClient::ReadPages(std::shared_ptr<Reader> stream,
   Reader& reader = *stream;
   ++reader.pages_under_way;
   const ByteRange range = pages->range;
-  const uint64_t width = reader.layout.segments.front().width;
-  const uint64_t share =
-      std::max(kBlockBytesMax, kReadCacheBytesMax / std::max<uint64_t>(1, streams_));
-  const uint64_t window =
-      std::min({width * kWindowBytesPerNode, platform_.client.read_ahead_bytes_max, share});
+  const uint64_t window = sai::ReadWindow(reader.layout, platform_.client.read_ahead_bytes_max,
+                                          sai::CacheShare(sai::kReadCacheBytesMax, streams_));
   const auto is_own_piece = [&] {
     const Piece first = FirstPiece(reader.layout, range);
     return first.range.end == range.end &&
@@ -347,7 +333,7 @@ void SimulatedClient::FetchAhead(const std::shared_ptr<Reader>& stream, ByteRang
   Reader& reader = *stream;
   uint64_t at = std::max(range.begin, reader.blocks_end);
   while (at < range.end) {
-    const uint64_t end = std::min(range.end, (at / kBlockBytesMax + 1) * kBlockBytesMax);
+    const uint64_t end = std::min(range.end, (at / sai::kBlockBytesMax + 1) * sai::kBlockBytesMax);
     const auto block = reader.blocks.insert_or_assign(at, NewBlock({at, end})).first;
     des::Spawn(loop_, FetchBlock(stream, block->second));
     at = end;
@@ -360,7 +346,7 @@ des::Activity<void> SimulatedClient::FetchBlock(std::shared_ptr<Reader> stream,
   Reader& reader = *stream;
   Block& block = *its;
   // A file that continued on other nodes may have a wider stripe there.
-  const uint64_t own_lane = LaneOf(reader.layout, block.range.begin) % reader.lanes.size();
+  const uint64_t own_lane = sai::LaneOf(reader.layout, block.range.begin) % reader.lanes.size();
   des::Slots& lane = reader.lanes[own_lane];
   co_await lane.Take();
   co_await fetch_threads_.Take();

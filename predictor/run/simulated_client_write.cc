@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iterator>
 
 #include "client-sai/core/rules.h"
 #include "client-sai/core/write_buffer.h"
@@ -12,8 +11,6 @@
 namespace mosa::predict {
 namespace {
 
-// As in the SAI's writer.
-constexpr uint64_t kPieceBytesMax = uint64_t{4} << 20;
 // Bytes on the wire of a write's acknowledgement, and of a question about an object's size.
 constexpr uint64_t kWrittenBytes = 100;
 constexpr uint64_t kStatBytes = 140;
@@ -282,16 +279,16 @@ des::Activity<sai::Outcome<sai::Done>> SimulatedClient::EnsureBound(Writer& writ
       state.access = bound->access;
       co_return Done{};
     }
-    if (bound.failure().reason != ErrorReason::kNoSpace) co_return bound.failure();
-    if (attempt == std::size(kNoSpaceDelays)) co_return bound.failure();
-    co_await loop_.Sleep(kNoSpaceDelays[attempt]);
+    const std::optional<Duration> delay = sai::NoSpaceDelay(attempt);
+    if (bound.failure().reason != ErrorReason::kNoSpace || !delay) co_return bound.failure();
+    co_await loop_.Sleep(*delay);
   }
 }
 
 des::Activity<sai::Outcome<sai::Done>> SimulatedClient::WriteBound(Writer& writer,
                                                                    ByteRange range) {
   while (!range.empty()) {
-    const Piece piece = FirstPiece(writer.state.access.layout, range, kPieceBytesMax);
+    const Piece piece = FirstPiece(writer.state.access.layout, range, sai::kPieceBytesMax);
     const std::optional<NodeId> full = co_await TakeRoom(writer, piece);
     if (full) {
       const Outcome<Done> spilled = co_await Spill(writer, piece.range, *full);

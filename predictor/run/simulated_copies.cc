@@ -6,21 +6,20 @@
 #include <utility>
 #include <vector>
 
+#include "common/model/block_sums.h"
 #include "predictor/run/simulated_manager.h"
+#include "storage-node/core/copy_task.h"
 
 namespace mosa::predict {
 namespace {
 
-// As in node::CopyLimits.
-constexpr uint64_t kFetchBytes = 128 << 10;
-constexpr size_t kCopyFetchesAtOnce = 4;
+constexpr node::CopyLimits kLimits;
 // Bytes on the wire with headers. The first question uses a connection of its own and covers the
 // maximum number of blocks, whatever the file's length. The answer has a checksum and a state for
 // each.
-constexpr uint64_t kBlocksAsked = 1024;
+constexpr uint64_t kBlocksAsked = kSumsBytesMax / kChecksumBlockBytes;
 constexpr uint64_t kSumsBytes = kBlocksAsked * 5 + 180;
 constexpr uint64_t kNothingNewBytes = 100;
-constexpr Duration kReportEvery = Seconds(1);
 
 }  // namespace
 
@@ -82,7 +81,7 @@ des::Activity<void> SimulatedCopies::Carry(Key key) {
     const bool has_all = !task.order.follow && task.has_end() >= task.order.size_bytes;
     if (has_all && !task.full) co_await Ask(key, kNothingNewBytes);
     if (task.order.order != order) continue;
-    if (has_all || task.full || loop_.now() - reported >= kReportEvery) {
+    if (has_all || task.full || loop_.now() - reported >= node::kCopyReportEvery) {
       reported = loop_.now();
       co_await Report(key);
       if (task.order.order == order && (has_all || task.full)) break;
@@ -95,9 +94,10 @@ des::Activity<void> SimulatedCopies::Carry(Key key) {
 
 bool SimulatedCopies::BeginNext(Key key, Task& task) {
   const uint64_t limit = task.order.follow ? manager_.WrittenOf(key.first) : task.order.size_bytes;
-  if (task.asked_end >= limit || task.under_way.size() == kCopyFetchesAtOnce) return false;
+  if (task.asked_end >= limit || task.under_way.size() == kLimits.fetches_per_source_max)
+    return false;
   const ByteRange rest{task.asked_end, limit};
-  const Piece piece = FirstPiece(task.order.sources, rest, kFetchBytes);
+  const Piece piece = FirstPiece(task.order.sources, rest, kLimits.fetch_bytes);
   const NodeId source = piece.nodes.empty() ? kNoNode : piece.nodes.front();
   task.waits_for = kNoNode;
   const std::vector<ByteRange> missing = task.taken.Missing(piece.range);
@@ -125,7 +125,7 @@ bool SimulatedCopies::Has(NodeId source, const CopyOrder& order, ByteRange range
   if (relay == order.relays.end()) return true;
   const auto copier = tasks_.find({order.file, source});
   if (copier == tasks_.end() || copier->second.order.order < relay->order) return false;
-  const Piece piece = FirstPiece(copier->second.order.sources, range, kFetchBytes);
+  const Piece piece = FirstPiece(copier->second.order.sources, range, kLimits.fetch_bytes);
   const NodeId from = piece.nodes.empty() ? kNoNode : piece.nodes.front();
   return from == kNoNode || from == source || copier->second.has_end() >= range.end;
 }

@@ -1,9 +1,9 @@
 // How a simulated mount's writes continue when a node is full, as in client-sai/sai/spill.cc.
 #include <algorithm>
-#include <iterator>
 #include <string>
 #include <utility>
 
+#include "client-sai/core/rules.h"
 #include "predictor/run/ask.h"
 #include "predictor/run/simulated_writer.h"
 
@@ -27,8 +27,9 @@ des::Activity<sai::Outcome<sai::Done>> SimulatedClient::Spill(Writer& writer, By
     if (spilled.ok() || spilled.failure().reason != ErrorReason::kNoSpace) co_return spilled;
     why = spilled.failure().message;
   }
-  if (writer.refusals == std::size(kNoSpaceDelays)) co_return NoSpace(writer, refused(), why);
-  co_await loop_.Sleep(kNoSpaceDelays[writer.refusals++]);
+  const std::optional<Duration> delay = sai::NoSpaceDelay(writer.refusals++);
+  if (!delay) co_return NoSpace(writer, refused(), why);
+  co_await loop_.Sleep(*delay);
   writer.refusing.clear();
   co_return Done{};
 }

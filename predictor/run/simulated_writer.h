@@ -11,10 +11,6 @@
 
 namespace mosa::predict {
 
-// Delays before a store without room is asked again, as in the SAI's writer.
-inline constexpr Duration kNoSpaceDelays[] = {Milliseconds(50), Milliseconds(150),
-                                              Milliseconds(400)};
-
 // One file that is being written, from open to close.
 struct SimulatedClient::Writer {
   Writer(des::EventLoop& loop, FileId id, File& f, const std::string& p, ByteRange r, Content b)

@@ -47,6 +47,9 @@ struct CopyLimits {
   Duration retry_max = Seconds(1);
 };
 
+// A node reports a copy's progress this often.
+inline constexpr Duration kCopyReportEvery = Seconds(1);
+
 struct CopyAction {
   enum class Kind : uint8_t {
     // Asks for the source's checksums of `range` and its changes after `after_change`, then for the

@@ -24,7 +24,6 @@ constexpr size_t kFinishedMax = 4096;  // Finished orders remembered for nodes t
 constexpr Duration kHoldMax = Seconds(1);
 constexpr Duration kHoldMin = Milliseconds(50);
 constexpr Duration kCallWait = Seconds(5);
-constexpr Duration kReportEvery = Seconds(1);
 constexpr Duration kCapabilityLife = Seconds(60);
 constexpr Duration kIdle = Seconds(5);     // After this, connections to other nodes are closed.
 constexpr size_t kPieceBytes = 256 << 10;  // Stored per hold of the object's lock.
@@ -408,7 +407,8 @@ void Copier::Retire(const JobRef& job) {
 std::optional<CopyReport> Copier::ReportOf(Job& job, Time now) {
   const CopyTask& task = job.task;
   const bool has_news = task.copied_bytes() != job.reported_bytes;
-  if (!task.finished() && (!has_news || now - job.reported_at < kReportEvery)) return std::nullopt;
+  if (!task.finished() && (!has_news || now - job.reported_at < kCopyReportEvery))
+    return std::nullopt;
   job.reported_at = now;
   job.reported_bytes = task.copied_bytes();
   CopyReport report{.file = job.file,

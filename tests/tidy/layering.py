@@ -27,7 +27,7 @@ ARROWS = {
     "predictor/trace": ["predictor/workflow"],
     "predictor/des": ["common/base"],
     "predictor/model": ["predictor/workflow"],
-    "predictor/run": ["predictor/des", "predictor/model", "manager/core", "client-sai/core"],
+    "predictor/run": ["predictor/des", "predictor/model", "manager/core", "client-sai/core", "storage-node/core"],
     "predictor/explore": ["predictor/run"],
     "predictor/advise": ["predictor/explore"],
     "predictor/compare": ["predictor/run"],
