@@ -156,7 +156,7 @@ def test_plots(mosa, directory):
 def test_plots_of_parts(mosa, directory):
     """What fails or was pruned is marked, and no curve goes across it."""
     plots = pathlib.Path(directory) / "parts"
-    answer = explore(mosa, "--config", "hosts=4,store=46M", "--vary", "storage=0..3", "--vary", "chunk=64K,1M", "--no-prune",
+    answer = explore(mosa, "--config", "hosts=4,store=44M", "--vary", "storage=0..3", "--vary", "chunk=64K,1M", "--no-prune",
                      "--plot", plots)
     failed = {p["configuration"].split("storage=")[1][0] for p in answer["configurations"] if "failure" in p}
     check(failed == {"1", "2"} and answer["failed"] == 4, f"storage where it fails: {failed}")
