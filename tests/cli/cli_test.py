@@ -476,6 +476,9 @@ def restarted_manager(tool):
         done = tool.run("cluster", "status", "--name", name("a"))
         again = f"'mosa cluster restart --name {name('a')}' restarts the manager"
         check(done.returncode == 5 and again in done.stderr, f"{done.returncode} {done.stderr}")
+        done = tool.run("status", "--name", name("a"))
+        says = f"the manager of cluster '{name('a')}' is not running: 'mosa cluster restart"
+        check(done.returncode == 5 and says in done.stderr, f"{done.returncode} {done.stderr}")
         tool.good("cluster", "restart", "--name", name("a"))
         tool.good("cluster", "status", "--name", name("a"))
         other = pathlib.Path(facts["hosts"][1]["mount"]) / "file"

@@ -23,6 +23,12 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ClusterPlan, name, directory, namespaces, bri
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ClusterState, plan, boot_id, complete, starter, manager_address,
                                    daemons)
 
+bool ClusterState::manager_runs() const {
+  return std::any_of(daemons.begin(), daemons.end(), [](const Daemon& daemon) {
+    return daemon.kind == "manager" && IsAlive(daemon.process);
+  });
+}
+
 Status Save(const ClusterState& state) {
   const std::string text = nlohmann::json(state).dump(1) + "\n";
   const std::string fresh = state.path() + ".new";

@@ -29,6 +29,7 @@ struct ClusterState {
   std::vector<Daemon> daemons;
 
   std::string path() const { return plan.directory + "/state.json"; }
+  bool manager_runs() const;
 };
 
 Status Save(const ClusterState& state);

@@ -72,11 +72,27 @@ void SortByName(ClusterStatus& status) {
   });
 }
 
+std::string DirectoryOf(const ManagerChoice& choice) {
+  return std::filesystem::absolute(choice.cluster.directory).lexically_normal();
+}
+
+Result<ClusterStatus> StatusFrom(sai::AdminClient& manager, const ManagerChoice& choice) {
+  Result<ClusterStatus> status = manager.GetClusterStatus();
+  if (status.ok() || status.status().code() != StatusCode::kUnavailable || !choice.address.empty())
+    return status;
+  const auto state = cluster::Load(DirectoryOf(choice), choice.cluster.name);
+  if (!state.ok() || state->manager_runs()) return status;
+  return UnavailableError(
+      fmt::format("the manager of cluster '{0}' is not running: 'mosa cluster restart --name {0}' "
+                  "starts it again; nodes, mounts and files stay",
+                  choice.cluster.name));
+}
+
 }  // namespace
 
 Result<ClusterStatus> AskClusterStatus(const ManagerChoice& choice) {
   MOSA_ASSIGN_OR_RETURN(const auto manager, ConnectManager(choice));
-  MOSA_ASSIGN_OR_RETURN(ClusterStatus status, manager->GetClusterStatus());
+  MOSA_ASSIGN_OR_RETURN(ClusterStatus status, StatusFrom(*manager, choice));
   SortByName(status);
   return status;
 }
@@ -85,9 +101,8 @@ Result<std::unique_ptr<sai::AdminClient>> ConnectManager(const ManagerChoice& ch
   std::string address = choice.address;
   std::string secret_path = choice.secret;
   if (address.empty()) {
-    const std::string directory =
-        std::filesystem::absolute(choice.cluster.directory).lexically_normal();
-    MOSA_ASSIGN_OR_RETURN(const auto state, cluster::Load(directory, choice.cluster.name));
+    MOSA_ASSIGN_OR_RETURN(const auto state,
+                          cluster::Load(DirectoryOf(choice), choice.cluster.name));
     if (state.manager_address.empty()) {
       return UnavailableError(
           fmt::format("the manager of cluster '{}' has not started yet", choice.cluster.name));
@@ -112,7 +127,7 @@ Result<std::unique_ptr<sai::AdminClient>> ConnectManagerOf(ManagerChoice choice,
     choice.cluster.name = below.substr(0, below.find('/'));
   }
   MOSA_ASSIGN_OR_RETURN(auto manager, ConnectManager(choice));
-  MOSA_ASSIGN_OR_RETURN(const ClusterStatus status, manager->GetClusterStatus());
+  MOSA_ASSIGN_OR_RETURN(const ClusterStatus status, StatusFrom(*manager, choice));
   const bool known = std::any_of(
       status.sessions.begin(), status.sessions.end(),
       [&](const SessionStatus& session) { return session.start.mount_point == mount_point; });

@@ -31,13 +31,19 @@ Status StatusOfErrno(int error, const std::string& path, const std::string& attr
       return DataLossError(text);
     case ENOTCONN:
     case ETIMEDOUT:
-      return UnavailableError(fmt::format("{}: its mount is dead", text));
+      return UnavailableError(fmt::format("{}: {}", text, WhyMountFails(error)));
     default:
       return FailedPreconditionError(text);
   }
 }
 
 }  // namespace
+
+const char* WhyMountFails(int error) {
+  return error == ETIMEDOUT ? "the manager or a storage node does not answer its mount; see 'mosa "
+                              "cluster status'"
+                            : "its mount is dead";
+}
 
 Result<std::string> MosaAttribute(const std::string& path, const std::string& name) {
   const std::string full = "user.mosa." + name;

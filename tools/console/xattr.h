@@ -30,6 +30,9 @@ Result<MountedPath> FindMountOfNew(const std::string& path);
 // value.
 Status SetMosaAttribute(const std::string& path, const std::string& name, const std::string& value);
 
+// Says what is wrong when a call on a path of a mount ends with this error.
+const char* WhyMountFails(int error);
+
 // "h1,h2" as names.
 std::vector<std::string> SplitNames(const std::string& location);
 

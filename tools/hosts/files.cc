@@ -38,7 +38,7 @@ Status ErrorOf(const std::string& path, int error) {
     case ENOTCONN:
     case ECONNABORTED:
     case ETIMEDOUT:
-      return UnavailableError(fmt::format("{}: its mount is dead", text));
+      return UnavailableError(fmt::format("{}: {}", text, WhyMountFails(error)));
     default:
       return FailedPreconditionError(text);
   }

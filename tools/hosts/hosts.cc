@@ -149,7 +149,8 @@ Result<FoundHosts> FindHosts(const HostsRequest& request) {
   }
   if (found.hosts.empty())
     return UnavailableError(
-        fmt::format("no host answers: check the mount {} of {}, and that commands reach the host",
+        fmt::format("no host answers: check the mount {} of {}, that commands reach the host, and "
+                    "with 'mosa cluster status' that the manager runs",
                     hosts.front().mount_point, fmt::join(found.silent, ", ")));
   return found;
 }

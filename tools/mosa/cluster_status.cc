@@ -141,15 +141,18 @@ Status Verdict(const View& view) {
     if (!Runs(host.mount)) missing.push_back("mount of " + host.plan->name);
   }
   const std::string name = " --name " + view.state.plan.name;
+  const char* is = missing.size() == 1 ? "is" : "are";
   if (!Runs(view.manager) && view.state.complete) {
     return UnavailableError(
-        fmt::format("{0} not running: 'mosa cluster restart{1}' restarts the manager, 'mosa "
-                    "cluster down{1} --discard' stops the cluster and discards everything stored",
-                    fmt::join(missing, ", "), name));
+        fmt::format("{0} {2} not running: 'mosa cluster restart{1}' restarts the manager, 'mosa "
+                    "cluster down{1} --discard' ends the cluster and deletes what it stores",
+                    fmt::join(missing, ", "), name, is));
   }
   if (!missing.empty()) {
-    return UnavailableError(fmt::format("{} not running: 'mosa cluster down{}' cleans up",
-                                        fmt::join(missing, ", "), name));
+    return UnavailableError(
+        fmt::format("{} {} not running: 'mosa cluster down{}' ends the cluster and deletes what it "
+                    "stores",
+                    fmt::join(missing, ", "), is, name));
   }
   return view.status.status();
 }

@@ -184,11 +184,7 @@ Status CheckAllStaged(const ManagerChoice& choice, const std::string& what,
 Status StageBeforeDown(const cluster::ClusterState& state, const ManagerChoice& choice,
                        const std::string& stage_out, bool dry_run) {
   if (!state.complete) return OkStatus();
-  const bool can_be_asked =
-      std::any_of(state.daemons.begin(), state.daemons.end(), [](const cluster::Daemon& daemon) {
-        return daemon.kind == "manager" && cluster::IsAlive(daemon.process);
-      });
-  if (!can_be_asked)
+  if (!state.manager_runs())
     return FailedPreconditionError(fmt::format(
         "cluster '{}' cannot say which files of lifetime=keep are nowhere else, since its manager "
         "has ended: start it again with 'mosa cluster restart{}', or give them up with --discard",
