@@ -13,7 +13,8 @@ namespace {
 
 // A report is sent for this many bytes, or when the writes are not contiguous.
 constexpr uint64_t kAnnouncedBytes = 1 << 20;
-static_assert(kAwaitCopiesMax < WaitBudget::kQuestionMin, "every close gets an answer");
+// Minimum wait of a close: the manager answers an unsettled question after kAwaitCopiesMax.
+constexpr Duration kCopiesPatienceMin = kAwaitCopiesMax + Milliseconds(200);
 
 // The failure of a close or truncation that waited for copies in vain. It is committed
 // nevertheless.
@@ -88,15 +89,15 @@ void Filesystem::Impl::NoteCopied(const AwaitCopiesRequest& request) {
 
 void Filesystem::Impl::AwaitCopies(const AwaitCopiesRequest& request,
                                    std::function<void(Outcome<Done>)> done) {
-  copy_waits_.Wait(request, WaitBudget::ForQuestion(),
-                   [this, request, done = std::move(done)](const auto& last) {
-                     if (last.copies_valid >= last.copies_wanted) {
-                       NoteCopied(request);
-                       return done(Done{});
-                     }
-                     stats_.Add(Counter::kClosesWithoutCopies);
-                     done(TooFewCopies(request.file, last));
-                   });
+  const Duration patience = std::max(WaitBudget::ForQuestion(), kCopiesPatienceMin);
+  copy_waits_.Wait(request, patience, [this, request, done = std::move(done)](const auto& last) {
+    if (last.copies_valid >= last.copies_wanted) {
+      NoteCopied(request);
+      return done(Done{});
+    }
+    stats_.Add(Counter::kClosesWithoutCopies);
+    done(TooFewCopies(request.file, last));
+  });
 }
 
 }  // namespace mosa::sai

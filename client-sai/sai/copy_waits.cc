@@ -61,8 +61,8 @@ void CopyWaits::OnReply(uint64_t ticket, const std::vector<Reply>& replies) {
       waiter.last.copies_wanted = waiter.last.copies_valid;
     } else {
       const AwaitCopiesReply before = std::exchange(waiter.last, *reply);
-      if (std::exchange(waiter.heard, true) && (reply->copies_valid != before.copies_valid ||
-                                                reply->copied_bytes != before.copied_bytes)) {
+      if (reply->copies_valid != before.copies_valid ||
+          reply->copied_bytes != before.copied_bytes) {
         const bool is_long = now >= waiter.patience_end + kStallMax;
         waiter.until = std::max(waiter.until, now + (is_long ? kLongCopyStallMax : kStallMax));
       }

@@ -40,7 +40,6 @@ class CopyWaits {
     AwaitCopiesRequest request;
     Time patience_end;
     Time until;  // Later than patience_end if copying makes progress.
-    bool heard = false;  // `last` is the manager's.
     AwaitCopiesReply last;
     std::optional<Time> ask_again;  // Set after a failed question.
     Done done;

@@ -424,8 +424,7 @@ struct AwaitCopiesReply {
   std::string reason{};  // Why there are no more; empty if there are enough.
   bool operator==(const AwaitCopiesReply&) const = default;
 };
-// Short: a close that has spent its time on storing still gets one answer within its kWaitMax.
-inline constexpr Duration kAwaitCopiesMax = Milliseconds(300);
+inline constexpr Duration kAwaitCopiesMax = Seconds(2);
 
 enum class LockType : uint8_t { kShared = 1, kExclusive, kUnlock };
 
