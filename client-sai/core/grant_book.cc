@@ -51,7 +51,6 @@ GrantBook::Step GrantBook::Take(NodeId node, uint64_t bytes, Attempt& attempt, T
   if (TakeHeld(node, bytes, now, step.request)) return step;
   Room& room = rooms_[node];
   if (GotNothing(attempt, room.held)) return {Next::kRefused};
-  attempt = {};  // What it asked for is judged once.
   if (room.asking) return {Next::kWait};
   room.last_wish = GrantWish(bytes - room.held, room.last_wish);
   return AskFor(node, room, room.last_wish, attempt);
