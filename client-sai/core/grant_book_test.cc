@@ -123,8 +123,8 @@ TEST_F(GrantBookTest, GivesBackWhatLayUnusedForFiveSeconds) {
   EXPECT_EQ(book_.GiveBack(kNode), std::nullopt);
 }
 
-// Drives the book with everything that can happen and much that cannot, beside a manager that
-// counts.
+// Takes, reserves, charges and gives back at random, also answers that nobody asked for, beside a
+// manager that counts.
 class History {
  public:
   explicit History(uint64_t seed) : rng_(seed), node_bytes_(rng_.Below(64 * kMib)) {}
