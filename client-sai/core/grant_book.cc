@@ -19,6 +19,12 @@ bool GotNothing(const GrantBook::Attempt& attempt, uint64_t held) {
          held <= attempt.held_before;
 }
 
+// By the time of that answer, an earlier one to this attempt is outdated.
+GrantBook::Step AwaitAnswer(GrantBook::Attempt& attempt) {
+  attempt = {};
+  return {GrantBook::Next::kWait};
+}
+
 }  // namespace
 
 GrantRequest GrantBook::Ask(NodeId node, Room& room, uint64_t bytes) {
@@ -51,7 +57,7 @@ GrantBook::Step GrantBook::Take(NodeId node, uint64_t bytes, Attempt& attempt, T
   if (TakeHeld(node, bytes, now, step.request)) return step;
   Room& room = rooms_[node];
   if (GotNothing(attempt, room.held)) return {Next::kRefused};
-  if (room.asking) return {Next::kWait};
+  if (room.asking) return AwaitAnswer(attempt);
   room.last_wish = GrantWish(bytes - room.held, room.last_wish);
   return AskFor(node, room, room.last_wish, attempt);
 }
@@ -59,7 +65,7 @@ GrantBook::Step GrantBook::Take(NodeId node, uint64_t bytes, Attempt& attempt, T
 GrantBook::Step GrantBook::Reserve(NodeId node, uint64_t bytes, Attempt& attempt, Time now) {
   Room& room = rooms_[node];
   if (attempt.failed || GotNothing(attempt, room.held)) return {Next::kRefused};
-  if (room.asking) return {Next::kWait};
+  if (room.asking) return AwaitAnswer(attempt);
   room.last_used = now;
   if (room.heard && now - *room.heard <= kKnownFor) {
     const uint64_t available = Sum(room.held, room.free_bytes);

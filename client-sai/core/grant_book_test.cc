@@ -61,7 +61,10 @@ TEST_F(GrantBookTest, WhoseGrantAnotherTookAsksAgainAndAFullNodeRefuses) {
   Grant(kMib);
   GrantBook::Attempt other;
   ASSERT_EQ(book_.Take(kNode, kMib, other, now_).next, Next::kDone);
-  Grant(0);  // The answer to the question ahead of need.
+  const GrantReply nothing{0, 4 * kGib, 8 * kGib};
+  book_.Settle(kNode, &nothing, now_, nullptr);  // The answer to the question ahead of need.
+  ASSERT_EQ(Take(kMib).next, Next::kAsk);
+  Grant(0);
   ASSERT_EQ(Take(kMib).next, Next::kRefused);
 
   attempt_ = {};
@@ -74,6 +77,25 @@ TEST_F(GrantBookTest, WhoseGrantAnotherTookAsksAgainAndAFullNodeRefuses) {
   EXPECT_EQ(Take(kMib).next, Next::kAsk) << "the node had room";
   Grant(0);
   EXPECT_EQ(Take(kMib).next, Next::kRefused);
+}
+
+TEST_F(GrantBookTest, WhoHasWaitedForAnotherAnswerAsksAnew) {
+  ASSERT_EQ(Reserve(kMib).next, Next::kAsk);
+  Grant(kMib);
+  ASSERT_EQ(Reserve(kMib).next, Next::kDone);
+  attempt_ = {};
+  ASSERT_EQ(Take(2 * kMib).next, Next::kAsk);
+  Grant(0);
+  book_.Unreserve(kNode, kMib);
+  GrantBook::Attempt other;
+  ASSERT_EQ(book_.Take(kNode, 3 * kMib, other, now_).next, Next::kAsk);
+  ASSERT_EQ(Take(2 * kMib).next, Next::kWait);
+  const GrantReply nothing{0, 100 * kGib, 100 * kGib};
+  book_.Settle(kNode, &nothing, now_, &other);
+  std::optional<GrantRequest> ahead;
+  ASSERT_TRUE(book_.TakeHeld(kNode, kMib, now_, ahead));
+  if (ahead) book_.Settle(kNode, &nothing, now_, nullptr);
+  EXPECT_EQ(Take(2 * kMib).next, Next::kAsk) << "the answer to the first question is old";
 }
 
 TEST_F(GrantBookTest, AReservationNeedsFreshKnowledgeAndAmpleRoom) {
@@ -131,7 +153,7 @@ class History {
 
   void Step() {
     now_ = now_ + Milliseconds(static_cast<int64_t>(rng_.Below(2000)));
-    switch (rng_.Below(7)) {
+    switch (rng_.Below(8)) {
       case 0:
         return Take();
       case 1:
@@ -141,10 +163,12 @@ class History {
       case 3:
         return PutBack(rng_.Below(in_use_ + 1));
       case 4:
-        return Charge(rng_.Below(reserved_ + 1));
+        return Charge(rng_.Below(reserved_ + kMib), rng_.Below(reserved_ + 1));
       case 5:
         if (const auto request = book_.GiveBack(kNode)) Report(*request);
         return;
+      case 6:
+        return Unreserve(rng_.Below(reserved_ + 1));
       default:
         reported_ += book_.TakeUnreported(kNode);
     }
@@ -173,7 +197,7 @@ class History {
     const GrantBook::Step step = book_.Take(kNode, wanted_, attempt_, now_);
     if (step.next == Next::kDone) in_use_ += wanted_;
     if (step.request) Asked(*step.request, step.next == Next::kAsk ? &attempt_ : nullptr);
-    if (step.next != Next::kAsk) attempt_ = {};
+    if (step.next == Next::kDone || step.next == Next::kRefused) attempt_ = {};
   }
   void Reserve() {
     GrantBook::Attempt once;
@@ -198,10 +222,17 @@ class History {
     book_.PutBack(kNode, bytes);
     in_use_ -= std::min(bytes, in_use_ - reported_ - UnderWay());
   }
-  void Charge(uint64_t bytes) {
-    book_.Charge(kNode, bytes, bytes, now_);
+  void Charge(uint64_t used_bytes, uint64_t reserved_bytes) {
+    const std::vector<HeldGrant> held = book_.Held();
+    const uint64_t free = held.empty() ? 0 : held[0].bytes - reserved_;
+    book_.Charge(kNode, used_bytes, reserved_bytes, now_);
+    const uint64_t of_reserved = std::min(used_bytes, reserved_bytes);
+    reserved_ -= of_reserved;
+    in_use_ += of_reserved + std::min(used_bytes - of_reserved, free);
+  }
+  void Unreserve(uint64_t bytes) {
+    book_.Unreserve(kNode, bytes);
     reserved_ -= bytes;
-    in_use_ += bytes;
   }
 
   Rng rng_;

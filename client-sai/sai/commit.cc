@@ -320,6 +320,7 @@ Outcome<Done> Filesystem::Impl::Resize(Inode& inode, uint64_t size_bytes) {
   {
     const std::lock_guard lock(inode.mutex);
     inode.cut_by = 0;
+    inode.uncut_nodes.clear();
   }
   RefreshFromKernelWrites(inode);
   Drain(inode);
@@ -446,14 +447,18 @@ Outcome<Done> Filesystem::Impl::CutObjectsOf(Inode& inode, const DataAccess& acc
   }
   cut(0);
   if (nodes.size() > 1) others.Wait();
-  for (size_t i = 0; i < nodes.size(); ++i) {
-    // Truncating to zero needs nothing from a lost node.
-    const bool gone = removed.begin == 0 && (access.lost || !NodeAlive(nodes[i]));
-    if (results[i].ok() || gone) continue;
-    return access.lost ? LostBytes(inode) : FromStatus(results[i]);
-  }
   const std::lock_guard lock(inode.mutex);
+  std::vector<NodeId> uncut;
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    if (results[i].ok()) continue;
+    // An empty file needs no node: the manager places it anew, unless the kernel uses the object.
+    const bool gone = access.lost || !NodeAlive(nodes[i]);
+    if (removed.begin > 0 || !gone || inode.passthrough_handles > 0)
+      return access.lost ? LostBytes(inode) : FromStatus(results[i]);
+    uncut.push_back(nodes[i]);
+  }
   inode.cut_by = access.generation;
+  inode.uncut_nodes = std::move(uncut);
   return Done{};
 }
 

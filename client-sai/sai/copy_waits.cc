@@ -8,11 +8,6 @@ namespace mosa::sai {
 namespace {
 
 constexpr Duration kAskAgainAfter = Milliseconds(200);
-// How long a wait that has spent its patience goes on after copying last moved.
-constexpr Duration kStallMax = Seconds(3);
-// The same for a wait that is long because there is much to copy: enough to find a node silent, and
-// to order a copy from or to another one.
-constexpr Duration kLongCopyStallMax = Seconds(8);
 
 }  // namespace
 
@@ -24,13 +19,11 @@ void CopyWaits::Wait(const AwaitCopiesRequest& request, Duration patience, Done 
     AwaitCopiesReply unknown;
     unknown.copies_wanted = request.copies;
     unknown.reason = "the manager does not answer";
-    const Time until = clock_.Monotonic() + patience;
-    waiters_[ticket] = {.request = request,
-                        .patience_end = until,
-                        .until = until,
-                        .last = std::move(unknown),
-                        .ask_again = {},
-                        .done = std::move(done)};
+    waiters_.emplace(ticket, Waiter{.request = request,
+                                    .wait = CopyWait(clock_.Monotonic(), patience),
+                                    .last = std::move(unknown),
+                                    .ask_again = {},
+                                    .done = std::move(done)});
   }
   Ask(ticket, request);
 }
@@ -60,15 +53,9 @@ void CopyWaits::OnReply(uint64_t ticket, const std::vector<Reply>& replies) {
     if (gone) {
       waiter.last.copies_wanted = waiter.last.copies_valid;
     } else {
-      const AwaitCopiesReply before = std::exchange(waiter.last, *reply);
-      if (reply->copies_valid != before.copies_valid ||
-          reply->copied_bytes != before.copied_bytes) {
-        const bool is_long = now >= waiter.patience_end + kStallMax;
-        waiter.until = std::max(waiter.until, now + (is_long ? kLongCopyStallMax : kStallMax));
-      }
+      waiter.last = *reply;
     }
-    const AwaitCopiesReply& last = waiter.last;
-    if (last.copies_valid >= last.copies_wanted || !last.more || now >= waiter.until) {
+    if (waiter.wait.EndsWith(waiter.last, now)) {
       ended.push_back(std::move(waiter));
       waiters_.erase(found);
     }
@@ -85,7 +72,7 @@ void CopyWaits::EndOverdue() {
     const Time now = clock_.Monotonic();
     for (auto it = waiters_.begin(); it != waiters_.end();) {
       Waiter& waiter = it->second;
-      if (waiter.until <= now) {
+      if (waiter.wait.IsOverdue(now)) {
         ended.push_back(std::move(waiter));
         it = waiters_.erase(it);
         continue;

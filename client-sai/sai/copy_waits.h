@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "client-sai/api/manager_api.h"
+#include "client-sai/core/copy_wait.h"
 #include "common/base/clock.h"
 #include "common/model/messages.h"
 
@@ -27,9 +28,8 @@ class CopyWaits {
   CopyWaits(const CopyWaits&) = delete;
   CopyWaits& operator=(const CopyWaits&) = delete;
 
-  // Calls `done` once: when the copies exist or the file is gone, when the manager says that no
-  // more will come, or when `patience` has passed and copying has not moved for 3 s (8 s if it goes
-  // on for longer than that). A failed question is repeated.
+  // Calls `done` once: when the copies exist or the file is gone, or when CopyWait ends the wait. A
+  // failed question is repeated.
   void Wait(const AwaitCopiesRequest& request, Duration patience, Done done);
   // Call several times a second. Ends overdue waits and repeats failed questions.
   void EndOverdue();
@@ -38,8 +38,7 @@ class CopyWaits {
  private:
   struct Waiter {
     AwaitCopiesRequest request;
-    Time patience_end;
-    Time until;  // Later than patience_end if copying makes progress.
+    CopyWait wait;
     AwaitCopiesReply last;
     std::optional<Time> ask_again;  // Set after a failed question.
     Done done;

@@ -215,6 +215,38 @@ TEST(Generations, ATruncationOfAFileThatNobodyHasOpenWaitsForItsCopies) {
   EXPECT_TRUE(Ok(cluster.b().Truncate("/d/f", 0))) << "an empty file needs no copies";
 }
 
+TEST(Generations, WhatWasCutOffWhileItsNodeWasSilentIsNotReadAgain) {
+  Cluster cluster;
+  const std::string content = Pattern(8 * kMiB, 1);
+  ASSERT_TRUE(Ok(cluster.a().WriteFile("/s", content)));
+  ASSERT_TRUE(*cluster.b().ReadFile("/s") == content);
+  cluster.manager().SilenceNode(cluster.node_a);
+  cluster.nodes().Get(cluster.node_a).reachable = false;
+  ASSERT_TRUE(EventuallyWithin(std::chrono::seconds(20), [&] {
+    return std::ranges::any_of(cluster.manager().Status().nodes, [](const auto& node) {
+      return node.address.state == NodeState::kSilent;
+    });
+  }));
+  EXPECT_FALSE(cluster.b().Truncate("/s", kMiB).ok()) << "a part of the rest is there";
+  ASSERT_TRUE(Ok(cluster.b().Truncate("/s", 0)));
+  ASSERT_TRUE(Ok(cluster.b().Truncate("/s", 8 * kMiB)));
+  const std::string zeroes(8 * kMiB, '\0');
+  EXPECT_TRUE(*cluster.b().ReadFile("/s") == zeroes);
+  cluster.nodes().Get(cluster.node_a).reachable = true;
+  cluster.nodes().Return(cluster.node_a);
+  for (LocalMount* mount : {&cluster.a(), &cluster.b()})
+    EXPECT_TRUE(*mount->ReadFile("/s") == zeroes);
+  // The node may have the file again.
+  ASSERT_TRUE(Ok(cluster.a().Truncate("/s", 0)));
+  ASSERT_TRUE(Ok(cluster.a().SetXattr("/s", "user.mosa.placement", "local")));
+  auto file = cluster.a().Open("/s", O_RDWR);
+  ASSERT_TRUE(Ok(file));
+  ASSERT_TRUE(Ok(cluster.a().Write(file->handle, 2 * kMiB, "end")));
+  ASSERT_TRUE(Ok(cluster.a().Close(file->handle)));
+  EXPECT_EQ(cluster.manager().StatusOf("/s")->layout.NodeAt(0), cluster.node_a);
+  EXPECT_TRUE(*cluster.b().ReadFile("/s") == zeroes.substr(0, 2 * kMiB) + "end");
+}
+
 TEST(Generations, AnObjectThatIsMissingIsNeitherCutNorPunched) {
   Cluster cluster;
   ASSERT_TRUE(Ok(cluster.a().MakeDirectory("/d")));

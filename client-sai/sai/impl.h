@@ -101,12 +101,15 @@ class Filesystem::Impl final : public SessionListener {
   Mark MarkNow() const { return {recalls_.Mark(), lease_.CurrentEra()}; }
   Outcome<std::vector<Reply>> AskAll(std::vector<Request> requests);
   template <typename R>
-  Outcome<R> Ask(Request request) {
-    auto replies = AskAll({std::move(request)});
+  static Outcome<R> LastOf(Outcome<std::vector<Reply>> replies) {
     if (!replies.ok()) return replies.failure();
     R* reply = std::get_if<R>(&replies->back());
     if (reply == nullptr) return UnexpectedReply();
     return std::move(*reply);
+  }
+  template <typename R>
+  Outcome<R> Ask(Request request) {
+    return LastOf<R>(AskAll({std::move(request)}));
   }
   static Failure UnexpectedReply();
 
@@ -520,7 +523,7 @@ class Filesystem::Impl final : public SessionListener {
   bool DeferHint(Inode& inode, std::string_view attribute, std::string_view value);
   // Sends the request. Repeats it with the file frozen if other mounts know the layout that it is
   // to lose.
-  Outcome<Done> AskForHint(Inode& inode, const Request& request);
+  Outcome<std::vector<Reply>> AskFreezing(Inode& inode, const Request& request);
   Outcome<Done> SetXattr(FileId file, std::string_view name, std::string_view value,
                          XattrMode mode);
   Outcome<Done> RemoveXattr(FileId file, std::string_view name);

@@ -207,7 +207,9 @@ struct Inode : Unsaved {
   // truncations. Readers see this end, so that they do not mistake truncated bytes for a hole.
   std::optional<uint64_t> cutting_to;
   std::atomic<uint64_t> cuts = 0;
-  uint64_t cut_by = 0;       // Generation of the layout by which the objects were last truncated.
+  uint64_t cut_by = 0;  // Generation of the layout by which the objects were last truncated.
+  std::vector<NodeId>
+      uncut_nodes;           // Nodes that did not answer that they had cut theirs to nothing.
   uint64_t kernel_room = 0;  // Reserved for passthrough writers.
 
   // Write errors. Each handle compares its own count to find unreported ones.

@@ -335,6 +335,8 @@ void Filesystem::Impl::NoteCut(Inode& inode, uint64_t size_bytes) {
     if (size_bytes == 0) {
       inode.pages.Clear();
       inode.allocated.clear();
+      // The file is placed anew: what could be reported of the objects counts no more.
+      if (!inode.uncut_nodes.empty()) static_cast<Unsaved&>(inode) = {};
     }
     inode.inline_buffer.reset();
     inode.inline_ranges.Clear();
@@ -412,17 +414,22 @@ Outcome<AttributesResult> Filesystem::Impl::SetAttributes(FileId file,
                                  changes.modify_time,
                                  changes.access_time_now,
                                  changes.modify_time_now};
-    const auto cut_by = [&] {
-      const std::lock_guard lock(inode->mutex);
-      return inode->cut_by;
+    Mark mark;
+    const auto ask = [&] {
+      {
+        const std::lock_guard lock(inode->mutex);
+        request.generation = inode->cut_by;
+        if (changes.size_bytes) request.uncut_nodes = inode->uncut_nodes;
+      }
+      mark = MarkNow();
+      return LastOf<AttributesReply>(request.uncut_nodes.empty() ? AskAll({request})
+                                                                 : AskFreezing(*inode, request));
     };
-    request.generation = cut_by();
     if (changes.modify_time || changes.modify_time_now) {
       const std::lock_guard lock(inode->mutex);
       ++inode->times_set;
     }
-    Mark mark = MarkNow();
-    auto reply = Ask<AttributesReply>(request);
+    auto reply = ask();
     while (!reply.ok() && changes.size_bytes && reply.failure().code == StatusCode::kAborted) {
       // Another mount has begun to move the file into objects, or its bytes have moved: truncate
       // the new objects.
@@ -431,9 +438,7 @@ Outcome<AttributesResult> Filesystem::Impl::SetAttributes(FileId file,
         inode->access_era = 0;
       }
       MOSA_RETURN_IF_FAILED(Resize(*inode, *changes.size_bytes));
-      request.generation = cut_by();
-      mark = MarkNow();
-      reply = Ask<AttributesReply>(request);
+      reply = ask();
     }
     if (!reply.ok()) return reply.failure();
     inode->partly_changed = false;

@@ -177,11 +177,12 @@ bool Filesystem::Impl::CommitAtRelease(Inode& inode, HandleId id) {
   if (committed.ok()) return true;
   stats_.Add(Counter::kErrors);
   if (MayBeTriedAgain(committed.failure())) return false;
-  if (!IsGone(committed.failure())) NoteUnsaved(inode, committed.failure());
+  NoteUnsaved(inode, committed.failure());
   return true;
 }
 
 void Filesystem::Impl::NoteUnsaved(const Inode& inode, const Failure& failure) {
+  if (IsGone(failure)) return;  // Nobody can miss bytes of a file that was removed.
   stats_.Add(Counter::kFilesUnsaved);
   unsaved_.Note(inode.file);
   LogWarning("bytes written to file {} after its last close are not stored: {}", inode.file.value,
@@ -359,7 +360,7 @@ bool Filesystem::Impl::LookAt(const WatchedFiles::Due& due) {
   if (!committed.ok()) {
     // A program that still has it open gets the error at its close.
     if (!due.keeps || MayBeTriedAgain(committed.failure())) return false;
-    if (!IsGone(committed.failure())) NoteUnsaved(inode, committed.failure());
+    NoteUnsaved(inode, committed.failure());
     return true;
   }
   return due.keeps && !writers_left;

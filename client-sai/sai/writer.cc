@@ -72,11 +72,19 @@ Outcome<size_t> Filesystem::Impl::WritePages(HandleId id, uint64_t offset,
   if (!handle || !handle->write)
     return Fail(StatusCode::kInvalidArgument, ErrorReason::kInvalid,
                 "the file is not open for writing");
-  const std::lock_guard io(handle->inode->io);
+  Inode& inode = *handle->inode;
+  const std::lock_guard io(inode.io);
+  bool is_closed = false;
+  {
+    const std::lock_guard lock(inode.mutex);
+    is_closed = inode.unclosed_writers == 0;
+  }
   Outcome<Done> written = EnsureCounted(*handle);
-  if (written.ok()) written = WriteAt(*handle->inode, offset, data, memory);
+  if (written.ok()) written = WriteAt(inode, offset, data, memory);
   if (written.ok()) return data.size();
-  DropFailedPages(*handle->inode);
+  // No close or fsync tells a program that has stored through a mapping after its last close.
+  if (is_closed) NoteUnsaved(inode, written.failure());
+  DropFailedPages(inode);
   return written.failure();
 }
 

@@ -40,12 +40,15 @@ bool Filesystem::Impl::DeferHint(Inode& inode, std::string_view attribute, std::
   return true;
 }
 
-Outcome<Done> Filesystem::Impl::AskForHint(Inode& inode, const Request& request) {
+// Asks for a change that may need the file's layout frozen.
+Outcome<std::vector<Reply>> Filesystem::Impl::AskFreezing(Inode& inode, const Request& request) {
   bool is_frozen = false;
   for (int attempt = 1;; ++attempt) {
-    const auto asked = AskAll({request});
-    if (asked.ok()) return Done{};
-    if (asked.failure().code != StatusCode::kAborted || attempt == kFreezesMax) {
+    auto asked = AskAll({request});
+    if (asked.ok()) return asked;
+    const bool is_busy = asked.failure().code == StatusCode::kAborted &&
+                         asked.failure().reason == ErrorReason::kBusy;
+    if (!is_busy || attempt == kFreezesMax) {
       if (is_frozen) Thaw(inode);
       return asked.failure();
     }
@@ -112,7 +115,7 @@ Outcome<Done> Filesystem::Impl::SetXattr(FileId file, std::string_view name, std
     if (!pinned.ok()) return pinned.failure();
     request.pinned = *pinned;
   }
-  MOSA_RETURN_IF_FAILED(AskForHint(*inode, request));
+  MOSA_RETURN_IF_FAILED(AskFreezing(*inode, request));
   recalls_.NoteOwn(file);
   const std::lock_guard lock(inode->mutex);
   ++inode->own_changes;
@@ -135,7 +138,7 @@ Outcome<Done> Filesystem::Impl::RemoveXattr(FileId file, std::string_view name) 
     if (!pinned.ok()) return pinned.failure();
     request.pinned = *pinned;
   }
-  MOSA_RETURN_IF_FAILED(AskForHint(*inode, request));
+  MOSA_RETURN_IF_FAILED(AskFreezing(*inode, request));
   recalls_.NoteOwn(file);
   const std::lock_guard lock(inode->mutex);
   ++inode->own_changes;

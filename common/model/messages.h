@@ -250,6 +250,11 @@ struct SetAttributesRequest {
   // With a smaller size: the generation of the layout by which the objects were truncated. kAborted
   // if the generation has changed since: truncate again.
   uint64_t generation = 0;
+  // With size 0: nodes that did not confirm that their objects were truncated. The file is laid out
+  // anew, on other nodes. kAborted with kBusy: other sessions use the layout; freeze the file and
+  // try again. kUnavailable: another session has the file open for writing, or its kernel has the
+  // object open.
+  std::vector<NodeId> uncut_nodes{};
   bool operator==(const SetAttributesRequest&) const = default;
 };
 
@@ -422,9 +427,11 @@ struct AwaitCopiesReply {
   // If too few: the file is strict, or no node has room for another copy.
   bool no_room = false;
   std::string reason{};  // Why there are no more; empty if there are enough.
+  bool open_for_writing = false;  // Copies become complete only when nobody writes any more.
   bool operator==(const AwaitCopiesReply&) const = default;
 };
-inline constexpr Duration kAwaitCopiesMax = Seconds(2);
+// Maximum delay of the answer. The client asks again, and sees whether copying moves.
+inline constexpr Duration kAwaitCopiesMax = Milliseconds(300);
 
 enum class LockType : uint8_t { kShared = 1, kExclusive, kUnlock };
 

@@ -118,6 +118,9 @@ struct NodeHeartbeat {
   // Counts measurements of the objects that local programs write. `used_bytes` includes their
   // writes as of the last one.
   uint64_t measurements = 0;
+  // Drop orders carried out since the node registered. It does not rise while an object could not
+  // be dropped.
+  uint64_t drops_done = 0;
   bool operator==(const NodeHeartbeat&) const = default;
 };
 

@@ -21,7 +21,9 @@ namespace {
 constexpr uint8_t kCopiesVersion = 3;
 constexpr uint8_t kCopiesWantedVersion = 4;
 constexpr uint8_t kGenerationsVersion = 5;
-constexpr uint8_t kRecordVersion = 5;
+// Version 6 adds objects that were not cut.
+constexpr uint8_t kUncutVersion = 6;
+constexpr uint8_t kRecordVersion = 6;
 
 // Writer and Reader have the same interface, so one Visit() per type serves both directions.
 class Writer {
@@ -313,6 +315,7 @@ void Visit(A& archive, AwaitCopiesReply& reply) {
   All(archive, reply.copies_valid, reply.copied_bytes, reply.more);
   if (archive.version() >= kCopiesWantedVersion) All(archive, reply.copies_wanted);
   if (archive.version() >= kGenerationsVersion) All(archive, reply.no_room, reply.reason);
+  if (archive.version() >= kUncutVersion) All(archive, reply.open_for_writing);
 }
 
 // A variant is encoded as its index and the alternative, so the order of Reply's alternatives is
@@ -345,6 +348,7 @@ template <typename A>
 void Visit(A& archive, NodeObject& object) {
   All(archive, object.node, object.lost, object.allocated_bytes);
   if (archive.version() >= kGenerationsVersion) All(archive, object.damaged);
+  if (archive.version() >= kUncutVersion) All(archive, object.uncut);
 }
 template <typename A>
 void Visit(A& archive, CopyCell& cell) {

@@ -36,7 +36,7 @@ RepliesRecord SomeReplies() {
            ReadSymlinkReply{"target"}, OpenReply{}, BindReply{}, GrantReply{9, 10, 11},
            GetXattrReply{"value"}, ListXattrsReply{{"user.a", "user.b"}},
            GetLockReply{Lock{.type = LockType::kExclusive}}, StatFilesystemReply{1, 2, 3},
-           FileIdRangeReply{FileId(10), 11}, AwaitCopiesReply{2, 12, true, 3, true, "full"}}};
+           FileIdRangeReply{FileId(10), 11}, AwaitCopiesReply{2, 12, true, 3, true, "full", true}}};
 }
 
 TEST(Records, ComeBackAsTheyWere) {

@@ -221,6 +221,9 @@ struct ManagerCore::State {
   std::optional<Failure> FreezeFor(FileId file);
   Reply Relocate(const RelocateRequest& request, Inode& inode);
   void Unbind(FileId file, Inode& inode);
+  // Returns why the file cannot be laid out anew now, if anything prevents it. kAborted: the actor
+  // must freeze it first.
+  std::optional<Failure> MayUnbind(FileId file, const Inode& inode);
   static NodeObject& ObjectOn(FileBytes& bytes, NodeId node);
   DataAccess AccessTo(FileId file, const Inode& inode, bool may_write);
   Layout LayoutOf(const Inode& inode) const;
@@ -288,7 +291,6 @@ struct ManagerCore::State {
   // `pinned`: the requester's kernel has the file's object open.
   std::optional<Failure> PrepareLayoutHint(FileId file, Inode& inode, std::string_view hint,
                                            bool pinned);
-  std::optional<Failure> UnbindForHint(FileId file, Inode& inode, std::string_view hint);
   bool IsOpenForWritingElsewhere(FileId file) const;
   bool IsKnownElsewhere(FileId file, const Inode& inode) const;
   bool IsEffective(const Inode& inode, std::string_view hint, const std::string& value) const;
@@ -397,6 +399,7 @@ struct ManagerCore::State {
                        size_t position);
   bool Stays(NodeId node) const;
   bool IsValid(const Inode& inode, size_t segment, size_t cell) const;
+  bool MustCopy(const Inode& inode, size_t segment, size_t cell) const;
   std::set<NodeId> NamedNodes(const FileBytes& bytes) const;
   void FindLeftovers(FileId file, FileBytes& bytes);
   void DropLeftovers(FileId file);
@@ -406,6 +409,16 @@ struct ManagerCore::State {
   static bool IsFirstCopyLost(const Inode& inode);
   uint32_t ValidCopies(const Inode& inode) const;
   void DescribeCopies(FileId file, const Inode& inode, FileStatus& status) const;
+
+  // ---- objects that were not cut (state_uncut.cc)
+  std::optional<Failure> MayLeaveUncut(FileId file, const Inode& inode,
+                                       const SetAttributesRequest& request);
+  void NoteUncut(FileId file, Inode& inode, const std::vector<NodeId>& nodes);
+  static std::vector<NodeId> UncutNodesOf(const Inode& inode);
+  void ForgetUncut(Node& node, FileId file);
+  void OrderUncutDrops(Node& node);
+  void TakeUncut(Node& node, const std::vector<FileId>& present);
+  void NoteDropsDone(Node& node, uint64_t drops_done);
 
   // ---- copies: validity (state_copy_truth.cc)
   void RaiseVersion(FileId file, Inode& inode, bool committed);

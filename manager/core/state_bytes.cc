@@ -240,11 +240,19 @@ Status ManagerCore::State::Bind(FileId file, Inode& inode, uint64_t first_bytes)
 
 // Makes the file one that was never written to. Precondition: it has no bytes. Its empty objects
 // are dropped with the file and not earlier: an order to drop them could arrive after the next
-// binding, when they hold bytes.
+// binding, when they hold bytes. Objects that are not empty are dropped first.
 void ManagerCore::State::Unbind(FileId file, Inode& inode) {
   FileBytes& bytes = *inode.bytes;
   LeaveGroup(inode);
   for (const NodeId node : NamedNodes(bytes)) ObjectOn(bytes, node);
+  // Truncations reach the first copies only.
+  const std::vector<NodeId> first = LayoutOf(inode).Nodes();
+  std::vector<NodeId> uncut;
+  for (const auto& cells : bytes.copies)
+    for (const CopyCell& cell : cells)
+      if (cell.node != kNoNode && !std::binary_search(first.begin(), first.end(), cell.node) &&
+          (cell.data_version != 0 || copy_.orders.Find(file, cell.node) != nullptr))
+        uncut.push_back(cell.node);
   bytes.segments.clear();
   bytes.copies.clear();
   ForgetCopies(file);
@@ -252,6 +260,7 @@ void ManagerCore::State::Unbind(FileId file, Inode& inode) {
   freezes_.erase(file);
   SetReason(bytes, "");
   FenceWriters(file, inode, {});
+  NoteUncut(file, inode, uncut);
   Touch(file);
 }
 
@@ -373,6 +382,8 @@ Reply ManagerCore::State::Relocate(const RelocateRequest& request, Inode& inode)
     // soon as a client stores there under the new layout.
     for (const NodeId node : ordered) EndCopyTask(request.file, node);
     wanted.excluded = request.full;
+    const std::vector<NodeId> uncut = UncutNodesOf(inode);
+    wanted.excluded.insert(wanted.excluded.end(), uncut.begin(), uncut.end());
     plan = PlaceSegment(inode, hints, wanted);
   }
   if (!plan.ok())

@@ -77,6 +77,15 @@ bool ManagerCore::State::IsValid(const Inode& inode, size_t segment, size_t cell
          !HasBytes(bytes, inode.size_bytes, segment, position);
 }
 
+// A copy that is to become the first must not hold bytes that were cut off.
+bool ManagerCore::State::MustCopy(const Inode& inode, size_t segment, size_t cell) const {
+  const CopyCell& copy = inode.bytes->copies[segment][cell];
+  if (copy.node == kNoNode || copy.data_version == inode.data_version) return false;
+  const Segment& first = inode.bytes->segments[segment];
+  const Node* const node = FindNode(first.nodes[cell % first.width]);
+  return !IsValid(inode, segment, cell) || (node && node->draining);
+}
+
 std::set<NodeId> ManagerCore::State::NamedNodes(const FileBytes& bytes) const {
   std::set<NodeId> nodes;
   for (const Segment& segment : bytes.segments)
@@ -381,7 +390,8 @@ std::optional<size_t> ManagerCore::State::SuccessorOf(FileId file, const Inode& 
     bool waits = false;
     for (size_t c = place.cell; c < cells.size(); c += bytes.segments[place.segment].width) {
       const NodeId node = cells[c].node;
-      const bool has_it = equal ? IsValid(inode, place.segment, c)
+      // A position without bytes counts as copied, but the node may hold bytes that were cut off.
+      const bool has_it = equal ? cells[c].data_version == inode.data_version
                                 : HoldsLastCommit(inode, cells[c]) ||
                                       recovery_.WasValid(inode.data_version, cells[c].data_version);
       // A node with a `lost` mark for an earlier first copy must not become first again: the mark
@@ -520,6 +530,7 @@ CopiesPlan ManagerCore::State::PlanOf(FileId file, const Inode& inode, size_t se
     for (const CopyCell& cell : bytes.copies[segment]) request.holders.nodes.push_back(cell.node);
   for (const NodeId node : request.holders.nodes)
     if (node != kNoNode && !Stays(node)) request.leaving.push_back(node);
+  request.excluded = UncutNodesOf(inode);
   request.needed_bytes =
       std::max(inode.size_bytes / bytes.segments.size() / request.holders.width, kRoomBytesMin);
   if (const auto full = copy_.full.find(file); full != copy_.full.end())
@@ -599,7 +610,7 @@ void ManagerCore::State::FindLeftovers(FileId file, FileBytes& bytes) {
   std::erase_if(bytes.objects,
                 [&](const NodeObject& o) { return o.lost && !named.contains(o.node); });
   for (const NodeObject& object : bytes.objects)
-    if (!named.contains(object.node)) copy_.leftovers[file].insert(object.node);
+    if (!named.contains(object.node) && !object.uncut) copy_.leftovers[file].insert(object.node);
   if (copy_.leftovers.contains(file)) copy_.leftover_checks.insert(file);
 }
 
@@ -636,9 +647,10 @@ void ManagerCore::State::DropLeftovers(FileId file) {
 }
 
 // Returns the nodes whose last order for the file, to copy or to drop, may still change or remove
-// bytes there. New bytes must not be placed on them yet.
+// bytes there, and those with bytes that were cut off. New bytes must not be placed on them yet.
 std::vector<NodeId> ManagerCore::State::StillOrdered(FileId file) const {
   std::vector<NodeId> nodes;
+  if (const Inode* const inode = Find(file)) nodes = UncutNodesOf(*inode);
   for (const auto& [node, task] : copy_.orders.Of(file))
     if (task.running()) nodes.push_back(node);
   if (const auto found = copy_.dropped.find(file); found != copy_.dropped.end())

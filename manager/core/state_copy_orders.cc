@@ -108,7 +108,7 @@ bool ManagerCore::State::MayOrderCopy(FileId file, const Inode& inode, NodeId ta
   bool is_needed = follow;
   for (size_t i = 0; i < bytes.copies.size(); ++i)
     for (size_t c = 0; c < bytes.copies[i].size() && !is_needed; ++c)
-      is_needed = bytes.copies[i][c].node == target && !IsValid(inode, i, c);
+      is_needed = bytes.copies[i][c].node == target && MustCopy(inode, i, c);
   if (!is_needed) {
     EndCopyTask(file, target);
     return false;
@@ -196,7 +196,7 @@ void ManagerCore::State::FillSources(const Inode& inode, NodeId target,
       source = kNoNode;
       size_t own = position;
       while (own < cells.size() && cells[own].node != target) own += first.width;
-      if (own >= cells.size() || (!order.follow && IsValid(inode, i, own))) continue;
+      if (own >= cells.size() || (!order.follow && !MustCopy(inode, i, own))) continue;
       const NodeId before = ordered ? task->sources.segments[i].nodes[position] : kNoNode;
       const bool goes_on = task && task->running();
       source = SourceFor(inode,
@@ -368,7 +368,8 @@ bool ManagerCore::State::MayGetCopy(FileId file, NodeId id) const {
 }
 
 AwaitCopiesReply ManagerCore::State::CopiesReply(FileId file, const Inode& inode) const {
-  AwaitCopiesReply reply{.copies_valid = ValidCopies(inode), .copied_bytes = 0, .more = false};
+  AwaitCopiesReply reply{.copies_valid = ValidCopies(inode)};
+  reply.open_for_writing = write_opens_.contains(file);
   if (!inode.bytes) return reply;
   std::map<NodeId, bool> valid;
   for (size_t i = 0; i < inode.bytes->copies.size(); ++i) {
@@ -434,9 +435,6 @@ void ManagerCore::State::AnswerCopyWaiters(FileId file, bool only_expired) {
       return false;
     }
     AwaitCopiesReply answer = reply;
-    // While a client writes, no copy can be complete. A mount that has just closed the file counts
-    // as a writer until its kernel has released it.
-    answer.more = answer.more && !write_opens_.contains(file);
     if (inode) ExplainCopies(file, *inode, answer);
     session->pending.erase(pending);
     Answer(*session, waiter.request, {inode ? Reply(std::move(answer)) : gone});

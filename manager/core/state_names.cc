@@ -392,6 +392,8 @@ void ManagerCore::State::DropInode(FileId file) {
   copy_.leftovers.erase(file);
   if (inode.bytes) {
     LeaveGroup(inode);
+    for (const NodeId id : UncutNodesOf(inode))
+      if (Node* const node = FindNode(id)) node->uncut.erase(file);
     OrderDrop(*inode.bytes, file);
     DropInline(file, inode);
     SetReason(*inode.bytes, "");
@@ -463,10 +465,12 @@ Reply ManagerCore::State::Apply(const SetAttributesRequest& request) {
                       "another copy may have replaced them",
                       request.file.value, inode->size_bytes));
   }
+  if (auto failure = MayLeaveUncut(request.file, *inode, request)) return *std::move(failure);
   if (request.permissions) inode->permissions = static_cast<uint16_t>(*request.permissions & 07777);
   if (request.uid) inode->uid = *request.uid;
   if (request.gid) inode->gid = *request.gid;
   if (request.size_bytes) SetSize(request.file, *inode, *request.size_bytes);
+  if (!request.uncut_nodes.empty()) NoteUncut(request.file, *inode, request.uncut_nodes);
   if (request.access_time_now) inode->access_time = now_;
   if (request.modify_time_now) inode->modify_time = now_;
   if (request.access_time) inode->access_time = *request.access_time;
@@ -491,7 +495,7 @@ void ManagerCore::State::SetSize(FileId file, Inode& inode, uint64_t size_bytes)
   }
   // An empty file has lost nothing and occupies nothing.
   if (size_bytes > 0) return;
-  for (NodeObject& object : bytes.objects) object = {.node = object.node};
+  for (NodeObject& object : bytes.objects) object = {.node = object.node, .uncut = object.uncut};
 }
 
 }  // namespace mosa::manager

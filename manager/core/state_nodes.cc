@@ -83,7 +83,6 @@ void ManagerCore::State::Handle(const RegisterNode& command) {
                   .state = node.draining ? NodeState::kDraining : NodeState::kLive};
   node.limit_bytes = registration.limit_bytes;
   node.used_bytes = registration.used_bytes;
-  if (new_incarnation) node.consumed_bytes = node.consumed_before_bytes = 0;
   node.connected = true;
   node.silent_since.reset();
   node.given_up = false;
@@ -100,6 +99,7 @@ void ManagerCore::State::Handle(const RegisterNode& command) {
   effects_.log.push_back(fmt::format("node {} at {} registers with {} objects{}", name,
                                      registration.address, registration.objects.size(),
                                      new_incarnation ? "; it has restarted" : ""));
+  TakeUncut(node, new_incarnation ? std::vector<FileId>() : registration.objects);
   const std::set<FileId> present = RecoveryRules{*this}.TakeObjects(id, registration);
   if (new_incarnation) cut_objects_.erase(id);
   // As above: a new incarnation has none of the earlier objects.
@@ -113,6 +113,7 @@ void ManagerCore::State::Handle(const RegisterNode& command) {
 // Earlier statements about the node's objects refer to another incarnation, or to none.
 void ManagerCore::State::BeginEpoch(Node& node) {
   node.epoch = ++counters_.epoch;
+  node.consumed_bytes = node.consumed_before_bytes = 0;
   node.settled_below = 0;
   node.came_empty = grace_end_.has_value();
   effects_.writes.Put(CountersKey(), Encode(counters_));
@@ -221,6 +222,7 @@ void ManagerCore::State::Handle(const NodeReport& command) {
   node->last_heartbeat.healed_objects.clear();
   node->last_heartbeat.untold_objects.clear();
   if (node->address.state == NodeState::kSilent) SetNodeState(*node, NodeState::kLive);
+  NoteDropsDone(*node, heartbeat.drops_done);
   Schedule(now_ + kNodeDeadAfter);
   if (!space_queue_.empty()) space_changed_ = true;
 }
@@ -262,6 +264,7 @@ void ManagerCore::State::SetNodeState(Node& node, NodeState state) {
   // Some files need another first copy, or may be brought up to date.
   StartCopyScan();
   if (node.silent_since) Schedule(now_ + kNodeDeadAfter);
+  OrderUncutDrops(node);
   effects_.log.push_back(
       state == NodeState::kSilent
           ? fmt::format("node {} is silent: not heard for 5 s", node.address.name)
@@ -323,6 +326,8 @@ void ManagerCore::State::PushNodes() {
 }
 
 void ManagerCore::State::SendOrder(NodeId node, NodeOrder order) {
+  if (Node* const known = FindNode(node); known && std::holds_alternative<DropObjectsOrder>(order))
+    ++known->drops_sent;
   ToNode& to = effects_.to_nodes.emplace_back();
   to.node = node;
   to.message.emplace<NodeOrder>(std::move(order));

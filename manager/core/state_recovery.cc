@@ -121,6 +121,8 @@ ManagerCore::State::RecoveryRules::Unowned ManagerCore::State::RecoveryRules::Fi
     const Inode* inode = state.Find(file);
     if (!inode || inode->type != FileType::kRegular) {
       (keep ? unowned.aside : unowned.dropped).push_back(file);
+    } else if (known.uncut.contains(file)) {
+      continue;  // The order to drop it is given.
     } else if (inode->bytes && !inode->bytes->segments.empty() &&
                !state.NamedNodes(*inode->bytes).contains(node)) {
       // Its bytes are on other nodes by now, or the manager has forgotten that they are here.

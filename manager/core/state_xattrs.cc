@@ -361,7 +361,12 @@ std::optional<Failure> ManagerCore::State::PrepareLayoutHint(FileId file, Inode&
     return TooLate(hint, file,
                    pinned ? "the kernel has its object open (passthrough)"
                           : "another mount has it open for writing");
-  return UnbindForHint(file, inode, hint);
+  if (auto failure = MayUnbind(file, inode)) {
+    if (failure->code == StatusCode::kAborted) return failure;
+    return TooLate(hint, file, "the kernel of another mount has its object open (passthrough)");
+  }
+  Unbind(file, inode);
+  return std::nullopt;
 }
 
 bool ManagerCore::State::IsKnownElsewhere(FileId file, const Inode& inode) const {
@@ -376,8 +381,7 @@ bool ManagerCore::State::IsKnownElsewhere(FileId file, const Inode& inode) const
 // A reader's kernel with the object open would continue to use what no longer is the file's object.
 // So clients that know the file are asked first, by a freeze: the requester's own, or for commands
 // of users one without holder.
-std::optional<Failure> ManagerCore::State::UnbindForHint(FileId file, Inode& inode,
-                                                         std::string_view hint) {
+std::optional<Failure> ManagerCore::State::MayUnbind(FileId file, const Inode& inode) {
   const ClientId asker = actor_ ? actor_->start.client : ClientId();
   const Freeze* const freeze = FreezeOf(file);
   const bool own = freeze && freeze->holder == asker;
@@ -393,10 +397,10 @@ std::optional<Failure> ManagerCore::State::UnbindForHint(FileId file, Inode& ino
   }
   const bool pinned_elsewhere = own && freeze->pinned;
   freezes_.erase(file);
-  if (pinned_elsewhere)
-    return TooLate(hint, file, "the kernel of another mount has its object open (passthrough)");
-  Unbind(file, inode);
-  return std::nullopt;
+  if (!pinned_elsewhere) return std::nullopt;
+  return Refuse(
+      StatusCode::kUnavailable, ErrorReason::kBusy,
+      fmt::format("the kernel of another mount has the object of file {} open", file.value));
 }
 
 Reply ManagerCore::State::SetHint(FileId file, Inode& inode, const AttributeName& name,

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "client-sai/core/copy_wait.h"
 #include "client-sai/core/rules.h"
 #include "client-sai/core/write_buffer.h"
 #include "predictor/run/ask.h"
@@ -485,8 +486,6 @@ des::Activity<void> SimulatedClient::AskNodes(const DataAccess& access) {
   }
 }
 
-// A close returns when the file has as many copies as it asks for, when no more will come, or when
-// copying makes no progress.
 des::Activity<void> SimulatedClient::AwaitCopies(const Writer& writer) {
   const DataAccess& access = writer.state.access;
   if (access.close_copies <= 1 || !access.layout.bound()) co_return;
@@ -494,15 +493,11 @@ des::Activity<void> SimulatedClient::AwaitCopies(const Writer& writer) {
   await.file = writer.file;
   await.data_version = writer.state.attributes.data_version;
   await.copies = access.close_copies;
-  AwaitCopiesReply last;
-  Time moved = loop_.now();
-  while (loop_.now() - moved < kWaitMax) {
+  sai::CopyWait wait(loop_.now(), kWaitMax);
+  while (true) {
     Request request = await;
     const Outcome<AwaitCopiesReply> reply = co_await Ask<AwaitCopiesReply>(std::move(request));
-    if (!reply.ok() || reply->copies_valid >= reply->copies_wanted || !reply->more) co_return;
-    if (reply->copies_valid != last.copies_valid || reply->copied_bytes != last.copied_bytes)
-      moved = loop_.now();
-    last = *reply;
+    if (!reply.ok() || wait.EndsWith(*reply, loop_.now())) co_return;
   }
 }
 

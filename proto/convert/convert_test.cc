@@ -294,7 +294,8 @@ TEST(Convert, HeartbeatComesBackUnchanged) {
                                     .buffer_bytes = 18,
                                     .buffer_bytes_max = 19,
                                     .turned_away = 20},
-                           .measurements = 22};
+                           .measurements = 22,
+                           .drops_done = 23};
   v1::NodeMessage message;
   ToProto(sent, &message);
   EXPECT_TRUE(std::get<NodeHeartbeat>(*FromProto(message)) == sent);

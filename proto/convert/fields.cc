@@ -307,6 +307,7 @@ void Write(const NodeHeartbeat& value, wire::NodeHeartbeat* out) {
   WriteIds(value.healed_objects, out->mutable_healed_object_ids());
   WriteIds(value.untold_objects, out->mutable_untold_object_ids());
   out->set_measurements(value.measurements);
+  out->set_drops_done(value.drops_done);
 }
 
 namespace {
@@ -343,7 +344,8 @@ NodeHeartbeat Read(const wire::NodeHeartbeat& in, FieldChecker& check) {
       .untold_objects =
           ReadIds<FileId>("heartbeat.untold_object_ids", in.untold_object_ids(), kListMax, check),
       .bulk = Read(in.bulk_now()),
-      .measurements = in.measurements()};
+      .measurements = in.measurements(),
+      .drops_done = in.drops_done()};
 }
 
 wire::RequestLogOrder ToProto(RequestLogOrder order) {

@@ -207,6 +207,7 @@ void Put(const AwaitCopiesReply& value, wire::Reply* out) {
   item->set_copies_wanted(value.copies_wanted);
   item->set_no_room(value.no_room);
   item->set_reason(value.reason);
+  item->set_open_for_writing(value.open_for_writing);
 }
 AwaitCopiesReply Read(const wire::AwaitCopiesReply& in, FieldChecker& check) {
   return {.copies_valid = in.copies_valid(),
@@ -214,7 +215,8 @@ AwaitCopiesReply Read(const wire::AwaitCopiesReply& in, FieldChecker& check) {
           .more = in.more(),
           .copies_wanted = in.copies_wanted(),
           .no_room = in.no_room(),
-          .reason = check.Bytes("await_copies.reason", in.reason(), kTextBytesMax)};
+          .reason = check.Bytes("await_copies.reason", in.reason(), kTextBytesMax),
+          .open_for_writing = in.open_for_writing()};
 }
 
 Reply ReadReply(const wire::Reply& in, FieldChecker& check) {

@@ -129,6 +129,8 @@ void ObjectEngine::Drop(std::span<const FileId> files) {
     const std::lock_guard lock(account_mutex_);
     drops_to_repeat_.insert(file);
   }
+  const std::lock_guard lock(account_mutex_);
+  ++drop_orders_;
 }
 
 void ObjectEngine::Account() {
@@ -137,9 +139,13 @@ void ObjectEngine::Account() {
   {
     const std::lock_guard lock(account_mutex_);
     lent = lent_;
-    drops = std::exchange(drops_to_repeat_, {});
+    drops = drops_to_repeat_;
   }
-  for (const FileId file : drops) Drop(std::span(&file, 1));
+  for (const FileId file : drops) {
+    if (!DropOne(file)) continue;
+    const std::lock_guard lock(account_mutex_);
+    drops_to_repeat_.erase(file);
+  }
   const auto look = [&](Object& object) {
     const Status looked = LookForWriters(object);
     if (!looked.ok()) LogWarning("file {}: {}", object.file.value, MessageOf(looked));
@@ -208,6 +214,8 @@ NodeHeartbeat ObjectEngine::TakeHeartbeat() {
   }
   const std::lock_guard lock(account_mutex_);
   heartbeat.measurements = measurements_;
+  if (drops_to_repeat_.empty()) drops_done_ = drop_orders_;
+  heartbeat.drops_done = drops_done_;
   heartbeat.used_bytes = admission_.used_bytes();
   heartbeat.limit_bytes = admission_.limit_bytes();
   heartbeat.bytes_read_remote = bytes_read_remote_;
@@ -269,6 +277,7 @@ void ObjectEngine::RepeatReports() {
   healed_to_report_ = healed_;
   for (const auto& [file, reported] : std::exchange(untold_reported_, {}))
     untold_to_report_.insert(file);
+  drop_orders_ = drops_done_ = 0;
 }
 
 uint64_t ObjectEngine::used_bytes() const {

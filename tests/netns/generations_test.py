@@ -289,6 +289,56 @@ def reads_of_an_emptied_node(store, count=40, size=512 << 10):
     check(pathlib.Path(f"{store.mount('h2')}/emptied/0").read_bytes() == b"B" * size, "a new content")
 
 
+@contextlib.contextmanager
+def node_stopped(store, host):
+    """The storage node alone does not run."""
+    pid = store.pid("storage", host)
+    cluster.stop(pid)
+    try:
+        yield
+    finally:
+        os.kill(pid, signal.SIGCONT)
+
+
+def try_to_cut(path):
+    """Nobody may cut a file of a node that does not answer and is not known to be silent yet."""
+    try:
+        os.truncate(path, 0)
+        return True
+    except OSError as error:
+        check(error.errno in (errno.EIO, errno.ETIMEDOUT, errno.EAGAIN), f"truncate of {path}: {error}")
+        return False
+
+
+def cut_while_silent(store, fault):
+    """What was cut off while its node did not answer is not read when the file grows again."""
+    name = f"cut-{fault.__name__}"
+    path = f"{store.mount('h1')}/{name}"
+    zeroes = bytes(len(OLD))
+    pathlib.Path(path).write_bytes(OLD)
+    check(not is_elsewhere(path, "h2"), f"{path} has nothing on h2")
+
+    def wrong(hosts):
+        found = {host: pathlib.Path(f"{store.mount(host)}/{name}").read_bytes() for host in hosts}
+        return [host for host, data in found.items() if data != zeroes]
+
+    check(wrong(["h3"]) == ["h3"], "the file is not there")
+    with fault(store, "h2"):
+        wait_until(lambda: try_to_cut(path), 40, f"{path} is cut")
+        os.truncate(path, len(OLD))
+        check(not wrong(["h1", "h3"]), "bytes that were cut off are read while their node is silent")
+    wait_until(lambda: session_is_back(store.mount("h2")), 30, "h2 is back")
+    for _ in range(10):
+        check(not wrong(store.hosts), "bytes that were cut off are read again")
+        time.sleep(0.5)
+    with open(path, "r+b", buffering=0) as file:
+        file.seek(len(OLD) // 2)
+        file.write(NEW)
+        os.fsync(file.fileno())
+    zeroes = bytes(len(OLD) // 2) + NEW
+    check(not wrong(store.hosts), f"{path} does not hold what was written last")
+
+
 def writes_into_lost_bytes(path):
     """Nobody could read what was written among bytes that are lost, so nothing is acknowledged."""
     descriptor = os.open(path, os.O_WRONLY)
@@ -315,6 +365,8 @@ def plain_checks():
         yield f"striped-{by}", partial(away, kind="striped", placement="stripe")
         yield f"given-up-{by}", partial(store_given_up, fault=fault)
         yield f"anew-{by}", partial(removed_and_made_anew, fault=fault)
+    for fault in (stopped, unplugged, node_stopped):
+        yield f"cut-{fault.__name__}", partial(cut_while_silent, fault=fault)
     yield "removed", partial(change_after_time_out, change=unlink, name="removed")
     yield "replaced", partial(change_after_time_out, change=rename, name="replaced")
     yield "emptied", reads_of_an_emptied_node

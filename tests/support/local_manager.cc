@@ -46,6 +46,11 @@ std::optional<manager::AdminReply> LocalManager::Step(const manager::Command& co
     admin_reply = effects.admin_reply;
     Deliver(std::move(effects), &orders);
   }
+  CarryOut(orders);
+  return admin_reply;
+}
+
+void LocalManager::CarryOut(const std::vector<std::pair<NodeId, NodeOrder>>& orders) {
   for (const auto& [node, order] : orders) {
     std::function<void(const NodeOrder&)> execute;
     std::function<NodeHeartbeat()> report;
@@ -59,7 +64,6 @@ std::optional<manager::AdminReply> LocalManager::Step(const manager::Command& co
     execute(order);
     Step(manager::NodeReport{node, report()});
   }
-  return admin_reply;
 }
 
 void LocalManager::Deliver(manager::Effects effects,
@@ -132,14 +136,15 @@ NodeId LocalManager::AddNode(NodeRegistration registration,
                              std::function<NodeHeartbeat()> report) {
   const NodeHeartbeat first = report();
   NodeId node;
+  std::vector<std::pair<NodeId, NodeOrder>> orders;
   {
     const std::lock_guard lock(mutex_);
-    std::vector<std::pair<NodeId, NodeOrder>> orders;
     Deliver(core_.Step(manager::RegisterNode{std::move(registration)}, clock_.Now()), &orders);
     node = registered_;
     nodes_[node] = {std::move(order), std::move(report), false};
   }
   Step(manager::NodeReport{node, first});
+  CarryOut(orders);
   return node;
 }
 

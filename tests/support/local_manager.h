@@ -55,7 +55,8 @@ class LocalManager {
   std::optional<manager::AdminReply> Step(const manager::Command& command);
   void Deliver(manager::Effects effects,
                std::vector<std::pair<NodeId, NodeOrder>>* orders);  // Caller holds mutex_.
-  void FillInline(ClientId client, ReplyEnvelope& envelope);        // Caller holds mutex_.
+  void CarryOut(const std::vector<std::pair<NodeId, NodeOrder>>& orders);
+  void FillInline(ClientId client, ReplyEnvelope& envelope);  // Caller holds mutex_.
   void Run();
 
   const Clock& clock_;

@@ -165,6 +165,9 @@ NodeRegistration LocalNode::Registration() const {
   registration.address = name_;
   registration.host_identity = name_;
   registration.limit_bytes = limit_bytes_;
+  for (const auto& entry : std::filesystem::directory_iterator(directory_))
+    registration.objects.emplace_back(std::stoull(entry.path().filename()));
+  std::ranges::sort(registration.objects);
   return registration;
 }
 
@@ -174,8 +177,10 @@ std::string LocalNode::PathOf(FileId file) const {
 
 void LocalNode::Execute(const NodeOrder& order) {
   const std::lock_guard lock(mutex);
-  if (const auto* drop = std::get_if<DropObjectsOrder>(&order))
-    for (const FileId file : drop->files) std::filesystem::remove(PathOf(file));
+  const auto* drop = std::get_if<DropObjectsOrder>(&order);
+  if (drop == nullptr) return;
+  for (const FileId file : drop->files) std::filesystem::remove(PathOf(file));
+  ++drops_done_;
 }
 
 void LocalNode::LoseAll() {
@@ -225,6 +230,7 @@ NodeHeartbeat LocalNode::Report() const {
   heartbeat.limit_bytes = limit_bytes_;
   heartbeat.used_bytes = UsedBytes();
   heartbeat.measurements = ++measurements_;
+  heartbeat.drops_done = drops_done_;
   return heartbeat;
 }
 
@@ -252,6 +258,7 @@ void LocalNodes::RestartEmpty(NodeId node) {
 }
 
 NodeId LocalNodes::Register(LocalNode* node) {
+  node->ForgetOrders();
   return manager_.AddNode(
       node->Registration(),
       [this, node](const NodeOrder& order) {

@@ -35,6 +35,8 @@ class LocalNode {
 
   // What a restart on an emptied RAM disk does.
   void LoseAll();
+  // It is about to register: drop orders are counted anew.
+  void ForgetOrders() { drops_done_ = 0; }
 
   std::string PathOf(FileId file) const;
   const std::string& name() const { return name_; }
@@ -55,6 +57,7 @@ class LocalNode {
   std::atomic<uint64_t> incarnation_{1};
   std::map<FileId, std::string> told_;  // Guarded by mutex: content at the last look.
   mutable std::atomic<uint64_t> measurements_{0};
+  std::atomic<uint64_t> drops_done_{0};
 };
 
 // The nodes of a cluster.
@@ -64,6 +67,8 @@ class LocalNodes {
   NodeId Add(const std::string& name, uint64_t limit_bytes);
   // The node returns under its name with a new incarnation and no object.
   void RestartEmpty(NodeId node);
+  // A silent node registers again with its objects.
+  void Return(NodeId node) { Register(&Get(node)); }
   LocalNode& Get(NodeId node) { return *nodes_.at(node); }
   LocalNode* Find(NodeId node) {
     const auto it = nodes_.find(node);

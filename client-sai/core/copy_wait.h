@@ -1,0 +1,38 @@
+// CopyWait: how long a close waits for the copies of its file. Pure; a mount's CopyWaits and the
+// simulated client run it.
+//
+// The wait ends when there are enough copies, when the manager says that no more will come, when
+// another mount has had the file open for writing for 2 s (a mount that has just closed it counts
+// as a writer until its kernel has released it), or when the patience is spent. Copying that makes
+// progress extends the patience by 3 s. If it still does then, the copy is a long one and may stall
+// for 8 s: enough to find a node silent, and to order a copy from or to another one.
+#ifndef MOSA_CLIENT_SAI_CORE_COPY_WAIT_H_
+#define MOSA_CLIENT_SAI_CORE_COPY_WAIT_H_
+
+#include <optional>
+
+#include "common/base/clock.h"
+#include "common/model/messages.h"
+
+namespace mosa::sai {
+
+// Not thread-safe.
+class CopyWait {
+ public:
+  CopyWait(Time now, Duration patience) : patience_end_(now + patience), until_(patience_end_) {}
+
+  // Takes the manager's answer. Returns true if the wait is over.
+  bool EndsWith(const AwaitCopiesReply& reply, Time now);
+  bool IsOverdue(Time now) const { return until_ <= now; }
+
+ private:
+  Time patience_end_;
+  Time until_;
+  uint32_t copies_valid_ = 0;
+  uint64_t copied_bytes_ = 0;
+  std::optional<Time> written_since_;  // Since when each answer named a writer.
+};
+
+}  // namespace mosa::sai
+
+#endif  // MOSA_CLIENT_SAI_CORE_COPY_WAIT_H_
