@@ -12,9 +12,9 @@ constexpr Duration kLongCopyStallMax = Seconds(8);
 }  // namespace
 
 bool CopyWait::EndsWith(const AwaitCopiesReply& reply, Time now) {
-  const bool moved = reply.copies_valid != copies_valid_ || reply.copied_bytes != copied_bytes_;
-  copies_valid_ = reply.copies_valid;
-  copied_bytes_ = reply.copied_bytes;
+  const std::pair<uint32_t, uint64_t> progress{reply.copies_valid, reply.copied_bytes};
+  const bool moved = progress_ && *progress_ != progress;
+  progress_ = progress;
   const Time extended_end = patience_end_ + kExtension;
   Time stall_end = now + kLongCopyStallMax;
   if (now < extended_end) stall_end = std::max(std::min(stall_end, extended_end), now + kExtension);

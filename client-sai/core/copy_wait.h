@@ -9,7 +9,9 @@
 #ifndef MOSA_CLIENT_SAI_CORE_COPY_WAIT_H_
 #define MOSA_CLIENT_SAI_CORE_COPY_WAIT_H_
 
+#include <cstdint>
 #include <optional>
+#include <utility>
 
 #include "common/base/clock.h"
 #include "common/model/messages.h"
@@ -28,9 +30,8 @@ class CopyWait {
  private:
   Time patience_end_;
   Time until_;
-  uint32_t copies_valid_ = 0;
-  uint64_t copied_bytes_ = 0;
-  std::optional<Time> written_since_;  // Since when each answer named a writer.
+  std::optional<std::pair<uint32_t, uint64_t>> progress_;  // Copies and bytes in the last answer.
+  std::optional<Time> written_since_;                      // Since when each answer named a writer.
 };
 
 }  // namespace mosa::sai

@@ -31,9 +31,11 @@ class CopyWaitTest : public ::testing::Test {
 };
 
 TEST_F(CopyWaitTest, EndsWhenItsPatienceIsSpentIfNothingMoves) {
-  Begin(Seconds(12));
-  EXPECT_FALSE(EndsWithin(Milliseconds(11'900)));
-  EXPECT_TRUE(EndsWithin(Milliseconds(100)));
+  for (const Duration patience : {Milliseconds(500), Seconds(6), Seconds(12)}) {
+    Begin(patience);
+    EXPECT_FALSE(EndsWithin(patience - Milliseconds(100))) << patience.ns;
+    EXPECT_TRUE(EndsWithin(Milliseconds(100))) << patience.ns;
+  }
 }
 
 TEST_F(CopyWaitTest, CopyingThatStopsNearTheEndOfThePatienceExtendsItByThreeSeconds) {

@@ -320,7 +320,7 @@ Outcome<Done> Filesystem::Impl::Resize(Inode& inode, uint64_t size_bytes) {
   {
     const std::lock_guard lock(inode.mutex);
     inode.cut_by = 0;
-    inode.uncut_nodes.clear();
+    inode.lays_out_anew = false;
   }
   RefreshFromKernelWrites(inode);
   Drain(inode);
@@ -378,8 +378,8 @@ void Filesystem::Impl::EndResize(Inode& inode) {
 
 Outcome<Done> Filesystem::Impl::CutObjects(Inode& inode, ByteRange removed) {
   const auto by_access = [&](const DataAccess& access) -> Outcome<Done> {
-    if (removed.begin > 0)
-      MOSA_RETURN_IF_FAILED(CheckNodesAlive(inode, NodesOf(access.layout, removed)));
+    const Outcome<Done> alive = CheckNodesAlive(inode, NodesOf(access.layout, removed));
+    if (!alive.ok()) return removed.begin > 0 ? alive : LayOutAnew(inode, access);
     inode.partly_changed = true;
     {
       const std::lock_guard lock(inode.mutex);
@@ -391,9 +391,24 @@ Outcome<Done> Filesystem::Impl::CutObjects(Inode& inode, ByteRange removed) {
   const Outcome<Done> cut = WithStore(inode, by_access, IfLost::kGoOn);
   if (!cut.ok()) return cut;
   const std::lock_guard lock(inode.mutex);
+  if (inode.lays_out_anew) return Done{};
   inode.pages.Remove(WidenToPages({removed.begin, kFileBytesMax}));
   inode.allocated_known = false;  // The next commit asks the nodes for the remaining space.
   inode.needs_commit = true;
+  return Done{};
+}
+
+// An empty file needs no node. No object is truncated: the manager takes them all from the file.
+Outcome<Done> Filesystem::Impl::LayOutAnew(Inode& inode, const DataAccess& access) {
+  const std::lock_guard lock(inode.mutex);
+  if (inode.passthrough_handles > 0)
+    return Fail(StatusCode::kUnavailable, ErrorReason::kNodeLost,
+                fmt::format("a node that holds a part of file {} is silent, and the kernel has the "
+                            "file's object open (passthrough): close the file, or try again when "
+                            "the node is back",
+                            inode.file.value));
+  inode.lays_out_anew = true;
+  inode.cut_by = access.generation;
   return Done{};
 }
 
@@ -447,18 +462,13 @@ Outcome<Done> Filesystem::Impl::CutObjectsOf(Inode& inode, const DataAccess& acc
   }
   cut(0);
   if (nodes.size() > 1) others.Wait();
-  const std::lock_guard lock(inode.mutex);
-  std::vector<NodeId> uncut;
   for (size_t i = 0; i < nodes.size(); ++i) {
     if (results[i].ok()) continue;
-    // An empty file needs no node: the manager places it anew, unless the kernel uses the object.
-    const bool gone = access.lost || !NodeAlive(nodes[i]);
-    if (removed.begin > 0 || !gone || inode.passthrough_handles > 0)
-      return access.lost ? LostBytes(inode) : FromStatus(results[i]);
-    uncut.push_back(nodes[i]);
+    if (removed.begin == 0 && !NodeAlive(nodes[i])) return LayOutAnew(inode, access);
+    return access.lost ? LostBytes(inode) : FromStatus(results[i]);
   }
+  const std::lock_guard lock(inode.mutex);
   inode.cut_by = access.generation;
-  inode.uncut_nodes = std::move(uncut);
   return Done{};
 }
 

@@ -455,6 +455,7 @@ class Filesystem::Impl final : public SessionListener {
   void GiveUpUnsaved(Inode& inode, const Failure& failure);
   void DropUnsaved(Inode& inode);
   Outcome<Done> CheckNodesAlive(const Inode& inode, const std::vector<NodeId>& nodes);
+  Outcome<Done> LayOutAnew(Inode& inode, const DataAccess& access);
   Outcome<Done> CutObjectsOf(Inode& inode, const DataAccess& access, ByteRange removed);
   // Removes bytes on a node that keeps others. OK without an object if the file is known to have no
   // byte there. Aborted if the object is missing, or the access does not tell yet.

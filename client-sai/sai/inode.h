@@ -208,8 +208,9 @@ struct Inode : Unsaved {
   std::optional<uint64_t> cutting_to;
   std::atomic<uint64_t> cuts = 0;
   uint64_t cut_by = 0;  // Generation of the layout by which the objects were last truncated.
-  std::vector<NodeId>
-      uncut_nodes;           // Nodes that did not answer that they had cut theirs to nothing.
+  // The objects are not truncated, because a node is silent: the manager lays the empty file out
+  // anew.
+  bool lays_out_anew = false;
   uint64_t kernel_room = 0;  // Reserved for passthrough writers.
 
   // Write errors. Each handle compares its own count to find unreported ones.
@@ -243,7 +244,8 @@ struct OpenFile {
   std::shared_ptr<LocalObject> object;  // Backs a passthrough descriptor.
   uint64_t errors_seen = 0;
   bool closed = false;  // Open for writing: one of its descriptors was closed since its last write.
-  bool ended = false;   // The kernel has released it.
+  bool was_closed = false;  // One of its descriptors was closed, perhaps the last one.
+  bool ended = false;       // The kernel has released it.
   ReadAhead read_ahead;
   std::set<uint64_t> lock_owners;  // Owners that requested POSIX locks through this handle.
 };

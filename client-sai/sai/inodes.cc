@@ -336,7 +336,7 @@ void Filesystem::Impl::NoteCut(Inode& inode, uint64_t size_bytes) {
       inode.pages.Clear();
       inode.allocated.clear();
       // The file is placed anew: what could be reported of the objects counts no more.
-      if (!inode.uncut_nodes.empty()) static_cast<Unsaved&>(inode) = {};
+      if (inode.lays_out_anew) static_cast<Unsaved&>(inode) = {};
     }
     inode.inline_buffer.reset();
     inode.inline_ranges.Clear();
@@ -419,11 +419,11 @@ Outcome<AttributesResult> Filesystem::Impl::SetAttributes(FileId file,
       {
         const std::lock_guard lock(inode->mutex);
         request.generation = inode->cut_by;
-        if (changes.size_bytes) request.uncut_nodes = inode->uncut_nodes;
+        request.lay_out_anew = changes.size_bytes && inode->lays_out_anew;
       }
       mark = MarkNow();
-      return LastOf<AttributesReply>(request.uncut_nodes.empty() ? AskAll({request})
-                                                                 : AskFreezing(*inode, request));
+      return LastOf<AttributesReply>(!request.lay_out_anew ? AskAll({request})
+                                                           : AskFreezing(*inode, request));
     };
     if (changes.modify_time || changes.modify_time_now) {
       const std::lock_guard lock(inode->mutex);

@@ -606,6 +606,7 @@ Outcome<Done> Filesystem::Impl::FlushData(OpenFile& handle, uint64_t lock_owner,
       const bool by_kernel = handle.mode.kind == OpenMode::Kind::kPassthrough;
       if (handle.write && !by_kernel && !std::exchange(handle.closed, true))
         --inode.unclosed_writers;
+      handle.was_closed = true;
       last = inode.unclosed_writers <= (handle.write && by_kernel ? 1U : 0U) &&
              inode.attributes.link_count > 0 && !MayBeStoredInto(inode);
       awaits_copies = last && (inode.data_dirty || (handle.write && inode.awaits_copies));

@@ -74,16 +74,16 @@ Outcome<size_t> Filesystem::Impl::WritePages(HandleId id, uint64_t offset,
                 "the file is not open for writing");
   Inode& inode = *handle->inode;
   const std::lock_guard io(inode.io);
-  bool is_closed = false;
-  {
-    const std::lock_guard lock(inode.mutex);
-    is_closed = inode.unclosed_writers == 0;
-  }
   Outcome<Done> written = EnsureCounted(*handle);
   if (written.ok()) written = WriteAt(inode, offset, data, memory);
   if (written.ok()) return data.size();
+  bool is_late = false;
+  {
+    const std::lock_guard lock(inode.mutex);
+    is_late = handle->was_closed;
+  }
   // No close or fsync tells a program that has stored through a mapping after its last close.
-  if (is_closed) NoteUnsaved(inode, written.failure());
+  if (is_late) NoteUnsaved(inode, written.failure());
   DropFailedPages(inode);
   return written.failure();
 }

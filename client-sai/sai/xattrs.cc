@@ -53,7 +53,8 @@ Outcome<std::vector<Reply>> Filesystem::Impl::AskFreezing(Inode& inode, const Re
       return asked.failure();
     }
     const auto frozen = Ask<BindReply>(FreezeRequest{inode.file});
-    is_frozen = is_frozen || frozen.ok();
+    // A freeze whose answer is late is in effect, too.
+    is_frozen = is_frozen || frozen.ok() || frozen.failure().reason == ErrorReason::kTimedOut;
     if (frozen.ok()) continue;
     // Another client is deciding where the file's bytes go.
     if (frozen.failure().code != StatusCode::kAborted) {

@@ -250,11 +250,10 @@ struct SetAttributesRequest {
   // With a smaller size: the generation of the layout by which the objects were truncated. kAborted
   // if the generation has changed since: truncate again.
   uint64_t generation = 0;
-  // With size 0: nodes that did not confirm that their objects were truncated. The file is laid out
-  // anew, on other nodes. kAborted with kBusy: other sessions use the layout; freeze the file and
-  // try again. kUnavailable: another session has the file open for writing, or its kernel has the
-  // object open.
-  std::vector<NodeId> uncut_nodes{};
+  // With size 0: not all objects could be truncated, because a node is silent. The file is laid out
+  // anew, and all its objects are dropped. kAborted with kBusy: other sessions use the layout;
+  // freeze the file and try again. kUnavailable: another session's kernel has the object open.
+  bool lay_out_anew = false;
   bool operator==(const SetAttributesRequest&) const = default;
 };
 

@@ -118,14 +118,15 @@ struct NodeHeartbeat {
   // Counts measurements of the objects that local programs write. `used_bytes` includes their
   // writes as of the last one.
   uint64_t measurements = 0;
-  // Drop orders carried out since the node registered. It does not rise while an object could not
-  // be dropped.
+  // The number of the last drop order that was carried out since the node registered. It does not
+  // rise while an object could not be dropped.
   uint64_t drops_done = 0;
   bool operator==(const NodeHeartbeat&) const = default;
 };
 
 struct DropObjectsOrder {
   std::vector<FileId> files;
+  uint64_t number = 0;  // Rises from 1 on since the node registered.
   bool operator==(const DropObjectsOrder&) const = default;
 };
 

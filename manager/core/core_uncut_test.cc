@@ -12,20 +12,20 @@ class CoreUncut : public CoreCopies {
     Die(nodes_[0]);
     return f;
   }
-  SetAttributesRequest CutOf(FileId f, std::vector<NodeId> uncut, uint64_t size_bytes = 0) {
+  SetAttributesRequest CutOf(FileId f, uint64_t size_bytes = 0) {
     SetAttributesRequest cut{.file = f, .size_bytes = size_bytes};
-    cut.uncut_nodes = std::move(uncut);
+    cut.lay_out_anew = true;
     return cut;
   }
   // As a mount does: it freezes the file if it must.
-  void Cut(FileId f, const std::vector<NodeId>& uncut) {
+  void Cut(FileId f) {
     Ok<OpenReply>(kBen, OpenRequest{f, true, ""});
-    Reply reply = Call1(kBen, CutOf(f, uncut));
+    Reply reply = Call1(kBen, CutOf(f));
     const auto* failure = std::get_if<Failure>(&reply);
     if (failure && failure->code == StatusCode::kAborted) {
       EXPECT_EQ(failure->reason, ErrorReason::kBusy);
       Ok<BindReply>(kBen, FreezeRequest{f});
-      reply = Call1(kBen, CutOf(f, uncut));
+      reply = Call1(kBen, CutOf(f));
     }
     EXPECT_TRUE(std::holds_alternative<AttributesReply>(reply));
   }
@@ -39,6 +39,7 @@ class CoreUncut : public CoreCopies {
   }
   // Returns where the file's first byte would be stored now.
   NodeId BoundOn(FileId f) {
+    AdvanceAlive(Seconds(1), {kAnna, kBen}, nodes_);  // It is not waited for any longer.
     return Ok<BindReply>(kBen, BindRequest{f, kMiB}).access.layout.NodeAt(0);
   }
   uint64_t SizeOf(FileId f) {
@@ -51,7 +52,7 @@ class CoreUncut : public CoreCopies {
 
 TEST_F(CoreUncut, TheFileGetsNoByteOnTheNodeBeforeItHasDroppedTheObject) {
   const FileId f = MakeOnSilent();
-  Cut(f, {nodes_[0]});
+  Cut(f);
   EXPECT_EQ(DropsOf(f), 0U);
   Return({f});
   EXPECT_EQ(DropsOf(f), 1U);
@@ -60,7 +61,7 @@ TEST_F(CoreUncut, TheFileGetsNoByteOnTheNodeBeforeItHasDroppedTheObject) {
 
 TEST_F(CoreUncut, TheNodeThatHasDroppedTheObjectMayGetTheFile) {
   const FileId f = MakeOnSilent();
-  Cut(f, {nodes_[0]});
+  Cut(f);
   Return({f});
   Beat(nodes_[0], 1);
   EXPECT_EQ(BoundOn(f), nodes_[0]);
@@ -69,7 +70,7 @@ TEST_F(CoreUncut, TheNodeThatHasDroppedTheObjectMayGetTheFile) {
 TEST_F(CoreUncut, ANodeThatWasOnlyStoppedDropsTheObjectToo) {
   const FileId f = MakeCommitted("f", "1");
   AdvanceAlive(Seconds(6), {kAnna, kBen}, Others({nodes_[0]}));  // Its stream stays.
-  Cut(f, {nodes_[0]});
+  Cut(f);
   EXPECT_EQ(DropsOf(f), 0U);
   Beat(nodes_[0], 0);
   EXPECT_EQ(DropsOf(f), 1U);
@@ -80,7 +81,7 @@ TEST_F(CoreUncut, ANodeThatWasOnlyStoppedDropsTheObjectToo) {
 
 TEST_F(CoreUncut, AnOrderThatWasLostWithItsStreamIsGivenAgain) {
   const FileId f = MakeOnSilent();
-  Cut(f, {nodes_[0]});
+  Cut(f);
   Return({f});
   Step(NodeStreamLost{nodes_[0]});
   Return({f});
@@ -93,7 +94,7 @@ TEST_F(CoreUncut, ANodeThatReturnsWithoutTheObjectNeedsNoOrder) {
   const FileId f = MakeOnSilent("f");
   const FileId g = MakeCommitted("g", "1");
   ASSERT_NE(core_->GetFileStatus("/g")->layout.NodeAt(0), nodes_[0]);
-  Cut(f, {nodes_[0]});
+  Cut(f);
   Return({g});
   EXPECT_EQ(DropsOf(f), 0U);
   EXPECT_EQ(BoundOn(f), nodes_[0]);
@@ -101,14 +102,14 @@ TEST_F(CoreUncut, ANodeThatReturnsWithoutTheObjectNeedsNoOrder) {
 
 TEST_F(CoreUncut, ANodeThatReturnsEmptyMayGetTheFile) {
   const FileId f = MakeOnSilent();
-  Cut(f, {nodes_[0]});
+  Cut(f);
   Return({}, 8);
   EXPECT_EQ(BoundOn(f), nodes_[0]);
 }
 
 TEST_F(CoreUncut, AManagerThatRestartsKnowsWhichObjectsWereNotCut) {
   const FileId f = MakeOnSilent();
-  Cut(f, {nodes_[0]});
+  Cut(f);
   Restart();
   Start(kAnna);
   Start(kBen);
@@ -119,49 +120,97 @@ TEST_F(CoreUncut, AManagerThatRestartsKnowsWhichObjectsWereNotCut) {
   EXPECT_NE(BoundOn(f), nodes_[0]);
 }
 
-TEST_F(CoreUncut, CopiesGoElsewhereAsWell) {
+TEST_F(CoreUncut, ANodeThatAnswersIsWaitedForForAMoment) {
+  const FileId f = MakeOnSilent();
+  Cut(f);
+  Return({f});
+  EXPECT_EQ(Refused(kBen, BindRequest{f, kMiB}), ErrorReason::kBusy);
+  Beat(nodes_[0], 1);
+  EXPECT_EQ(Ok<BindReply>(kBen, BindRequest{f, kMiB}).access.layout.NodeAt(0), nodes_[0]);
+}
+
+TEST_F(CoreUncut, AnswersToEarlierOrdersDoNotCount) {
+  const FileId f = MakeOnSilent("f");
+  const std::vector<FileId> nobodys{FileId(77), FileId(78)};
+  Cut(f);
+  Return({f, nobodys[0], nobodys[1]});
+  uint64_t number = 0;
+  for (const auto& [node, order] : orders_) {
+    const auto* drop = std::get_if<DropObjectsOrder>(&order);
+    if (drop == nullptr || node != nodes_[0]) continue;
+    EXPECT_EQ(drop->number, ++number);
+    if (drop->files == std::vector{f}) break;
+  }
+  ASSERT_GT(number, 0U);
+  Beat(nodes_[0], number - 1);
+  EXPECT_NE(BoundOn(f), nodes_[0]);
+}
+
+TEST_F(CoreUncut, EveryNodeWithACopyDropsItsObjectAndGetsNoNewOneBefore) {
   const FileId f = MakeOpen("f", "3");
   Commit(f);
   DoOrders();
+  const std::vector<NodeId> held = Readers(f);
+  ASSERT_EQ(held.size(), 3U);
   Die(nodes_[0]);
-  const NodeId first = core_->GetFileStatus("/f")->layout.NodeAt(0);
-  ASSERT_NE(first, nodes_[0]) << "a copy has replaced the first one";
-  Cut(f, {first});
-  for (int i = 0; i < 4; ++i) AdvanceAlive(Seconds(1), {kAnna, kBen}, Others({nodes_[0]}));
+  Cut(f);
+  for (const NodeId node : held)
+    EXPECT_EQ(std::ranges::count(dropped_[node], f), node == nodes_[0] ? 0 : 1) << node.value;
+  TakeOrders();
+  AdvanceAlive(Seconds(2), {kAnna, kBen}, Others({nodes_[0]}));  // Nobody reports the drop.
   const auto access = Ok<BindReply>(kBen, BindRequest{f, kMiB}).access;
-  EXPECT_NE(access.layout.NodeAt(0), first) << "it has not reported the drop";
+  EXPECT_EQ(std::ranges::count(held, access.layout.NodeAt(0)), 0);
   CommitRequest commit{.file = f, .size_bytes = kMiB, .last_close = true};
   commit.nodes = {{access.layout.NodeAt(0), kMiB, 0}};
   Ok<AttributesReply>(kBen, commit);
-  for (const auto& [node, order] : TakeOrders()) EXPECT_NE(node, first);
+  EXPECT_TRUE(TakeOrders().empty());
+  Return({f});
+  EXPECT_EQ(DropsOf(f), 1U) << "its copy was promoted away, but its bytes are there";
+}
+
+// What a writer that failed has left is not the empty file's either.
+TEST_F(CoreUncut, AnEmptyFileOfANodeThatIsGoneGoesElsewhereAndLeavesItsObject) {
+  const FileId f = MakeCommitted("f", "1");
+  Ok<OpenReply>(kAnna, OpenRequest{f, true, ""});
+  Ok<AttributesReply>(kAnna, SetAttributesRequest{.file = f, .size_bytes = 0});
+  CommitRequest closing{.file = f, .last_close = true};
+  Ok<AttributesReply>(kAnna, closing);
+  Die(nodes_[0]);
+  EXPECT_FALSE(Ok<OpenReply>(kBen, OpenRequest{f, true, ""}).access.layout.bound());
+  Return({f});
+  EXPECT_EQ(DropsOf(f), 1U);
+  EXPECT_NE(BoundOn(f), nodes_[0]);
 }
 
 TEST_F(CoreUncut, AFileThatIsRemovedIsForgotten) {
   const FileId f = MakeOnSilent();
-  Cut(f, {nodes_[0]});
+  Cut(f);
   Ok<EmptyReply>(kBen, ReleaseRequest{.file = f});
   Ok<RemoveReply>(kBen, RemoveRequest{.parent = kRootFile, .name = "f"});
   Return({f});
   EXPECT_EQ(DropsOf(f), 1U) << "as an object that no file owns";
 }
 
-TEST_F(CoreUncut, AFileThatAnotherMountWritesKeepsItsBytes) {
-  const FileId f = MakeOnSilent();
+TEST_F(CoreUncut, AMountThatHasStoredThereLearnsThatItDoesNotCount) {
+  const FileId f = MakeCommitted("f", "1");
   Ok<OpenReply>(kAnna, OpenRequest{f, true, ""});
-  Ok<OpenReply>(kBen, OpenRequest{f, true, ""});
-  const Reply reply = Call1(kBen, CutOf(f, {nodes_[0]}));
-  const auto* failure = std::get_if<Failure>(&reply);
-  ASSERT_NE(failure, nullptr);
-  EXPECT_EQ(failure->code, StatusCode::kUnavailable);
-  EXPECT_NE(failure->message.find("n1 did not answer"), std::string::npos) << failure->message;
-  EXPECT_EQ(SizeOf(f), 2 * kMiB);
+  const uint64_t before = generations_[{kAnna, f}];
+  Step(NodeStreamLost{nodes_[0]});
+  AdvanceAlive(Seconds(6), {kAnna, kBen}, Others({nodes_[0]}));
+  ConfirmAll();
+  Cut(f);
+  names_generations_ = true;
+  CommitRequest commit{.file = f, .size_bytes = kMiB, .generation = before};
+  commit.nodes = {{nodes_[0], kMiB, 0}};
+  EXPECT_EQ(Refused(kAnna, commit), ErrorReason::kStale);
+  EXPECT_EQ(SizeOf(f), 0U);
 }
 
 TEST_F(CoreUncut, AFileThatTheKernelOfAnotherMountUsesKeepsItsBytes) {
   const FileId f = MakeOnSilent();
   Ok<AttributesReply>(kAnna, GetAttributesRequest{f});
   Ok<OpenReply>(kBen, OpenRequest{f, true, ""});
-  EXPECT_EQ(Refused(kBen, CutOf(f, {nodes_[0]})), ErrorReason::kBusy);
+  EXPECT_EQ(Refused(kBen, CutOf(f)), ErrorReason::kBusy);
   recalls_[kAnna].clear();
   const RequestId freeze = Send(kBen, {FreezeRequest{f}});
   ASSERT_FALSE(recalls_[kAnna].empty());
@@ -169,20 +218,20 @@ TEST_F(CoreUncut, AFileThatTheKernelOfAnotherMountUsesKeepsItsBytes) {
   done.pinned = true;
   Send(kAnna, {done});
   ASSERT_TRUE(Answered(kBen, freeze));
-  EXPECT_EQ(Refused(kBen, CutOf(f, {nodes_[0]})), ErrorReason::kNodeLost);
+  EXPECT_EQ(Refused(kBen, CutOf(f)), ErrorReason::kNodeLost);
   EXPECT_EQ(SizeOf(f), 2 * kMiB);
 }
 
-TEST_F(CoreUncut, OnlyNodesOfAFileThatIsCutToNothingCanBeNamed) {
+TEST_F(CoreUncut, OnlyAFileThatIsCutToNothingIsLaidOutAnew) {
   const FileId f = MakeOnSilent();
   Ok<OpenReply>(kBen, OpenRequest{f, true, ""});
-  EXPECT_EQ(Refused(kBen, CutOf(f, {nodes_[0]}, kMiB)), ErrorReason::kInvalid);
-  EXPECT_EQ(Refused(kBen, CutOf(f, {nodes_[1]})), ErrorReason::kInvalid);
-  EXPECT_EQ(Refused(kBen, CutOf(f, {NodeId(99)})), ErrorReason::kInvalid);
+  EXPECT_EQ(Refused(kBen, CutOf(f, kMiB)), ErrorReason::kInvalid);
   SetAttributesRequest without_size{.file = f, .permissions = 0600};
-  without_size.uncut_nodes = {nodes_[0]};
+  without_size.lay_out_anew = true;
   EXPECT_EQ(Refused(kBen, without_size), ErrorReason::kInvalid);
   EXPECT_EQ(SizeOf(f), 2 * kMiB);
+  const FileId unbound = Make(kBen, kRootFile, "unbound");
+  Ok<AttributesReply>(kBen, CutOf(unbound));
 }
 
 // ---- further copies, which truncations do not reach
@@ -211,27 +260,37 @@ TEST_F(CoreUncut, ACopyWithBytesThatWereCutOffDoesNotBecomeTheFirst) {
   Ok<AttributesReply>(kAnna, SetAttributesRequest{.file = f, .size_bytes = 0});
   CommitRequest closing{.file = f, .last_close = true};
   Ok<AttributesReply>(kAnna, closing);
-  Die(nodes_[0], Seconds(12));
+  Die(nodes_[0]);
   EXPECT_NE(core_->GetFileStatus("/f")->layout.NodeAt(0), copy);
+  EXPECT_FALSE(Ok<OpenReply>(kBen, OpenRequest{f, true, ""}).access.layout.bound());
+  EXPECT_EQ(std::ranges::count(dropped_[copy], f), 1);
 }
 
-TEST_F(CoreUncut, ADrainingNodeIsReplacedByACopyThatHasBeenCut) {
+TEST_F(CoreUncut, ACopyThatNeverHadBytesMayBecomeTheFirst) {
+  const FileId f = MakeOpen("f", "2");
+  Commit(f, 0);
+  const NodeId copy = Readers(f).back();
+  ASSERT_NE(copy, nodes_[0]);
+  Die(nodes_[0]);
+  EXPECT_EQ(core_->GetFileStatus("/f")->layout.NodeAt(0), copy);
+}
+
+TEST_F(CoreUncut, ADrainingNodeIsReplacedByACopyThatHasBeenCutIfThereIsNoOtherNode) {
   const FileId f = MakeCommitted("f", "2");
   DoOrders();
+  const NodeId copy = Readers(f).back();
+  ASSERT_NE(copy, nodes_[0]);
   Ok<OpenReply>(kAnna, OpenRequest{f, true, ""});
   Ok<AttributesReply>(kAnna, SetAttributesRequest{.file = f, .size_bytes = 0});
   CommitRequest closing{.file = f, .last_close = true};
   Ok<AttributesReply>(kAnna, closing);
-  Step(DrainNode{.name = "n1", .drain = true});
+  for (const NodeId node : Others({copy}))
+    Step(DrainNode{.name = "n" + std::to_string(node.value), .drain = true});
   AdvanceAlive(Seconds(2), {kAnna, kBen}, nodes_);
   EXPECT_EQ(core_->GetFileStatus("/f")->layout.NodeAt(0), nodes_[0]);
-  EXPECT_FALSE(std::ranges::none_of(orders_, [&](const auto& each) {
-    const auto* copy = std::get_if<CopyOrder>(&each.second);
-    return copy != nullptr && copy->file == f && copy->size_bytes == 0;
-  }));
   DoOrders();
   AdvanceAlive(Seconds(2), {kAnna, kBen}, nodes_);
-  EXPECT_NE(core_->GetFileStatus("/f")->layout.NodeAt(0), nodes_[0]);
+  EXPECT_EQ(core_->GetFileStatus("/f")->layout.NodeAt(0), copy);
 }
 
 }  // namespace

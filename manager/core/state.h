@@ -220,11 +220,15 @@ struct ManagerCore::State {
   // Freezes the file for the actor. The caller's reply waits until no client stores by the layout.
   std::optional<Failure> FreezeFor(FileId file);
   Reply Relocate(const RelocateRequest& request, Inode& inode);
-  void Unbind(FileId file, Inode& inode);
+  // What the first copies' objects may hold when the file's placement is taken away.
+  enum class FirstObjects : uint8_t { kCut, kNotCut };
+  void Unbind(FileId file, Inode& inode, FirstObjects first_objects);
   // Returns why the file cannot be laid out anew now, if anything prevents it. kAborted: the actor
   // must freeze it first.
   std::optional<Failure> MayUnbind(FileId file, const Inode& inode);
   static NodeObject& ObjectOn(FileBytes& bytes, NodeId node);
+  // False: the node has no object of the file.
+  static bool MayHaveObject(const FileBytes& bytes, NodeId node);
   DataAccess AccessTo(FileId file, const Inode& inode, bool may_write);
   Layout LayoutOf(const Inode& inode) const;
   HintDefaults Defaults() const;
@@ -411,10 +415,11 @@ struct ManagerCore::State {
   void DescribeCopies(FileId file, const Inode& inode, FileStatus& status) const;
 
   // ---- objects that were not cut (state_uncut.cc)
-  std::optional<Failure> MayLeaveUncut(FileId file, const Inode& inode,
-                                       const SetAttributesRequest& request);
+  std::optional<Failure> MayLayOutAnew(const SetAttributesRequest& request, const Inode& inode);
+  void LayOutAnewIfGone(FileId file, Inode& inode);
   void NoteUncut(FileId file, Inode& inode, const std::vector<NodeId>& nodes);
   static std::vector<NodeId> UncutNodesOf(const Inode& inode);
+  bool AwaitsDrops(FileId file, const Inode& inode) const;
   void ForgetUncut(Node& node, FileId file);
   void OrderUncutDrops(Node& node);
   void TakeUncut(Node& node, const std::vector<FileId>& present);
@@ -437,6 +442,7 @@ struct ManagerCore::State {
   void ExplainCopies(FileId file, const Inode& inode, AwaitCopiesReply& reply) const;
 
   // ---- copies: orders, reports, and waiters (state_copy_orders.cc)
+  void StartCopy(NodeId target, const std::map<NodeId, CopyOrder>& orders);
   void OrderCopies(FileId file, const Inode& inode, bool eagerly);
   bool MayOrderCopy(FileId file, const Inode& inode, NodeId target, bool follow);
   bool Answers(NodeId node) const;
@@ -464,6 +470,7 @@ struct ManagerCore::State {
   Reply Apply(const AwaitCopiesRequest& request);
   bool MayGetCopy(FileId file, NodeId node) const;
   AwaitCopiesReply CopiesReply(FileId file, const Inode& inode) const;
+  bool IsAnyCopyWaiterDue(const std::vector<Waiter>& waiters);
   void AnswerCopyWaiters(FileId file, bool only_expired);
   void CopiesTick();
 

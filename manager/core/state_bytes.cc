@@ -128,6 +128,7 @@ Reply ManagerCore::State::Apply(const OpenRequest& request) {
                               "silent; run task '{}', which wrote the file, again",
                               request.file.value, NameOf(*lost), texts_.TextOf(inode.task)));
   if (request.write) {
+    LayOutAnewIfGone(request.file, inode);
     NoteWriter(session, request.file);
     ReviewCopiesLater(request.file, inode);
     const std::string_view task = std::string_view(request.task).substr(0, kTaskBytesMax);
@@ -238,21 +239,19 @@ Status ManagerCore::State::Bind(FileId file, Inode& inode, uint64_t first_bytes)
   return OkStatus();
 }
 
-// Makes the file one that was never written to. Precondition: it has no bytes. Its empty objects
-// are dropped with the file and not earlier: an order to drop them could arrive after the next
-// binding, when they hold bytes. Objects that are not empty are dropped first.
-void ManagerCore::State::Unbind(FileId file, Inode& inode) {
+// Makes the file one that was never written to. Precondition: it has no bytes. Truncations reach
+// the first copies' objects only; all objects that may not be empty are dropped before the file
+// gets bytes on their nodes again. Empty ones are dropped with the file.
+void ManagerCore::State::Unbind(FileId file, Inode& inode, FirstObjects first_objects) {
   FileBytes& bytes = *inode.bytes;
   LeaveGroup(inode);
-  for (const NodeId node : NamedNodes(bytes)) ObjectOn(bytes, node);
-  // Truncations reach the first copies only.
   const std::vector<NodeId> first = LayoutOf(inode).Nodes();
+  for (const NodeId node : first) ObjectOn(bytes, node);
   std::vector<NodeId> uncut;
-  for (const auto& cells : bytes.copies)
-    for (const CopyCell& cell : cells)
-      if (cell.node != kNoNode && !std::binary_search(first.begin(), first.end(), cell.node) &&
-          (cell.data_version != 0 || copy_.orders.Find(file, cell.node) != nullptr))
-        uncut.push_back(cell.node);
+  for (const NodeObject& object : bytes.objects)
+    if (first_objects == FirstObjects::kNotCut ||
+        !std::binary_search(first.begin(), first.end(), object.node))
+      uncut.push_back(object.node);
   bytes.segments.clear();
   bytes.copies.clear();
   ForgetCopies(file);
@@ -262,6 +261,11 @@ void ManagerCore::State::Unbind(FileId file, Inode& inode) {
   FenceWriters(file, inode, {});
   NoteUncut(file, inode, uncut);
   Touch(file);
+}
+
+bool ManagerCore::State::MayHaveObject(const FileBytes& bytes, NodeId node) {
+  return std::any_of(bytes.objects.begin(), bytes.objects.end(),
+                     [node](const NodeObject& o) { return o.node == node; });
 }
 
 // Returns the record of the file's object on `node`; adds an empty one if there is none.
@@ -276,6 +280,10 @@ Reply ManagerCore::State::Apply(const BindRequest& request) {
   if (auto failure = CheckRegular(request.file)) return *std::move(failure);
   Inode& inode = *Find(request.file);
   if (!inode.bytes || inode.bytes->segments.empty()) {
+    if (AwaitsDrops(request.file, inode))
+      return Refuse(StatusCode::kAborted, ErrorReason::kBusy,
+                    fmt::format("nodes are dropping what file {} held: try again in a moment",
+                                request.file.value));
     const Status bound = Bind(request.file, inode, request.first_bytes);
     if (!bound.ok())
       return Refuse(StatusCode::kResourceExhausted, ErrorReason::kNoSpace, MessageOf(bound));

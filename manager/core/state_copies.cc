@@ -83,7 +83,8 @@ bool ManagerCore::State::MustCopy(const Inode& inode, size_t segment, size_t cel
   if (copy.node == kNoNode || copy.data_version == inode.data_version) return false;
   const Segment& first = inode.bytes->segments[segment];
   const Node* const node = FindNode(first.nodes[cell % first.width]);
-  return !IsValid(inode, segment, cell) || (node && node->draining);
+  return !IsValid(inode, segment, cell) ||
+         (node && node->draining && MayHaveObject(*inode.bytes, copy.node));
 }
 
 std::set<NodeId> ManagerCore::State::NamedNodes(const FileBytes& bytes) const {
@@ -391,7 +392,9 @@ std::optional<size_t> ManagerCore::State::SuccessorOf(FileId file, const Inode& 
     for (size_t c = place.cell; c < cells.size(); c += bytes.segments[place.segment].width) {
       const NodeId node = cells[c].node;
       // A position without bytes counts as copied, but the node may hold bytes that were cut off.
-      const bool has_it = equal ? cells[c].data_version == inode.data_version
+      const bool is_clean =
+          cells[c].data_version == inode.data_version || !MayHaveObject(bytes, node);
+      const bool has_it = equal ? IsValid(inode, place.segment, c) && is_clean
                                 : HoldsLastCommit(inode, cells[c]) ||
                                       recovery_.WasValid(inode.data_version, cells[c].data_version);
       // A node with a `lost` mark for an earlier first copy must not become first again: the mark

@@ -80,20 +80,28 @@ void ManagerCore::State::OrderCopies(FileId file, const Inode& inode, bool eager
     copy_.last_order = std::max(copy_.last_order + 1, static_cast<uint64_t>(now_.ns));
     order.order = copy_.last_order;
   }
-  for (const NodeId target : targets) {
-    if (!orders.contains(target) || standing.contains(target)) continue;
-    CopyOrder order = orders.at(target);
-    CopyTask task{.order = order.order,
-                  .data_version = order.data_version,
-                  .follow = writing,
-                  .sources = order.sources};
-    for (CopyRelay& relay : order.relays) {
-      relay.order = orders.at(relay.node).order;
-      task.relays.push_back(relay.node);
-    }
-    copy_.orders.Start(file, target, std::move(task));
-    SendOrder(target, std::move(order));
+  for (const NodeId target : targets)
+    if (orders.contains(target) && !standing.contains(target)) StartCopy(target, orders);
+}
+
+// Gives `target` its order. Its relays carry out theirs of these orders.
+void ManagerCore::State::StartCopy(NodeId target, const std::map<NodeId, CopyOrder>& orders) {
+  CopyOrder order = orders.at(target);
+  CopyTask task{.order = order.order,
+                .data_version = order.data_version,
+                .follow = order.follow,
+                .sources = order.sources};
+  for (CopyRelay& relay : order.relays) {
+    relay.order = orders.at(relay.node).order;
+    task.relays.push_back(relay.node);
   }
+  FileBytes& bytes = *Find(order.file)->bytes;
+  if (!MayHaveObject(bytes, target)) {
+    ObjectOn(bytes, target);
+    dirty_.insert(order.file);
+  }
+  copy_.orders.Start(order.file, target, std::move(task));
+  SendOrder(target, std::move(order));
 }
 
 // Returns false, and ends any order, if the target has nothing to copy now.
@@ -413,9 +421,24 @@ Reply ManagerCore::State::Apply(const AwaitCopiesRequest& request) {
   return reply;
 }
 
+// Returns true if one of them has waited long enough, or is gone.
+bool ManagerCore::State::IsAnyCopyWaiterDue(const std::vector<Waiter>& waiters) {
+  Time next = kNever;
+  for (const Waiter& waiter : waiters) {
+    const Session* session = FindSession(waiter.client);
+    if (!session) return true;
+    const auto pending = session->pending.find(waiter.request);
+    if (pending == session->pending.end() || pending->second.deadline <= now_) return true;
+    next = std::min(next, pending->second.deadline);
+  }
+  Schedule(next);
+  return false;
+}
+
 void ManagerCore::State::AnswerCopyWaiters(FileId file, bool only_expired) {
   const auto found = copy_.waiters.find(file);
   if (found == copy_.waiters.end()) return;
+  if (only_expired && !IsAnyCopyWaiterDue(found->second)) return;
   const Inode* inode = Find(file);
   const Reply gone = Refuse(StatusCode::kNotFound, ErrorReason::kStale,
                             fmt::format("file {} is gone", file.value));

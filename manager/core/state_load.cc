@@ -294,7 +294,7 @@ Status ManagerCore::State::FinishLoad(Time now) {
     for (const NodeObject& object : inode->bytes->objects) {
       Node* node = FindNode(object.node);
       if (node && !object.lost) node->used_bytes += object.allocated_bytes;
-      if (node && object.uncut) node->uncut[file] = 0;
+      if (node && object.uncut) node->uncut[file] = {};
     }
   }
   // For an image older than the counter.

@@ -465,12 +465,13 @@ Reply ManagerCore::State::Apply(const SetAttributesRequest& request) {
                       "another copy may have replaced them",
                       request.file.value, inode->size_bytes));
   }
-  if (auto failure = MayLeaveUncut(request.file, *inode, request)) return *std::move(failure);
+  if (auto failure = MayLayOutAnew(request, *inode)) return *std::move(failure);
   if (request.permissions) inode->permissions = static_cast<uint16_t>(*request.permissions & 07777);
   if (request.uid) inode->uid = *request.uid;
   if (request.gid) inode->gid = *request.gid;
   if (request.size_bytes) SetSize(request.file, *inode, *request.size_bytes);
-  if (!request.uncut_nodes.empty()) NoteUncut(request.file, *inode, request.uncut_nodes);
+  if (request.lay_out_anew && inode->bytes && !inode->bytes->segments.empty())
+    Unbind(request.file, *inode, FirstObjects::kNotCut);
   if (request.access_time_now) inode->access_time = now_;
   if (request.modify_time_now) inode->modify_time = now_;
   if (request.access_time) inode->access_time = *request.access_time;

@@ -326,8 +326,9 @@ void ManagerCore::State::PushNodes() {
 }
 
 void ManagerCore::State::SendOrder(NodeId node, NodeOrder order) {
-  if (Node* const known = FindNode(node); known && std::holds_alternative<DropObjectsOrder>(order))
-    ++known->drops_sent;
+  if (auto* const drop = std::get_if<DropObjectsOrder>(&order)) {
+    if (Node* const known = FindNode(node)) drop->number = ++known->drops_sent;
+  }
   ToNode& to = effects_.to_nodes.emplace_back();
   to.node = node;
   to.message.emplace<NodeOrder>(std::move(order));

@@ -147,10 +147,14 @@ struct Node {
   uint64_t granted_bytes = 0;
   Time last_heard;
   uint64_t epoch = 0;  // Epoch in which its incarnation appeared.
-  // Files of which it may hold bytes that were cut off (NodeObject::uncut), each with the number of
-  // the order to drop the object; 0: none was sent since the node registered.
-  std::map<FileId, uint64_t> uncut;
-  uint64_t drops_sent = 0;  // Drop orders since it registered.
+  // Files of which it may hold bytes that were cut off (NodeObject::uncut), each with the order to
+  // drop the object; number 0: none was sent since the node registered.
+  struct UncutDrop {
+    uint64_t number = 0;
+    Time ordered;
+  };
+  std::map<FileId, UncutDrop> uncut;
+  uint64_t drops_sent = 0;  // The number of the last drop order since it registered.
   bool connected = false;
   bool draining = false;
   // It came back without its earlier objects during the grace period after the manager's restart.

@@ -1,7 +1,7 @@
-// Objects that were not cut: a file was cut to nothing while a node that holds some of its bytes
-// did not answer. The file is laid out anew on other nodes, and the node drops the object when it
-// answers again. Until it has reported that, the file gets no byte there: what was cut off would be
-// read again in the holes between new bytes.
+// Objects that were not cut. A file may be cut to nothing while a node that holds some of its bytes
+// does not answer. It is then laid out anew, and every node drops its object, those that are silent
+// when they answer again. Until a node has reported that, the file gets no byte there: what was cut
+// off would be read again in the holes between new bytes.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,6 +9,13 @@
 #include "manager/core/state.h"
 
 namespace mosa::manager {
+namespace {
+
+// A node that answers drops objects at once. A file waits this long for its nodes, and then goes to
+// others.
+constexpr Duration kDropAwaited = Seconds(1);
+
+}  // namespace
 
 std::vector<NodeId> ManagerCore::State::UncutNodesOf(const Inode& inode) {
   std::vector<NodeId> nodes;
@@ -18,42 +25,61 @@ std::vector<NodeId> ManagerCore::State::UncutNodesOf(const Inode& inode) {
   return nodes;
 }
 
-std::optional<Failure> ManagerCore::State::MayLeaveUncut(FileId file, const Inode& inode,
-                                                         const SetAttributesRequest& request) {
-  if (request.uncut_nodes.empty()) return std::nullopt;
-  const std::set<NodeId> named = inode.bytes ? NamedNodes(*inode.bytes) : std::set<NodeId>();
-  const bool all_named = std::all_of(request.uncut_nodes.begin(), request.uncut_nodes.end(),
-                                     [&](NodeId node) { return named.contains(node); });
-  if (request.size_bytes != 0U || !all_named || inode.bytes->is_inline)
+// Returns why the request cannot lay its file out anew, if it asks for that.
+std::optional<Failure> ManagerCore::State::MayLayOutAnew(const SetAttributesRequest& request,
+                                                         const Inode& inode) {
+  if (!request.lay_out_anew) return std::nullopt;
+  if (request.size_bytes != 0U)
+    return Refuse(StatusCode::kInvalidArgument, ErrorReason::kInvalid,
+                  fmt::format("file {} can be laid out anew only when it is cut to nothing",
+                              request.file.value));
+  if (!inode.bytes || inode.bytes->segments.empty()) return std::nullopt;
+  if (inode.bytes->is_inline)
     return Refuse(
-        StatusCode::kInvalidArgument, ErrorReason::kInvalid,
-        fmt::format("objects of file {} cannot be left uncut: the file must have its bytes "
-                    "there and be cut to nothing",
-                    file.value));
-  std::string reason = "another mount has it open for writing";
-  if (!IsOpenForWritingElsewhere(file)) {
-    auto failure = MayUnbind(file, inode);
-    if (!failure || failure->code == StatusCode::kAborted) return failure;
-    reason = failure->message;
-  }
-  return Refuse(StatusCode::kUnavailable, ErrorReason::kNodeLost,
-                fmt::format("file {} keeps its size of {} bytes, because{} did not answer and {}: "
-                            "try again when it answers, or close the file there",
-                            file.value, inode.size_bytes, NamesOf(request.uncut_nodes), reason));
+        StatusCode::kAborted, ErrorReason::kStale,
+        fmt::format("the content of file {} has moved: truncate it again", request.file.value));
+  auto failure = MayUnbind(request.file, inode);
+  if (!failure || failure->code == StatusCode::kAborted) return failure;
+  return Refuse(
+      StatusCode::kUnavailable, ErrorReason::kNodeLost,
+      fmt::format("file {} keeps its size of {} bytes, because one of its nodes is silent "
+                  "and {}: try again when the node answers, or close the file there",
+                  request.file.value, inode.size_bytes, failure->message));
 }
 
-// Precondition: the file is not placed on these nodes any more, or is about to be laid out anew.
+// An empty file needs no node that is gone. Its next byte goes elsewhere.
+void ManagerCore::State::LayOutAnewIfGone(FileId file, Inode& inode) {
+  if (!inode.bytes || inode.size_bytes > 0 || inode.bytes->is_inline ||
+      write_opens_.contains(file) || FreezeOf(file))
+    return;
+  const std::vector<NodeId> first = LayoutOf(inode).Nodes();
+  if (std::all_of(first.begin(), first.end(), [this](NodeId id) { return IsReachable(id); }))
+    return;
+  Unbind(file, inode, FirstObjects::kNotCut);
+}
+
+// Precondition: the file is placed nowhere.
 void ManagerCore::State::NoteUncut(FileId file, Inode& inode, const std::vector<NodeId>& nodes) {
-  if (nodes.empty()) return;
-  if (!inode.bytes->segments.empty()) Unbind(file, inode);
   for (const NodeId id : nodes) {
     ObjectOn(*inode.bytes, id).uncut = true;
     Node* const node = FindNode(id);
     if (node == nullptr) continue;
-    node->uncut.try_emplace(file, 0);
+    node->uncut.try_emplace(file);
     OrderUncutDrops(*node);
   }
-  dirty_.insert(file);
+  if (!nodes.empty()) dirty_.insert(file);
+}
+
+// Returns true if nodes of the file will be free for it in a moment.
+bool ManagerCore::State::AwaitsDrops(FileId file, const Inode& inode) const {
+  const std::vector<NodeId> nodes = UncutNodesOf(inode);
+  return std::any_of(nodes.begin(), nodes.end(), [&](NodeId id) {
+    const Node* const node = FindNode(id);
+    if (node == nullptr || !Answers(id)) return false;
+    const auto drop = node->uncut.find(file);
+    return drop != node->uncut.end() && drop->second.number != 0 &&
+           now_ - drop->second.ordered < kDropAwaited;
+  });
 }
 
 void ManagerCore::State::ForgetUncut(Node& node, FileId file) {
@@ -68,11 +94,11 @@ void ManagerCore::State::ForgetUncut(Node& node, FileId file) {
 void ManagerCore::State::OrderUncutDrops(Node& node) {
   if (!Answers(node.address.node)) return;  // It will register, or report that it answers.
   std::vector<FileId> files;
-  for (const auto& [file, order] : node.uncut)
-    if (order == 0) files.push_back(file);
+  for (const auto& [file, drop] : node.uncut)
+    if (drop.number == 0) files.push_back(file);
   if (files.empty()) return;
-  SendOrder(node.address.node, DropObjectsOrder{files});
-  for (const FileId file : files) node.uncut[file] = node.drops_sent;
+  SendOrder(node.address.node, DropObjectsOrder{.files = files});
+  for (const FileId file : files) node.uncut[file] = {node.drops_sent, now_};
 }
 
 // The node has registered with these objects. It carries out no earlier order any more.
@@ -81,7 +107,7 @@ void ManagerCore::State::TakeUncut(Node& node, const std::vector<FileId>& presen
   if (node.uncut.empty()) return;
   const std::set<FileId> held(present.begin(), present.end());
   for (auto at = node.uncut.begin(); at != node.uncut.end();) {
-    at->second = 0;
+    at->second = {};
     const FileId file = at->first;
     const bool is_held = held.contains(file);
     at = is_held ? std::next(at) : node.uncut.erase(at);
@@ -92,7 +118,8 @@ void ManagerCore::State::TakeUncut(Node& node, const std::vector<FileId>& presen
 
 void ManagerCore::State::NoteDropsDone(Node& node, uint64_t drops_done) {
   std::erase_if(node.uncut, [&](const auto& entry) {
-    if (entry.second == 0 || entry.second > drops_done) return false;
+    const uint64_t number = entry.second.number;
+    if (number == 0 || number > drops_done) return false;
     ForgetUncut(node, entry.first);
     return true;
   });

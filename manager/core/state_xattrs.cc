@@ -365,7 +365,7 @@ std::optional<Failure> ManagerCore::State::PrepareLayoutHint(FileId file, Inode&
     if (failure->code == StatusCode::kAborted) return failure;
     return TooLate(hint, file, "the kernel of another mount has its object open (passthrough)");
   }
-  Unbind(file, inode);
+  Unbind(file, inode, FirstObjects::kCut);
   return std::nullopt;
 }
 

@@ -129,6 +129,7 @@ des::Activity<void> SimulatedManager::Upkeep() {
       heartbeat.limit_bytes = node.limit_bytes;
       heartbeat.object_count = node.objects.size();
       heartbeat.measurements = ++node.measurements;
+      heartbeat.drops_done = node.drops_done;
       Step(manager::NodeReport{node.id, heartbeat});
     }
     for (auto& [id, client] : clients_) {
@@ -326,13 +327,15 @@ void SimulatedManager::Obey(NodeId node, const NodeOrder& order) {
   if (const auto* cancel = std::get_if<CancelCopyOrder>(&order))
     return copies_.Cancel(node, cancel->file);
   Node& at = nodes_[node.value - 1];
-  for (const FileId file : std::get<DropObjectsOrder>(order).files) {
+  const auto& drop = std::get<DropObjectsOrder>(order);
+  at.drops_done = drop.number;
+  at.news = kNews;
+  for (const FileId file : drop.files) {
     copies_.Cancel(node, file);
     const auto object = at.objects.find(file);
     if (object == at.objects.end()) continue;
     at.used_bytes -= object->second;
     at.objects.erase(object);
-    at.news = kNews;
   }
 }
 

@@ -100,6 +100,7 @@ class SimulatedManager {
     uint64_t used_bytes_max = 0;
     uint32_t news = 0;  // How many further heartbeats carry news.
     uint64_t measurements = 0;
+    uint64_t drops_done = 0;  // The number of the last order.
     Time last_report;
     std::map<FileId, uint64_t> objects;
   };

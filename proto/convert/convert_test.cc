@@ -338,15 +338,18 @@ TEST(Convert, RefusesCopyOrdersThatArithmeticCannotRelyOn) {
 }
 
 TEST(Convert, LongOrdersTravelAsSeveral) {
-  DropObjectsOrder sent;
+  DropObjectsOrder sent{.files = {}, .number = 7};
   for (uint64_t i = 1; i <= kObjectsPerPage + 5; ++i) sent.files.push_back(FileId{i});
   std::vector<FileId> received;
+  std::vector<uint64_t> numbers;
   for (const v1::ManagerToNode& message : ToProto(ManagerToNode(NodeOrder(sent)))) {
     const auto order = std::get<NodeOrder>(*FromProto(message));
-    const auto& files = std::get<DropObjectsOrder>(order).files;
-    received.insert(received.end(), files.begin(), files.end());
+    const auto& part = std::get<DropObjectsOrder>(order);
+    received.insert(received.end(), part.files.begin(), part.files.end());
+    numbers.push_back(part.number);
   }
   EXPECT_TRUE(received == sent.files);
+  EXPECT_EQ(numbers, (std::vector<uint64_t>{0, 7})) << "it is carried out when its end is";
 }
 
 // ---- what is refused

@@ -166,7 +166,7 @@ void Put(const SetAttributesRequest& value, wire::Request* out) {
   item->set_access_time_now(value.access_time_now);
   item->set_modify_time_now(value.modify_time_now);
   item->set_generation(value.generation);
-  WriteIds(value.uncut_nodes, item->mutable_uncut_node_ids());
+  item->set_lay_out_anew(value.lay_out_anew);
 }
 SetAttributesRequest Read(const wire::SetAttributesRequest& in, FieldChecker& check) {
   SetAttributesRequest value;
@@ -184,8 +184,7 @@ SetAttributesRequest Read(const wire::SetAttributesRequest& in, FieldChecker& ch
   value.access_time_now = in.access_time_now();
   value.modify_time_now = in.modify_time_now();
   value.generation = check.Number("set_attributes.generation", in.generation());
-  value.uncut_nodes =
-      ReadIds<NodeId>("set_attributes.uncut_node_ids", in.uncut_node_ids(), kNodesMax, check);
+  value.lay_out_anew = in.lay_out_anew();
   return value;
 }
 

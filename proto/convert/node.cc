@@ -33,9 +33,11 @@ void Put(const NodeRegistered& value, std::vector<wire::ManagerToNode>& out) {
   item->set_bulk_tls(value.bulk_tls);
 }
 void Put(const DropObjectsOrder& value, std::vector<wire::ManagerToNode>& out) {
-  ForEachPage(value.files, [&out](std::span<const FileId> page, bool) {
+  ForEachPage(value.files, [&](std::span<const FileId> page, bool is_last) {
     wire::DropObjectsOrder* const item = out.emplace_back().mutable_drop_objects();
     for (const FileId file : page) item->add_file_ids(file.value);
+    // The order is carried out when its last page is.
+    if (is_last) item->set_number(value.number);
   });
 }
 void Put(const CopyOrder& value, std::vector<wire::ManagerToNode>& out) {
@@ -218,7 +220,8 @@ ManagerToNode ReadMessage(const wire::ManagerToNode& in, FieldChecker& check) {
       return Read(in.refused(), check);
     case wire::ManagerToNode::kDropObjects:
       return DropObjectsOrder{ReadIds<FileId>("drop_objects.file_ids", in.drop_objects().file_ids(),
-                                              kObjectsPerPage, check)};
+                                              kObjectsPerPage, check),
+                              in.drop_objects().number()};
     case wire::ManagerToNode::kCopy:
       return Read(in.copy(), check);
     case wire::ManagerToNode::kCancelCopy:

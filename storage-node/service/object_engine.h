@@ -219,8 +219,8 @@ class ObjectEngine {
 
   // Removes objects at once. They no longer count as used, although the pages of one that a local
   // program has open are freed only when it closes. Failures are logged and retried in each
-  // Account. Counts one order (NodeHeartbeat::drops_done).
-  void Drop(std::span<const FileId> files);
+  // Account. `number` is the order's, or 0 (NodeHeartbeat::drops_done).
+  void Drop(std::span<const FileId> files, uint64_t number = 0);
   // Checks the lent objects, those in use by other threads last, and retries failed drops. Local
   // changes that no mount has asked about within kTellAfter of the last writer's end go into the
   // next heartbeat. Call a few times a second.
@@ -256,7 +256,7 @@ class ObjectEngine {
   BulkUse UseOfBulkPlane() const;
   // Call for a new stream to the manager. The next heartbeats name every corrupt and every healed
   // object again, and those objects stored into whose report the old stream may have lost. Drop
-  // orders are counted anew.
+  // orders are numbered anew.
   void RepeatReports();
   uint64_t used_bytes() const;
   uint64_t unsealed_objects() const;
@@ -408,8 +408,8 @@ class ObjectEngine {
   SealQueue seal_queue_;
   std::set<FileId> lent_;
   std::set<FileId> drops_to_repeat_;
-  // Orders since the node registered, and those of them of which every drop has succeeded.
-  uint64_t drop_orders_ = 0, drops_done_ = 0;
+  // The last order since the node registered, and the last one when all drops had succeeded.
+  uint64_t last_drop_order_ = 0, drops_done_ = 0;
   std::set<FileId> left_untold_;  // Objects whose left_untold is set.
   std::set<FileId> untold_to_report_;
   std::map<FileId, Time> untold_reported_;  // When a heartbeat named it.

@@ -123,14 +123,14 @@ bool ObjectEngine::DropOne(FileId file) {
   return true;
 }
 
-void ObjectEngine::Drop(std::span<const FileId> files) {
+void ObjectEngine::Drop(std::span<const FileId> files, uint64_t number) {
   for (const FileId file : files) {
     if (DropOne(file)) continue;
     const std::lock_guard lock(account_mutex_);
     drops_to_repeat_.insert(file);
   }
   const std::lock_guard lock(account_mutex_);
-  ++drop_orders_;
+  if (number != 0) last_drop_order_ = number;
 }
 
 void ObjectEngine::Account() {
@@ -214,7 +214,7 @@ NodeHeartbeat ObjectEngine::TakeHeartbeat() {
   }
   const std::lock_guard lock(account_mutex_);
   heartbeat.measurements = measurements_;
-  if (drops_to_repeat_.empty()) drops_done_ = drop_orders_;
+  if (drops_to_repeat_.empty()) drops_done_ = last_drop_order_;
   heartbeat.drops_done = drops_done_;
   heartbeat.used_bytes = admission_.used_bytes();
   heartbeat.limit_bytes = admission_.limit_bytes();
@@ -277,7 +277,7 @@ void ObjectEngine::RepeatReports() {
   healed_to_report_ = healed_;
   for (const auto& [file, reported] : std::exchange(untold_reported_, {}))
     untold_to_report_.insert(file);
-  drop_orders_ = drops_done_ = 0;
+  last_drop_order_ = drops_done_ = 0;
 }
 
 uint64_t ObjectEngine::used_bytes() const {

@@ -231,10 +231,13 @@ TEST_F(StorageNodeTest, DropsAtOnceAndSaysSo) {
   const auto node = MustStart(Options(manager.address()));
   ASSERT_TRUE(Write(FileId{7}, std::string(1 << 20, 'x')).ok());
   ASSERT_TRUE(Write(FileId{8}, "kept").ok());
-  manager.Order(DropObjectsOrder{.files = {FileId{7}, FileId{99}}});
+  EXPECT_TRUE(manager.SeesHeartbeat([](const auto& heartbeat) { return heartbeat.drops_done == 0; },
+                                    std::chrono::milliseconds(1000)));
+  manager.Order(DropObjectsOrder{.files = {FileId{7}, FileId{99}}, .number = 5});
   EXPECT_TRUE(manager.SeesHeartbeat(
       [](const NodeHeartbeat& heartbeat) {
-        return heartbeat.used_bytes == 4096 && heartbeat.object_count == 1;
+        return heartbeat.used_bytes == 4096 && heartbeat.object_count == 1 &&
+               heartbeat.drops_done == 5;
       },
       std::chrono::milliseconds(1000)));
   EXPECT_EQ(Read(FileId{7}, 4).status().code(), StatusCode::kNotFound);

@@ -140,6 +140,14 @@ def new_file(store, directory, letter="A", **hints):
     return path, other
 
 
+def answers(mount):
+    try:
+        os.statvfs(mount)
+        return True
+    except OSError:
+        return False
+
+
 def check_pages_written_behind_the_last_close(store):
     """A mapping without passthrough, while the manager is away longer than a request waits.
 
@@ -160,6 +168,7 @@ def check_pages_written_behind_the_last_close(store):
     finally:
         os.kill(pid, signal.SIGCONT)
     unmapper.join(60)
+    wait_until(lambda: answers(store.mount("h2")), 30, "the session is back")
     stats = json.loads(os.getxattr(store.mount("h2"), "user.mosa.mount"))
     unsaved = stats["files"]["unsaved"]
     print(f"unsaved: {unsaved}, kept: {stats['kept']}", flush=True)

@@ -180,7 +180,7 @@ void LocalNode::Execute(const NodeOrder& order) {
   const auto* drop = std::get_if<DropObjectsOrder>(&order);
   if (drop == nullptr) return;
   for (const FileId file : drop->files) std::filesystem::remove(PathOf(file));
-  ++drops_done_;
+  drops_done_ = drop->number;
 }
 
 void LocalNode::LoseAll() {
