@@ -345,7 +345,7 @@ def hints(tool):
     check(explained["placement"]["value"] == "collocate:merge", explained)
     check(tool.good("hint", "get", paths[0], "placement") == "collocate:merge\n", "get")
     done = tool.run("hint", "set", str(first), "lifetime=temporary", "stripe_width=2")
-    check(done.returncode == 0 and "existing ones keep their hints: 0 files, 1 directories" in done.stderr, done.stderr)
+    check(done.returncode == 0 and "existing ones keep their hints: 0 files, 1 directory" in done.stderr, done.stderr)
     done = tool.run("hint", "set", str(first / "parts"), "strict=1")
     check(done.returncode == 0 and "existing ones keep their hints: 41 files, 0 directories" in done.stderr, done.stderr)
     (first / "empty").mkdir()

@@ -233,8 +233,9 @@ void PrintNodes(const ClusterStatus& status) {
   for (const NodeStatus& node : status.nodes) {
     std::string state = ToText(node.address.state);
     if (node.files_left)
-      state = *node.files_left == 0 ? "drained"
-                                    : fmt::format("{}, {} files left", state, *node.files_left);
+      state = *node.files_left == 0
+                  ? "drained"
+                  : fmt::format("{}, {} left", state, Counted(*node.files_left, "file"));
     table.Add({node.address.name, state, node.address.address, Human(node.used_bytes),
                Human(node.granted_bytes), Human(node.limit_bytes),
                fmt::format("{}", node.object_count)});

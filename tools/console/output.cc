@@ -24,6 +24,12 @@ std::string Dump(const nlohmann::json& value, int indent) {
 
 void PrintJson(const nlohmann::json& value) { fmt::print("{}\n", Dump(value, 2)); }
 
+std::string Counted(uint64_t count, std::string_view noun) {
+  if (count == 1) return fmt::format("1 {}", noun);
+  if (noun.ends_with('y')) return fmt::format("{} {}ies", count, noun.substr(0, noun.size() - 1));
+  return fmt::format("{} {}s", count, noun);
+}
+
 void PutBytes(nlohmann::json& object, const std::string& key, const std::string& bytes) {
   object[key] = bytes;
   if (!IsUtf8(bytes)) object[key + "_b64"] = absl::Base64Escape(bytes);

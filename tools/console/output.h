@@ -2,8 +2,10 @@
 #ifndef MOSA_TOOLS_CONSOLE_OUTPUT_H_
 #define MOSA_TOOLS_CONSOLE_OUTPUT_H_
 
+#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -19,6 +21,9 @@ void PutBytes(nlohmann::json& object, const std::string& key, const std::string&
 // Puts a list of these; also a list of all under `key`_b64, if one of them is not UTF-8.
 void PutBytes(nlohmann::json& object, const std::string& key,
               const std::vector<std::string>& several);
+
+// "1 file", "2 files"; "1 directory", "2 directories".
+std::string Counted(uint64_t count, std::string_view noun);
 
 // Rows under a heading: aligned for a terminal, separated by tabs for a program.
 class Table {

@@ -8,6 +8,8 @@
 #include <cstring>
 #include <filesystem>
 
+#include "common/model/hint_values.h"
+
 namespace mosa::cli {
 
 namespace {
@@ -119,10 +121,13 @@ Status SetMosaAttribute(const std::string& path, const std::string& name,
   const int error = errno;
   const std::string what = fmt::format("{}: cannot set {}={}", path, name, value);
   switch (error) {
-    case EINVAL:
+    case EINVAL: {
+      const auto parsed = ParseHint(name, /*alias=*/false, value);
       return InvalidArgumentError(
-          what +
-          ": there is no such hint, or no such value of it; 'mosa hint set --help' lists them");
+          what + ": " +
+          (parsed.ok() ? "the mount does not know this hint or value, perhaps because it is older"
+                       : MessageOf(parsed.status())));
+    }
     case ENOTEMPTY:
       return FailedPreconditionError(
           what + ": the file has bytes already; set it on the empty file or its directory");

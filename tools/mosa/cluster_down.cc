@@ -23,9 +23,10 @@ Status RunDown(const DownOptions& options, const CommandLine& line) {
   const std::string directory =
       std::filesystem::absolute(options.choice.directory).lexically_normal();
   MOSA_ASSIGN_OR_RETURN(const auto state, cluster::Load(directory, options.choice.name));
-  const std::string what = fmt::format(
-      "cluster '{}': {} hosts, {} daemons and everything stored in {}", options.choice.name,
-      state.plan.hosts.size(), state.daemons.size(), state.plan.directory);
+  const std::string what =
+      fmt::format("cluster '{}': {}, {} and everything stored in {}", options.choice.name,
+                  Counted(state.plan.hosts.size(), "host"), Counted(state.daemons.size(), "daemon"),
+                  state.plan.directory);
   const cluster::InterruptGuard guard;
   if (!options.discard) {
     const ManagerChoice choice{.address = "", .secret = "", .cluster = options.choice};

@@ -141,8 +141,9 @@ void SayWhatKeepsItsHints(const std::string& path) {
   if (files + directories == 0) return;
   fmt::print(stderr,
              "Applies to files and directories created in {} from now on; existing ones keep their "
-             "hints: {}{} files, {} directories\n",
-             path, files + directories < kLookedAtMax ? "" : "more than ", files, directories);
+             "hints: {}{}, {}\n",
+             path, files + directories < kLookedAtMax ? "" : "more than ", Counted(files, "file"),
+             Counted(directories, "directory"));
 }
 
 Status Set(const HintOptions& options) {

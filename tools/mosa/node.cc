@@ -44,7 +44,7 @@ Status AwaitDrained(const DrainOptions& options) {
       return UnavailableError(fmt::format("node {} is no longer draining", options.node));
     if (node->files_left == 0U) return OkStatus();
     if (node->files_left && node->files_left != shown)
-      fmt::print(stderr, "{}: {} files left\n", options.node, *node->files_left);
+      fmt::print(stderr, "{}: {} left\n", options.node, Counted(*node->files_left, "file"));
     shown = node->files_left;
     cluster::Pause(kLookAgain);
   }

@@ -73,6 +73,8 @@ Status RunWorkflow(RunOptions options, const CommandLine& line) {
     fmt::print(stderr, "mosa run: host {} is left out: it does not answer\n", name);
   record.tasks.resize(workflow.tasks.size());
   if (options.dry_run) {
+    HostMount mount(record.hosts.front());
+    MOSA_RETURN_IF_ERROR(PlanRecordHints(workflow, mount, record));
     ShowPlan(workflow, record, line.json);
     return OkStatus();
   }

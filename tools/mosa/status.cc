@@ -38,8 +38,9 @@ Status ShowStatus(const ManagerChoice& choice, const CommandLine& line) {
     PrintJson(ToJson(status));
     return OkStatus();
   }
-  fmt::print("Cluster '{}': {} files, {} directories, {} nodes, {} mounts{}\n", status.cluster_name,
-             status.files, status.directories, status.nodes.size(), status.sessions.size(),
+  fmt::print("Cluster '{}': {}, {}, {}, {}{}\n", status.cluster_name, Counted(status.files, "file"),
+             Counted(status.directories, "directory"), Counted(status.nodes.size(), "node"),
+             Counted(status.sessions.size(), "mount"),
              status.in_grace ? ", waiting for mounts to reconnect" : "");
   PrintNodes(status);
   Table mounts({"MOUNT ON", "STATE", "OPEN", "AT"});

@@ -85,9 +85,10 @@ Status ShowTraces(const TraceFilesRequest& options, bool as_json) {
     PrintJson(ToJson(run, rows, traces));
   } else {
     PrintRows(run, rows);
-    fmt::print(
-        stderr, "{} tasks, {} files; besides: {} lookups, {} stats, {} renames, {} unlinks\n",
-        run.tasks.size(), run.files.size(), run.lookups, run.stats, run.renames, run.unlinks);
+    fmt::print(stderr, "{}, {}; besides: {}, {}, {}, {}\n", Counted(run.tasks.size(), "task"),
+               Counted(run.files.size(), "file"), Counted(run.lookups, "lookup"),
+               Counted(run.stats, "stat"), Counted(run.renames, "rename"),
+               Counted(run.unlinks, "unlink"));
   }
   return Incomplete(traces.faults);
 }
@@ -118,11 +119,12 @@ Status ExportWorkload(const TraceFilesRequest& options, bool as_json) {
                {"strict", fault.empty()},
                {"whole", run.incomplete.ok()}});
   } else if (operations.empty()) {
-    fmt::print(stderr, "{} tasks and {} files to {}\n", workload.tasks.size(),
-               workload.files.size(), options.output);
+    fmt::print(stderr, "{} and {} to {}\n", Counted(workload.tasks.size(), "task"),
+               Counted(workload.files.size(), "file"), options.output);
   } else {
-    fmt::print(stderr, "{} tasks and {} files to {}, {} operations to {}\n", workload.tasks.size(),
-               workload.files.size(), options.output, count, operations);
+    fmt::print(stderr, "{} and {} to {}, {} to {}\n", Counted(workload.tasks.size(), "task"),
+               Counted(workload.files.size(), "file"), options.output, Counted(count, "operation"),
+               operations);
   }
   return run.incomplete;
 }

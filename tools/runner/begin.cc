@@ -26,30 +26,54 @@ std::vector<std::string> Paths(const Workflow& workflow, const std::vector<PathI
   return paths;
 }
 
+// "a reads 'x', which ...; neither do 2 other inputs: 'y', 'z'".
+Status MissingInputs(const Workflow& workflow, const std::vector<PathIndex>& missing,
+                     const std::string& directory) {
+  constexpr size_t kNamedMax = 10;
+  const predict::WorkflowFile& first = workflow.at(missing.front());
+  std::string others;
+  for (size_t i = 1; i < std::min(missing.size(), kNamedMax); ++i)
+    others += fmt::format("{} '{}'", i == 1 ? "" : ",", workflow.at(missing[i]).path);
+  if (missing.size() > 1)
+    others =
+        fmt::format("; nor {}:{}{}",
+                    missing.size() == 2 ? "does another input"
+                                        : fmt::format("do {} other inputs", missing.size() - 1),
+                    others, missing.size() > kNamedMax ? " ..." : "");
+  return NotFoundError(fmt::format(
+      "{} reads '{}', which no task writes and which does not exist{}{}",
+      predict::Describe(workflow.at(first.consumers[0])), first.path,
+      first.path.starts_with('/') ? ""
+                                  : ": copy it to " + (fs::path(directory) / first.path).string(),
+      others));
+}
+
 // Fails unless every file that no task writes exists.
 Status FindOutsideInputs(const Workflow& workflow, HostMount& mount, RunRecord& record) {
   const std::vector<PathIndex> inputs = predict::OutsideInputs(workflow);
   MOSA_ASSIGN_OR_RETURN(HostMount::Found found, mount.Locate(Paths(workflow, inputs)));
+  std::vector<PathIndex> missing;
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (found[i].ok()) {
       record.outside.emplace(inputs[i], *std::move(found[i]));
       continue;
     }
-    const predict::WorkflowFile& file = workflow.at(inputs[i]);
-    const std::string reader = predict::Describe(workflow.at(file.consumers[0]));
     const Status& why = found[i].status();
-    if (why.code() != StatusCode::kNotFound)
-      return Status(why.code(),
-                    fmt::format("{} cannot read '{}': {}", reader, file.path, MessageOf(why)));
-    const std::string full = fs::path(record.hosts.front().directory) / file.path;
-    return NotFoundError(
-        fmt::format("{} reads '{}', which no task writes and which does not exist{}", reader,
-                    file.path, file.path.starts_with('/') ? "" : ": copy it to " + full));
+    if (why.code() == StatusCode::kNotFound) {
+      missing.push_back(inputs[i]);
+      continue;
+    }
+    const predict::WorkflowFile& file = workflow.at(inputs[i]);
+    return Status(why.code(), fmt::format("{} cannot read '{}': {}",
+                                          predict::Describe(workflow.at(file.consumers[0])),
+                                          file.path, MessageOf(why)));
   }
-  return OkStatus();
+  if (missing.empty()) return OkStatus();
+  return MissingInputs(workflow, missing, record.hosts.front().directory);
 }
 
-// Settles the hints of each output.
+}  // namespace
+
 Status PlanRecordHints(const Workflow& workflow, HostMount& mount, RunRecord& record) {
   if (record.system == predict::System::kDss) return OkStatus();
   if (!record.hosts.front().mosa) return OkStatus();  // Other file systems take no hints.
@@ -69,6 +93,8 @@ Status PlanRecordHints(const Workflow& workflow, HostMount& mount, RunRecord& re
   }
   return OkStatus();
 }
+
+namespace {
 
 bool SameBytes(const FileFacts& a, const FileFacts& b) {
   return a.size_bytes == b.size_bytes && a.mtime_ns == b.mtime_ns;

@@ -16,6 +16,9 @@ namespace mosa::cli {
 // hints. Asks the mount whether it accepts them. `mount` is that of the record's first host.
 Status BeginRun(const predict::Workflow& workflow, HostMount& mount, RunRecord& record);
 
+// Settles which outputs get which hints. Fails if the mount refuses one that the workflow gives.
+Status PlanRecordHints(const predict::Workflow& workflow, HostMount& mount, RunRecord& record);
+
 // Copies into `record` the tasks that the run with the record at `path` finished and that need not
 // run again: their commands and outside inputs are the same, and their outputs are unchanged and
 // readable. Prints which outputs are lost and which tasks run again for them.

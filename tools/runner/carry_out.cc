@@ -96,10 +96,10 @@ void ShowPlan(const Workflow& workflow, const RunRecord& record, bool as_json) {
   } else {
     table.Print();
   }
-  fmt::print(stderr, "{} tasks in {} levels on {} hosts. Nothing was started (--dry-run).\n",
-             workflow.tasks.size(),
-             workflow.tasks.empty() ? 0 : workflow.at(workflow.order.back()).level + 1,
-             record.hosts.size());
+  const uint64_t levels = workflow.tasks.empty() ? 0 : workflow.at(workflow.order.back()).level + 1;
+  fmt::print(stderr, "{} in {} on {}. Nothing was started (--dry-run).\n",
+             Counted(workflow.tasks.size(), "task"), Counted(levels, "level"),
+             Counted(record.hosts.size(), "host"));
 }
 
 Status CarryOut(const Workflow& workflow, RunRecord& record, EngineOptions engine, bool resume,

@@ -107,8 +107,8 @@ void NamePassedOver(const StageReport& report) {
 }
 
 void Summarize(const StageReport& report, double seconds) {
-  fmt::print(stderr, "Staged {} files, {}, in {:.1f} s; {} of them were there already.\n",
-             report.files, Size(report.bytes), seconds, report.skipped);
+  fmt::print(stderr, "Staged {}, {}, in {:.1f} s; {} of them were there already.\n",
+             Counted(report.files, "file"), Size(report.bytes), seconds, report.skipped);
   NamePassedOver(report);
 }
 
@@ -192,8 +192,8 @@ Status StageBeforeDown(const cluster::ClusterState& state, const ManagerChoice& 
   if (!stage_out.empty() && dry_run) {
     MOSA_ASSIGN_OR_RETURN(const auto manager, ConnectManager(choice));
     MOSA_ASSIGN_OR_RETURN(const UnstagedFiles unstaged, manager->ListUnstaged(0));
-    fmt::print(stderr, "Would copy {} files, {}, to {}\n", unstaged.files, Size(unstaged.bytes),
-               stage_out);
+    fmt::print(stderr, "Would copy {}, {}, to {}\n", Counted(unstaged.files, "file"),
+               Size(unstaged.bytes), stage_out);
     return OkStatus();
   }
   if (!stage_out.empty()) MOSA_RETURN_IF_ERROR(StageOutUnstaged(choice, stage_out));
