@@ -13,6 +13,7 @@
 #include "tools/forecast/predict_inputs.h"
 #include "tools/mosa/choices.h"
 #include "tools/mosa/command.h"
+#include "tools/runner/begin.h"
 #include "tools/runner/carry_out.h"
 
 namespace mosa::cli {
