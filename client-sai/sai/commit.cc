@@ -378,8 +378,10 @@ void Filesystem::Impl::EndResize(Inode& inode) {
 
 Outcome<Done> Filesystem::Impl::CutObjects(Inode& inode, ByteRange removed) {
   const auto by_access = [&](const DataAccess& access) -> Outcome<Done> {
-    const Outcome<Done> alive = CheckNodesAlive(inode, NodesOf(access.layout, removed));
-    if (!alive.ok()) return removed.begin > 0 ? alive : LayOutAnew(inode, access);
+    const bool all = removed.begin == 0;
+    const Outcome<Done> alive =
+        CheckNodesAlive(inode, all ? access.layout.Nodes() : NodesOf(access.layout, removed));
+    if (!alive.ok()) return all ? LayOutAnew(inode, access) : alive;
     inode.partly_changed = true;
     {
       const std::lock_guard lock(inode.mutex);

@@ -142,6 +142,7 @@ class Filesystem::Impl final : public SessionListener {
   void SetAttributes(FileId file, const AttributeChanges& changes,
                      std::function<void(Outcome<AttributesResult>)> done);
   std::optional<AwaitCopiesRequest> CopiesOfClosed(Inode& inode);
+  Outcome<AttributesReply> ChangeAttributes(Inode& inode, SetAttributesRequest request, Mark* mark);
   bool SetUnsentAttributes(Inode& inode, const AttributeChanges& changes);
   void NoteCut(Inode& inode, uint64_t size_bytes);
   void RefreshFromKernelWrites(Inode& inode);

@@ -379,6 +379,32 @@ std::optional<AwaitCopiesRequest> Filesystem::Impl::CopiesOfClosed(Inode& inode)
   return AwaitedCopies(inode);
 }
 
+// Asks for the change, and truncates the objects again if they are no longer the file's. `mark` is
+// that of the last question.
+Outcome<AttributesReply> Filesystem::Impl::ChangeAttributes(Inode& inode,
+                                                            SetAttributesRequest request,
+                                                            Mark* mark) {
+  for (;;) {
+    {
+      const std::lock_guard lock(inode.mutex);
+      request.generation = inode.cut_by;
+      request.lay_out_anew = request.size_bytes && inode.lays_out_anew;
+    }
+    *mark = MarkNow();
+    auto reply = LastOf<AttributesReply>(request.lay_out_anew ? AskFreezing(inode, request)
+                                                              : AskAll({request}));
+    if (reply.ok() || !request.size_bytes) return reply;
+    {
+      // Another mount has begun to move the file into objects, or its bytes have moved. An answer
+      // that is late may mean that the manager has laid it out anew.
+      const std::lock_guard lock(inode.mutex);
+      inode.access_era = inode.attributes_era = 0;
+    }
+    if (reply.failure().code != StatusCode::kAborted) return reply;
+    MOSA_RETURN_IF_FAILED(Resize(inode, *request.size_bytes));
+  }
+}
+
 Outcome<AttributesResult> Filesystem::Impl::SetAttributes(FileId file,
                                                           const AttributeChanges& changes) {
   const InodePtr inode = Get(file);
@@ -414,32 +440,12 @@ Outcome<AttributesResult> Filesystem::Impl::SetAttributes(FileId file,
                                  changes.modify_time,
                                  changes.access_time_now,
                                  changes.modify_time_now};
-    Mark mark;
-    const auto ask = [&] {
-      {
-        const std::lock_guard lock(inode->mutex);
-        request.generation = inode->cut_by;
-        request.lay_out_anew = changes.size_bytes && inode->lays_out_anew;
-      }
-      mark = MarkNow();
-      return LastOf<AttributesReply>(!request.lay_out_anew ? AskAll({request})
-                                                           : AskFreezing(*inode, request));
-    };
     if (changes.modify_time || changes.modify_time_now) {
       const std::lock_guard lock(inode->mutex);
       ++inode->times_set;
     }
-    auto reply = ask();
-    while (!reply.ok() && changes.size_bytes && reply.failure().code == StatusCode::kAborted) {
-      // Another mount has begun to move the file into objects, or its bytes have moved: truncate
-      // the new objects.
-      {
-        const std::lock_guard lock(inode->mutex);
-        inode->access_era = 0;
-      }
-      MOSA_RETURN_IF_FAILED(Resize(*inode, *changes.size_bytes));
-      reply = ask();
-    }
+    Mark mark;
+    auto reply = ChangeAttributes(*inode, std::move(request), &mark);
     if (!reply.ok()) return reply.failure();
     inode->partly_changed = false;
     if (changes.size_bytes) NoteCut(*inode, *changes.size_bytes);

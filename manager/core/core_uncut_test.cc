@@ -266,6 +266,46 @@ TEST_F(CoreUncut, ACopyWithBytesThatWereCutOffDoesNotBecomeTheFirst) {
   EXPECT_EQ(std::ranges::count(dropped_[copy], f), 1);
 }
 
+TEST_F(CoreUncut, AFileDoesNotContinueOnACopyWithBytesThatWereCutOff) {
+  const FileId f = MakeCommitted("f", "2");
+  DoOrders();
+  const NodeId copy = Readers(f).back();
+  const DataAccess access = Ok<OpenReply>(kAnna, OpenRequest{f, true, ""}).access;
+  Ok<AttributesReply>(kAnna, SetAttributesRequest{.file = f, .size_bytes = 4096});
+  Ok<BindReply>(kAnna, FreezeRequest{f});
+  RelocateRequest relocate{f, kMiB, UINT64_MAX, Others({copy})};
+  EXPECT_EQ(Refused(kAnna, relocate), ErrorReason::kNoSpace);
+  CommitRequest closing{.file = f, .size_bytes = 4096, .last_close = true};
+  Ok<AttributesReply>(kAnna, closing);
+  DoOrders();
+  EXPECT_EQ(ValidCopies(f), 2U);
+  Ok<OpenReply>(kAnna, OpenRequest{f, true, ""});
+  Ok<BindReply>(kAnna, FreezeRequest{f});
+  EXPECT_EQ(Ok<BindReply>(kAnna, relocate).access.layout.NodeAt(kMiB), copy)
+      << "it has been copied since";
+}
+
+// A file that is shorter than its stripe counts as copied at the other positions.
+TEST_F(CoreUncut, ACopyOfAPositionWithoutBytesMayBecomeTheFirst) {
+  const FileId f = MakeOpen("f", "2", "lazy", "stripe");
+  Commit(f, 4096);
+  DoOrders();
+  const auto layout = core_->GetFileStatus("/f")->layout;
+  ASSERT_GT(layout.segments[0].width, 1U);
+  const NodeId second = layout.segments[0].nodes[1];
+  Die(second);
+  EXPECT_NE(Ok<OpenReply>(kBen, OpenRequest{f, true, ""}).access.layout.segments[0].nodes[1],
+            second);
+}
+
+TEST_F(CoreUncut, ATruncationOfOtherBytesDoesNotLayAFileOutAnew) {
+  const FileId f = MakeOnSilent();
+  Ok<OpenReply>(kBen, OpenRequest{f, true, ""});
+  SetAttributesRequest stale = CutOf(f);
+  stale.generation = 77;
+  EXPECT_EQ(Refused(kBen, stale), ErrorReason::kStale);
+}
+
 TEST_F(CoreUncut, ACopyThatNeverHadBytesMayBecomeTheFirst) {
   const FileId f = MakeOpen("f", "2");
   Commit(f, 0);

@@ -418,6 +418,9 @@ struct ManagerCore::State {
   std::optional<Failure> MayLayOutAnew(const SetAttributesRequest& request, const Inode& inode);
   void LayOutAnewIfGone(FileId file, Inode& inode);
   void NoteUncut(FileId file, Inode& inode, const std::vector<NodeId>& nodes);
+  static bool IsUncut(const FileBytes& bytes, NodeId node);
+  bool IsUncutDrop(FileId file, NodeId id) const;
+  void NoteFurtherCopiesUncut(Inode& inode) const;
   static std::vector<NodeId> UncutNodesOf(const Inode& inode);
   bool AwaitsDrops(FileId file, const Inode& inode) const;
   void ForgetUncut(Node& node, FileId file);

@@ -77,14 +77,14 @@ bool ManagerCore::State::IsValid(const Inode& inode, size_t segment, size_t cell
          !HasBytes(bytes, inode.size_bytes, segment, position);
 }
 
-// A copy that is to become the first must not hold bytes that were cut off.
+// A position without bytes counts as copied. But a copy that is to become the first must not hold
+// bytes that were cut off.
 bool ManagerCore::State::MustCopy(const Inode& inode, size_t segment, size_t cell) const {
   const CopyCell& copy = inode.bytes->copies[segment][cell];
-  if (copy.node == kNoNode || copy.data_version == inode.data_version) return false;
+  if (copy.node == kNoNode || !IsValid(inode, segment, cell)) return copy.node != kNoNode;
   const Segment& first = inode.bytes->segments[segment];
   const Node* const node = FindNode(first.nodes[cell % first.width]);
-  return !IsValid(inode, segment, cell) ||
-         (node && node->draining && MayHaveObject(*inode.bytes, copy.node));
+  return node && node->draining && IsUncut(*inode.bytes, copy.node);
 }
 
 std::set<NodeId> ManagerCore::State::NamedNodes(const FileBytes& bytes) const {
@@ -391,10 +391,7 @@ std::optional<size_t> ManagerCore::State::SuccessorOf(FileId file, const Inode& 
     bool waits = false;
     for (size_t c = place.cell; c < cells.size(); c += bytes.segments[place.segment].width) {
       const NodeId node = cells[c].node;
-      // A position without bytes counts as copied, but the node may hold bytes that were cut off.
-      const bool is_clean =
-          cells[c].data_version == inode.data_version || !MayHaveObject(bytes, node);
-      const bool has_it = equal ? IsValid(inode, place.segment, c) && is_clean
+      const bool has_it = equal ? IsValid(inode, place.segment, c)
                                 : HoldsLastCommit(inode, cells[c]) ||
                                       recovery_.WasValid(inode.data_version, cells[c].data_version);
       // A node with a `lost` mark for an earlier first copy must not become first again: the mark
@@ -633,7 +630,7 @@ void ManagerCore::State::DropLeftovers(FileId file) {
   const std::set<NodeId> named = NamedNodes(bytes);
   for (auto at = found->second.begin(); at != found->second.end();) {
     const Node* node = FindNode(*at);
-    const bool is_named = named.contains(*at);
+    const bool is_named = named.contains(*at) || IsUncutDrop(file, *at);
     if (!is_named && (!node || !node->connected || !IsReachable(*at))) {
       ++at;  // It reports its objects when it comes back.
       continue;

@@ -332,6 +332,7 @@ void ManagerCore::State::FinishCopy(FileId file, Inode& inode, NodeId node, cons
   }
   NodeObject& object = ObjectOn(bytes, node);
   object.allocated_bytes = report.allocated_bytes;
+  object.uncut = false;
   const std::vector<NodeId> first = LayoutOf(inode).Nodes();
   if (!std::binary_search(first.begin(), first.end(), node)) object.lost = object.damaged = false;
   dirty_.insert(file);

@@ -294,7 +294,8 @@ Status ManagerCore::State::FinishLoad(Time now) {
     for (const NodeObject& object : inode->bytes->objects) {
       Node* node = FindNode(object.node);
       if (node && !object.lost) node->used_bytes += object.allocated_bytes;
-      if (node && object.uncut) node->uncut[file] = {};
+      if (node && object.uncut && !NamedNodes(*inode->bytes).contains(object.node))
+        node->uncut[file] = {};
     }
   }
   // For an image older than the counter.

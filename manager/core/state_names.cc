@@ -486,7 +486,10 @@ void ManagerCore::State::SetSize(FileId file, Inode& inode, uint64_t size_bytes)
   const bool shortened = size_bytes < std::exchange(inode.size_bytes, size_bytes);
   RaiseVersion(file, inode, /*committed=*/true);
   if (!inode.bytes) return;
-  if (shortened) RecoveryRules{*this}.NoteShortened(file, inode);
+  if (shortened) {
+    RecoveryRules{*this}.NoteShortened(file, inode);
+    NoteFurtherCopiesUncut(inode);
+  }
   ReviewCopiesLater(file, inode);
   FileBytes& bytes = *inode.bytes;
   if (bytes.is_inline && size_bytes < bytes.inline_valid_bytes) {

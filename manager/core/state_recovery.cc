@@ -121,7 +121,7 @@ ManagerCore::State::RecoveryRules::Unowned ManagerCore::State::RecoveryRules::Fi
     const Inode* inode = state.Find(file);
     if (!inode || inode->type != FileType::kRegular) {
       (keep ? unowned.aside : unowned.dropped).push_back(file);
-    } else if (known.uncut.contains(file)) {
+    } else if (state.IsUncutDrop(file, node)) {
       continue;  // The order to drop it is given.
     } else if (inode->bytes && !inode->bytes->segments.empty() &&
                !state.NamedNodes(*inode->bytes).contains(node)) {

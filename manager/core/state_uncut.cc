@@ -17,6 +17,25 @@ constexpr Duration kDropAwaited = Seconds(1);
 
 }  // namespace
 
+bool ManagerCore::State::IsUncut(const FileBytes& bytes, NodeId node) {
+  return std::any_of(bytes.objects.begin(), bytes.objects.end(),
+                     [node](const NodeObject& o) { return o.node == node && o.uncut; });
+}
+
+// Returns true if the node has dropped its object, or will, because it was not cut.
+bool ManagerCore::State::IsUncutDrop(FileId file, NodeId id) const {
+  const Node* const node = FindNode(id);
+  return node && node->uncut.contains(file);
+}
+
+// A truncation has reached the first copies only.
+void ManagerCore::State::NoteFurtherCopiesUncut(Inode& inode) const {
+  if (inode.bytes->segments.empty()) return;
+  const std::vector<NodeId> first = LayoutOf(inode).Nodes();
+  for (NodeObject& object : inode.bytes->objects)
+    if (!std::binary_search(first.begin(), first.end(), object.node)) object.uncut = true;
+}
+
 std::vector<NodeId> ManagerCore::State::UncutNodesOf(const Inode& inode) {
   std::vector<NodeId> nodes;
   if (!inode.bytes) return nodes;
@@ -34,10 +53,10 @@ std::optional<Failure> ManagerCore::State::MayLayOutAnew(const SetAttributesRequ
                   fmt::format("file {} can be laid out anew only when it is cut to nothing",
                               request.file.value));
   if (!inode.bytes || inode.bytes->segments.empty()) return std::nullopt;
-  if (inode.bytes->is_inline)
+  if (inode.bytes->is_inline || inode.bytes->generation != request.generation)
     return Refuse(
         StatusCode::kAborted, ErrorReason::kStale,
-        fmt::format("the content of file {} has moved: truncate it again", request.file.value));
+        fmt::format("the bytes of file {} have moved: truncate it again", request.file.value));
   auto failure = MayUnbind(request.file, inode);
   if (!failure || failure->code == StatusCode::kAborted) return failure;
   return Refuse(
@@ -89,6 +108,7 @@ void ManagerCore::State::ForgetUncut(Node& node, FileId file) {
   std::erase_if(inode->bytes->objects,
                 [id](const NodeObject& o) { return o.node == id && o.uncut; });
   dirty_.insert(file);
+  copy_.reviews.insert(file);  // The node may get a copy.
 }
 
 void ManagerCore::State::OrderUncutDrops(Node& node) {
