@@ -4,7 +4,7 @@
 // needed. Where the kernel has TLS (CONFIG_TLS) OpenSSL hands the connection's keys to it.
 //
 // Used by one thread at a time; the socket is the caller's and must outlive it. Its users
-// ignore SIGPIPE.
+// ignore or block SIGPIPE.
 #ifndef MOSA_PROTO_CONVERT_BULK_TLS_H_
 #define MOSA_PROTO_CONVERT_BULK_TLS_H_
 
