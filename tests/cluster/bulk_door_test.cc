@@ -300,6 +300,28 @@ TEST_F(BulkDoorTest, OneClientCannotTakeAllBuffers) {
   EXPECT_TRUE(out == large);
 }
 
+// A process with a node in it may leave SIGPIPE as it is.
+TEST_F(BulkDoorTest, WhoGoesBeforeItsAnswerHasComeEndsNoProcess) {
+  const auto before = std::signal(SIGPIPE, SIG_DFL);
+  Start();
+  const std::string large(kFramePayloadBytesMax, 'l');
+  ASSERT_TRUE(node_->client().Write(Target(), 0, std::as_bytes(std::span(large))).ok());
+  v1::BulkRequest request;
+  request.set_file_id(kFile.value);
+  request.set_capability(
+      node_->Seal({.file = kFile, .client = ClientId{5}, .may_write = false, .expires = {}}));
+  request.mutable_read()->set_length_bytes(large.size());
+  for (int i = 0; i < 50; ++i) {
+    FrameSocket hasty = Connect(*node_);
+    ASSERT_TRUE(Introduce(hasty, node_->Identity(ClientId{5}), "n1", Soon()).ok());
+    ASSERT_TRUE(hasty.SendFrame(request, {}, Soon()).ok());
+    std::this_thread::sleep_for(std::chrono::milliseconds(i % 10));
+  }
+  std::string out(large.size(), '?');
+  EXPECT_TRUE(node_->client().Read(Target(), 0, std::as_writable_bytes(std::span(out))).ok());
+  std::signal(SIGPIPE, before);
+}
+
 TEST_F(BulkDoorTest, MoreRequestsThanThreadsAreAllAnswered) {
   Start({.threads_max = 2, .threads_per_client_max = 1});
   std::vector<std::thread> threads;
