@@ -61,6 +61,14 @@ def start_ticks(pid):
     return 0 if fields[0] == "Z" else int(fields[19])
 
 
+def has_ended(pid):
+    """No thread is left. While one ends, the process holds its files and their locks."""
+    try:
+        return start_ticks(pid) == 0 and len(os.listdir(f"/proc/{pid}/task")) <= 1
+    except OSError:
+        return True
+
+
 def stop(pid):
     """Stops a process. Its threads go on until one of them has taken the signal, which may wait for a processor."""
     os.kill(pid, signal.SIGSTOP)
@@ -185,7 +193,7 @@ class Cluster:
         command = self.command(kind, name)
         pid = self.pid(kind, name)
         os.kill(pid, signal.SIGKILL)
-        wait_until(lambda: start_ticks(pid) == 0, 10, f"the end of {kind} of {name}")
+        wait_until(lambda: has_ended(pid), 10, f"the end of {kind} of {name}")
         return command
 
     def start(self, kind, name, command, *, environment=None, wait_s=20):
