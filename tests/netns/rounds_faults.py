@@ -92,7 +92,7 @@ def _kill(store, fault, between=lambda: None):
         os.kill(store.pid(kind, host), signal.SIGKILL)
     for kind, host in daemons:
         pid = store.pid(kind, host)
-        cluster.wait_until(lambda pid=pid: cluster.start_ticks(pid) == 0, 10, f"end of {kind}")
+        cluster.wait_until(lambda pid=pid: cluster.has_ended(pid), 10, f"end of {kind}")
     between()
     time.sleep(fault.seconds)
     for kind, host in reversed(daemons):  # The manager first: the others need it.
