@@ -285,6 +285,20 @@ TEST_F(CoreUncut, AFileDoesNotContinueOnACopyWithBytesThatWereCutOff) {
       << "it has been copied since";
 }
 
+TEST_F(CoreUncut, AFileMayReturnToANodeThatWasFullAndHasNoneOfItsBytes) {
+  const FileId f = MakeOpen("f", "1");
+  Ok<BindReply>(kAnna, FreezeRequest{f});
+  const auto moved = Ok<BindReply>(kAnna, RelocateRequest{f, 0, UINT64_MAX, {nodes_[0]}}).access;
+  const NodeId next = moved.layout.NodeAt(0);
+  ASSERT_NE(next, nodes_[0]);
+  Commit(f);
+  Ok<OpenReply>(kAnna, OpenRequest{f, true, ""});
+  Ok<AttributesReply>(kAnna, SetAttributesRequest{.file = f, .size_bytes = 4096});
+  Ok<BindReply>(kAnna, FreezeRequest{f});
+  const RelocateRequest back{f, kMiB, UINT64_MAX, Others({nodes_[0]})};
+  EXPECT_EQ(Ok<BindReply>(kAnna, back).access.layout.NodeAt(kMiB), nodes_[0]);
+}
+
 // A file that is shorter than its stripe counts as copied at the other positions.
 TEST_F(CoreUncut, ACopyOfAPositionWithoutBytesMayBecomeTheFirst) {
   const FileId f = MakeOpen("f", "2", "lazy", "stripe");

@@ -28,12 +28,16 @@ bool ManagerCore::State::IsUncutDrop(FileId file, NodeId id) const {
   return node && node->uncut.contains(file);
 }
 
-// A truncation has reached the first copies only.
+// A truncation has reached the first copies only. Without further copies, a node that holds none of
+// the file's bytes has only holes that were moved to other nodes.
 void ManagerCore::State::NoteFurtherCopiesUncut(Inode& inode) const {
-  if (inode.bytes->segments.empty()) return;
+  const FileBytes& bytes = *inode.bytes;
+  if (bytes.segments.empty()) return;
   const std::vector<NodeId> first = LayoutOf(inode).Nodes();
   for (NodeObject& object : inode.bytes->objects)
-    if (!std::binary_search(first.begin(), first.end(), object.node)) object.uncut = true;
+    if (!std::binary_search(first.begin(), first.end(), object.node) &&
+        (object.allocated_bytes > 0 || !bytes.copies.empty()))
+      object.uncut = true;
 }
 
 std::vector<NodeId> ManagerCore::State::UncutNodesOf(const Inode& inode) {
