@@ -35,6 +35,7 @@ struct ModelNode {
   std::set<std::pair<FileId, size_t>> settled;  // Positions that other nodes may rely on.
   std::deque<NodeOrder> inbox;
   std::deque<CopyReport> outbox;
+  uint64_t drops_done = 0;  // The number of the last drop order.
 };
 
 class CopiesModel : public CoreFixture {
@@ -73,6 +74,7 @@ class CopiesModel : public CoreFixture {
     node.settled.clear();
     node.inbox.clear();
     node.outbox.clear();
+    node.drops_done = 0;
     std::set<FileId> objects;
     for (const auto& [where, version] : node.versions) objects.insert(where.first);
     AddNode("n" + std::to_string(number), uint64_t{1} << 40, node.incarnation,
@@ -139,7 +141,7 @@ class CopiesModel : public CoreFixture {
   void ReportDamage() {
     for (auto& [id, node] : model_) {
       if (!node.up) continue;
-      NodeHeartbeat beat{.limit_bytes = uint64_t{1} << 40};
+      NodeHeartbeat beat{.limit_bytes = uint64_t{1} << 40, .drops_done = node.drops_done};
       const std::set<FileId> now = DamagedFiles(node);
       std::set<FileId>& told = told_damaged_[id];
       for (const FileId file : now)
@@ -181,12 +183,18 @@ class CopiesModel : public CoreFixture {
     } else if (const auto* cancel = std::get_if<CancelCopyOrder>(&order)) {
       node.orders.erase(cancel->file);
     } else {
-      for (const FileId file : std::get<DropObjectsOrder>(order).files) {
-        std::erase_if(node.versions, [&](const auto& e) { return e.first.first == file; });
-        std::erase_if(node.damaged, [&](const auto& e) { return e.first == file; });
+      const auto& drop = std::get<DropObjectsOrder>(order);
+      for (const FileId file : drop.files) {
+        Empty(node, file);
         node.orders.erase(file);
       }
+      node.drops_done = drop.number;
     }
+  }
+
+  static void Empty(ModelNode& node, FileId file) {
+    std::erase_if(node.versions, [&](const auto& e) { return e.first.first == file; });
+    std::erase_if(node.damaged, [&](const auto& e) { return e.first == file; });
   }
 
   // A node takes messages, carries out one of its orders as far as it can, and reports.
@@ -295,12 +303,15 @@ class CopiesModel : public CoreFixture {
       return;
     }
     uint64_t version = open->attributes.data_version + 1;
-    // A file that has lost bytes is written from the beginning.
-    if (open->access.lost) {
-      version = Ok<AttributesReply>(kAnna, SetAttributesRequest{.file = f, .size_bytes = 0})
-                    .attributes.data_version +
-                1;
-      allowed_.erase(f);  // The file is empty.
+    // A file that has lost bytes is written from the beginning. What was cut off must not be read
+    // in its holes.
+    const bool is_cut = open->access.lost || rng.Chance(200);
+    if (is_cut) {
+      version = Cut(rng, f, layout) + 1;
+      if (!layout.bound()) {
+        Ok<EmptyReply>(kAnna, ReleaseRequest{f});
+        return;
+      }
     }
     const std::vector<NodeId>& nodes = layout.segments[0].nodes;
     ASSERT_EQ(nodes.size(), layout.segments[0].width)
@@ -313,8 +324,13 @@ class CopiesModel : public CoreFixture {
     const bool dies = rng.Chance(200);
     if (dies) version = (uint64_t{1} << 40) + ++dirty_;
     CommitRequest commit{.file = f, .size_bytes = 8 * kMiB};
+    std::set<size_t> holes;
     for (size_t i = 0; i < nodes.size(); ++i) {
       if (dies && rng.Chance(300)) continue;
+      if (is_cut && rng.Chance(400)) {
+        holes.insert(i);
+        continue;
+      }
       Store(model_[nodes[i]], f, i, version);
       commit.nodes.push_back({nodes[i], kMiB, 0});
       if (dies && allowed_.contains(f)) allowed_[f][i].insert(version);
@@ -336,7 +352,35 @@ class CopiesModel : public CoreFixture {
       return;
     }
     allowed_[f].clear();
-    for (size_t i = 0; i < nodes.size(); ++i) allowed_[f][i] = {version};
+    for (size_t i = 0; i < nodes.size(); ++i) allowed_[f][i] = {holes.contains(i) ? 0 : version};
+  }
+
+  // Cuts the file to nothing as a mount does, and returns its version. `layout` becomes the one by
+  // which it can be written, if there is one.
+  uint64_t Cut(Rng& rng, FileId f, Layout& layout) {
+    SetAttributesRequest cut{.file = f, .size_bytes = 0};
+    for (const NodeId node : layout.Nodes())
+      cut.lay_out_anew = cut.lay_out_anew || !model_[node].up || model_[node].mute;
+    if (!cut.lay_out_anew)
+      for (const NodeId node : layout.Nodes()) Empty(model_[node], f);
+    Reply reply = Call1(kAnna, cut);
+    if (const auto* failure = std::get_if<Failure>(&reply)) {
+      EXPECT_EQ(failure->reason, ErrorReason::kBusy) << failure->message;
+      Ok<BindReply>(kAnna, FreezeRequest{f});
+      reply = Call1(kAnna, cut);
+    }
+    const auto* done = std::get_if<AttributesReply>(&reply);
+    EXPECT_NE(done, nullptr);
+    allowed_.erase(f);  // The file is empty.
+    const uint64_t version = done ? done->attributes.data_version : 0;
+    if (!cut.lay_out_anew) return version;
+    layout = {};
+    for (int i = 0; i < 4 && !layout.bound(); ++i) {
+      const Reply bound = Call1(kAnna, BindRequest{f, kMiB});
+      if (const auto* bind = std::get_if<BindReply>(&bound)) layout = bind->access.layout;
+      if (!layout.bound()) AdvanceSome(rng, 2);
+    }
+    return version;
   }
 
   // The writer's mount is killed, and maybe the manager too, before it has noticed.
@@ -373,7 +417,9 @@ class CopiesModel : public CoreFixture {
     if (node.up && !mute) Beat(NodeId(number));
   }
   void Beat(NodeId id) {
-    Step(NodeReport{id, {.used_bytes = 0, .limit_bytes = uint64_t{1} << 40}});
+    NodeHeartbeat beat{.used_bytes = 0, .limit_bytes = uint64_t{1} << 40};
+    beat.drops_done = model_[id].drops_done;
+    Step(NodeReport{id, beat});
   }
 
   void Break(Rng& rng) {
