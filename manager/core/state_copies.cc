@@ -610,7 +610,8 @@ void ManagerCore::State::FindLeftovers(FileId file, FileBytes& bytes) {
   std::erase_if(bytes.objects,
                 [&](const NodeObject& o) { return o.lost && !named.contains(o.node); });
   for (const NodeObject& object : bytes.objects)
-    if (!named.contains(object.node) && !object.uncut) copy_.leftovers[file].insert(object.node);
+    if (!named.contains(object.node) && !IsUncutDrop(file, object.node))
+      copy_.leftovers[file].insert(object.node);
   if (copy_.leftovers.contains(file)) copy_.leftover_checks.insert(file);
 }
 
