@@ -152,6 +152,7 @@ void ManagerCore::State::LoseObjectsOf(NodeId id, const std::set<FileId>& presen
           Touch(file);
         }
       }
+      if (object.allocated_bytes == 0 && !object.lost) LoseUncommittedHole(file, *inode);
       if (object.lost || object.allocated_bytes == 0) continue;
       object.lost = true;
       object.damaged = false;
@@ -164,6 +165,15 @@ void ManagerCore::State::LoseObjectsOf(NodeId id, const std::set<FileId>& presen
         fmt::format("node {} has lost the bytes of {} files: 'mosa lost' lists "
                     "them",
                     NameOf(id), lost));
+}
+
+// A node has lost an object of which nothing was committed. A writer that died may have stored bytes
+// there, and copies may have them: they are compared again.
+void ManagerCore::State::LoseUncommittedHole(FileId file, Inode& inode) {
+  if (inode.bytes->raised_uncommitted == 0 || inode.bytes->copies.empty()) return;
+  RaiseVersion(file, inode, /*committed=*/false);
+  ReviewCopiesLater(file, inode);
+  Touch(file);
 }
 
 // The node has come back empty. Nothing else would reveal that stored and uncommitted bytes are
