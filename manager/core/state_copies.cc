@@ -607,8 +607,7 @@ void ManagerCore::State::KeepCells(FileBytes& bytes, const std::vector<Segment>&
 // have let go of the layout.
 void ManagerCore::State::FindLeftovers(FileId file, FileBytes& bytes) {
   const std::set<NodeId> named = NamedNodes(bytes);
-  std::erase_if(bytes.objects,
-                [&](const NodeObject& o) { return o.lost && !named.contains(o.node); });
+  // Also what a node has lost: it may have begun to copy the file again.
   for (const NodeObject& object : bytes.objects)
     if (!named.contains(object.node) && !IsUncutDrop(file, object.node))
       copy_.leftovers[file].insert(object.node);
