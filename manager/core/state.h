@@ -482,7 +482,7 @@ struct ManagerCore::State {
   void BeginEpoch(Node& node);
   void NoteStall(Duration time);
   Time ListedAfter(const Node& node) const;
-  void LoseUncommittedHole(FileId file, Inode& inode);
+  void LoseUncommittedHole(NodeId id, FileId file, Inode& inode);
   void LoseObjectsOf(NodeId node, const std::set<FileId>& present, Time listed_after);
   void LoseUncommittedOf(const Node& node);
   void LoseStoresOn(NodeId node, FileId file, Inode& inode);

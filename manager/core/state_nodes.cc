@@ -143,6 +143,7 @@ void ManagerCore::State::LoseObjectsOf(NodeId id, const std::set<FileId>& presen
   size_t lost = 0;
   for (auto& [file, inode] : inodes_) {
     if (!inode->bytes || inode->change_time >= listed_after || present.contains(file)) continue;
+    LoseUncommittedHole(id, file, *inode);
     for (NodeObject& object : inode->bytes->objects) {
       if (object.node != id) continue;
       for (auto& cells : inode->bytes->copies) {
@@ -152,7 +153,6 @@ void ManagerCore::State::LoseObjectsOf(NodeId id, const std::set<FileId>& presen
           Touch(file);
         }
       }
-      if (object.allocated_bytes == 0 && !object.lost) LoseUncommittedHole(file, *inode);
       if (object.lost || object.allocated_bytes == 0) continue;
       object.lost = true;
       object.damaged = false;
@@ -167,10 +167,14 @@ void ManagerCore::State::LoseObjectsOf(NodeId id, const std::set<FileId>& presen
                     NameOf(id), lost));
 }
 
-// A node has lost an object of which nothing was committed. A writer that died may have stored bytes
-// there, and copies may have them: they are compared again.
-void ManagerCore::State::LoseUncommittedHole(FileId file, Inode& inode) {
-  if (inode.bytes->raised_uncommitted == 0 || inode.bytes->copies.empty()) return;
+// The node has none of a file's bytes. If nothing was committed there, that is a hole. But a writer
+// that died may have stored bytes in it, and copies may have them: they are compared again.
+void ManagerCore::State::LoseUncommittedHole(NodeId id, FileId file, Inode& inode) {
+  const FileBytes& bytes = *inode.bytes;
+  if (bytes.raised_uncommitted == 0 || bytes.copies.empty()) return;
+  const Layout layout = LayoutOf(inode);
+  const std::vector<NodeId> empty = EmptyNodesOf(inode, layout);
+  if (!std::binary_search(empty.begin(), empty.end(), id)) return;
   RaiseVersion(file, inode, /*committed=*/false);
   ReviewCopiesLater(file, inode);
   Touch(file);
