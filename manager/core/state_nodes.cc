@@ -167,14 +167,20 @@ void ManagerCore::State::LoseObjectsOf(NodeId id, const std::set<FileId>& presen
                     NameOf(id), lost));
 }
 
-// The node has none of a file's bytes. If nothing was committed there, that is a hole. But a writer
-// that died may have stored bytes in it, and copies may have them: they are compared again.
+// The node has no object of the file. Where nothing was committed there, that is a hole. But a
+// writer that died may have stored bytes in it, and copies may have them: they are compared again.
 void ManagerCore::State::LoseUncommittedHole(NodeId id, FileId file, Inode& inode) {
   const FileBytes& bytes = *inode.bytes;
-  if (bytes.raised_uncommitted == 0 || bytes.copies.empty()) return;
-  const Layout layout = LayoutOf(inode);
-  const std::vector<NodeId> empty = EmptyNodesOf(inode, layout);
-  if (!std::binary_search(empty.begin(), empty.end(), id)) return;
+  if (bytes.copies.empty() || inode.size_bytes == 0) return;
+  bool is_hole = false;
+  for (size_t i = 0; i < bytes.segments.size(); ++i)
+    for (size_t position = 0; position < bytes.segments[i].width; ++position)
+      is_hole = is_hole || (bytes.segments[i].nodes[position] == id &&
+                            HasBytes(bytes, inode.size_bytes, i, position));
+  const bool has_bytes = std::any_of(
+      bytes.objects.begin(), bytes.objects.end(),
+      [id](const NodeObject& o) { return o.node == id && (o.lost || o.allocated_bytes > 0); });
+  if (!is_hole || has_bytes) return;
   RaiseVersion(file, inode, /*committed=*/false);
   ReviewCopiesLater(file, inode);
   Touch(file);
