@@ -246,7 +246,7 @@ void ManagerCore::State::Unbind(FileId file, Inode& inode, FirstObjects first_ob
   FileBytes& bytes = *inode.bytes;
   LeaveGroup(inode);
   const std::vector<NodeId> first = LayoutOf(inode).Nodes();
-  for (const NodeId node : first) ObjectOn(bytes, node);
+  for (const NodeId node : NamedNodes(bytes)) ObjectOn(bytes, node);
   std::vector<NodeId> uncut;
   for (const NodeObject& object : bytes.objects)
     if (first_objects == FirstObjects::kNotCut ||
