@@ -271,6 +271,22 @@ TEST_F(CoreBytes, FilesThatWereNeverCommittedGoWithTheirMaker) {
   EXPECT_EQ(Ok<AttributesReply>(kAnna, GetAttributesRequest{kRootFile}).attributes.size_bytes, 2U);
 }
 
+// A reader keeps the file without its name. What its maker stored would be acknowledged and
+// nowhere.
+TEST_F(CoreBytes, AMakerThatComesBackCommitsNothingToAFileThatWasRemovedMeanwhile) {
+  Start(kBen);
+  const FileId f = Make(kBen, kRootFile, "f", FileType::kRegular, true);
+  Ok<OpenReply>(kAnna, OpenRequest{f, false, ""});
+  AdvanceAlive(Seconds(6), {kAnna});
+  Confirm(kAnna, /*holds_open=*/true);
+  ASSERT_TRUE(Exists(f)) << "the reader has it open";
+  SessionStart back;
+  back.opens = {{f, true}};
+  Start(kBen, back);
+  CommitRequest commit{.file = f, .size_bytes = 1, .inline_data = "x"};
+  EXPECT_EQ(Refused(kBen, commit), ErrorReason::kStale);
+}
+
 // ---- layouts and space
 
 TEST_F(CoreBytes, AFileIsBoundOverAllNodesAndDifferentFilesBeginAtDifferentOnes) {

@@ -549,6 +549,9 @@ struct ManagerCore::State {
   std::map<ClientId, Session> sessions_;
   ReplyLogs reply_logs_;
   std::map<FileId, Uncommitted> uncommitted_;
+  // Of these, removed because their maker's session ended, and still open somewhere. Nothing can be
+  // committed to them: the bytes would have no name.
+  std::set<FileId> given_up_;
   CountersRecord counters_;
   HintRules rules_;
   Recovery recovery_;
