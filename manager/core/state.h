@@ -549,8 +549,8 @@ struct ManagerCore::State {
   std::map<ClientId, Session> sessions_;
   ReplyLogs reply_logs_;
   std::map<FileId, Uncommitted> uncommitted_;
-  // Of these, removed because their maker's session ended, and still open somewhere. Nothing can be
-  // committed to them: the bytes would have no name.
+  // Files that were removed because their maker's session ended, and are still open somewhere.
+  // Nothing can be committed to them: the bytes would have no name.
   std::set<FileId> given_up_;
   CountersRecord counters_;
   HintRules rules_;
