@@ -29,6 +29,12 @@ class CoreUncut : public CoreCopies {
     }
     EXPECT_TRUE(std::holds_alternative<AttributesReply>(reply));
   }
+  void CutWhileAllAnswer(FileId f) {
+    Ok<OpenReply>(kAnna, OpenRequest{f, true, ""});
+    Ok<AttributesReply>(kAnna, SetAttributesRequest{.file = f, .size_bytes = 0});
+    CommitRequest closing{.file = f, .last_close = true};
+    Ok<AttributesReply>(kAnna, closing);
+  }
   void Return(const std::vector<FileId>& objects, uint64_t incarnation = 7) {
     EXPECT_EQ(AddNode("n1", uint64_t{1} << 30, incarnation, objects), nodes_[0]);
   }
@@ -171,10 +177,7 @@ TEST_F(CoreUncut, EveryNodeWithACopyDropsItsObjectAndGetsNoNewOneBefore) {
 // What a writer that failed has left is not the empty file's either.
 TEST_F(CoreUncut, AnEmptyFileOfANodeThatIsGoneGoesElsewhereAndLeavesItsObject) {
   const FileId f = MakeCommitted("f", "1");
-  Ok<OpenReply>(kAnna, OpenRequest{f, true, ""});
-  Ok<AttributesReply>(kAnna, SetAttributesRequest{.file = f, .size_bytes = 0});
-  CommitRequest closing{.file = f, .last_close = true};
-  Ok<AttributesReply>(kAnna, closing);
+  CutWhileAllAnswer(f);
   Die(nodes_[0]);
   EXPECT_FALSE(Ok<OpenReply>(kBen, OpenRequest{f, true, ""}).access.layout.bound());
   Return({f});
@@ -256,10 +259,7 @@ TEST_F(CoreUncut, ACopyWithBytesThatWereCutOffDoesNotBecomeTheFirst) {
   DoOrders();
   const NodeId copy = Readers(f).back();
   ASSERT_NE(copy, nodes_[0]);
-  Ok<OpenReply>(kAnna, OpenRequest{f, true, ""});
-  Ok<AttributesReply>(kAnna, SetAttributesRequest{.file = f, .size_bytes = 0});
-  CommitRequest closing{.file = f, .last_close = true};
-  Ok<AttributesReply>(kAnna, closing);
+  CutWhileAllAnswer(f);
   Die(nodes_[0]);
   EXPECT_NE(core_->GetFileStatus("/f")->layout.NodeAt(0), copy);
   EXPECT_FALSE(Ok<OpenReply>(kBen, OpenRequest{f, true, ""}).access.layout.bound());
@@ -334,10 +334,7 @@ TEST_F(CoreUncut, ADrainingNodeIsReplacedByACopyThatHasBeenCutIfThereIsNoOtherNo
   DoOrders();
   const NodeId copy = Readers(f).back();
   ASSERT_NE(copy, nodes_[0]);
-  Ok<OpenReply>(kAnna, OpenRequest{f, true, ""});
-  Ok<AttributesReply>(kAnna, SetAttributesRequest{.file = f, .size_bytes = 0});
-  CommitRequest closing{.file = f, .last_close = true};
-  Ok<AttributesReply>(kAnna, closing);
+  CutWhileAllAnswer(f);
   for (const NodeId node : Others({copy}))
     Step(DrainNode{.name = "n" + std::to_string(node.value), .drain = true});
   AdvanceAlive(Seconds(2), {kAnna, kBen}, nodes_);
