@@ -52,18 +52,19 @@ void CopyOrders::Finish(FileId file, NodeId node) {
   if (tasks->second.empty()) tasks_.erase(tasks);
 }
 
-void CopyOrders::NoteCancelled(FileId file, NodeId node) {
+void CopyOrders::NoteRelayEnded(FileId file, NodeId node) {
   const auto tasks = tasks_.find(file);
   if (tasks == tasks_.end()) return;
   for (auto& [target, task] : tasks->second)
     if (std::find(task.relays.begin(), task.relays.end(), node) != task.relays.end())
-      task.relay_cancelled = true;
+      task.relay_ended = true;
 }
 
 void CopyOrders::Fail(FileId file, NodeId node, std::string why, Time retry_at) {
   CopyTask failed{.failure = std::move(why), .retry_at = retry_at};
   if (const CopyTask* task = Find(file, node)) failed.sources = task->sources;
   Finish(file, node);
+  NoteRelayEnded(file, node);
   tasks_[file][node] = std::move(failed);
 }
 

@@ -32,8 +32,8 @@ struct CopyTask {
   bool follow = false;
   Layout sources{};  // As ordered.
   std::vector<NodeId> relays{};
-  // One of `relays` was cancelled and will not vouch for what it passes on.
-  bool relay_cancelled = false;
+  // One of `relays` was cancelled or has failed, and will not vouch for what it passes on.
+  bool relay_ended = false;
   uint64_t copied_bytes = 0;
   std::string failure{};  // Why the last order failed. It may be retried from `retry_at` on.
   Time retry_at{};
@@ -56,8 +56,9 @@ class CopyOrders {
   void SetProgress(FileId file, NodeId node, uint64_t copied_bytes);
   // Ends the order: it is done or given up.
   void Finish(FileId file, NodeId node);
-  // Notes that a node's order was cancelled. Nodes that fetch from it as a relay need new orders.
-  void NoteCancelled(FileId file, NodeId node);
+  // Notes that a node's order was cancelled or has failed. Nodes that fetch from it as a relay need
+  // new orders.
+  void NoteRelayEnded(FileId file, NodeId node);
   // Ends the order as failed. Its sources are kept, so that the next order can name others.
   void Fail(FileId file, NodeId node, std::string why, Time retry_at);
 

@@ -51,6 +51,17 @@ TEST(CopyOrders, AFailureMakesRoomAndIsRemembered) {
   EXPECT_EQ(orders.running(kTarget), 0U);
 }
 
+TEST(CopyOrders, WhoFetchesFromARelayIsTriedAnewWhenTheRelayHasFailed) {
+  CopyOrders orders;
+  CopyTask relayed = Task(2);
+  relayed.relays = {kTarget};
+  orders.Start(FileId(1), kTarget, Task(1));
+  orders.Start(FileId(1), NodeId(3), relayed);
+  EXPECT_FALSE(orders.Find(FileId(1), NodeId(3))->relay_ended);
+  orders.Fail(FileId(1), kTarget, "no answer", Time{5});
+  EXPECT_TRUE(orders.Find(FileId(1), NodeId(3))->relay_ended);
+}
+
 TEST(CopyOrders, ANodeThatIsGoneIsForgottenAsTargetAndNamedAsSource) {
   CopyOrders orders;
   orders.Start(FileId(1), kTarget, Task(1));

@@ -228,7 +228,12 @@ TEST_F(CoreCopies, WhatIsBeingDroppedDoesNotBecomeTheFirstCopy) {
     return layout.Nodes();
   };
   EXPECT_EQ(writes_to(), std::vector<NodeId>{nodes_[0]});
+  const uint64_t done = std::exchange(drops_done_[second], 0);
   AdvanceAlive(Seconds(12), {kAnna, kBen}, nodes_);
+  ConfirmAll();
+  EXPECT_EQ(writes_to(), std::vector<NodeId>{nodes_[0]}) << "the node has not dropped it yet";
+  drops_done_[second] = done;
+  AdvanceAlive(Seconds(2), {kAnna, kBen}, nodes_);
   ConfirmAll();
   EXPECT_EQ(writes_to(), std::vector<NodeId>{second});
 }
@@ -308,6 +313,9 @@ TEST_F(CoreCopies, FewerAreDroppedOnceNobodyReadsByThemAndMoreAreMade) {
   EXPECT_EQ(Readers(f), (std::vector<NodeId>{all[0], all[1]}));
   SetXattr(f, "replicas", "4");
   DoOrders();
+  EXPECT_EQ(Readers(f).size(), 3U) << "one node has yet to drop its copy";
+  AdvanceAlive(Seconds(1), {kAnna, kBen}, nodes_);
+  DoOrders();
   EXPECT_EQ(Readers(f).size(), 4U);
   SetXattr(f, "replicas", "1");
   EXPECT_EQ(Readers(f), std::vector<NodeId>{nodes_[0]});
@@ -325,6 +333,7 @@ TEST_F(CoreCopies, ANodeWithoutRoomIsReplacedAndTheLayoutSaysWhatIsMissing) {
     report.failure = Failure{StatusCode::kResourceExhausted, ErrorReason::kNoSpace, "no room"};
     Step(NodeCopyReport{orders[0].first, report});
     ConfirmAll();
+    AdvanceAlive(Seconds(1), {kAnna, kBen}, nodes_);
   }
   std::sort(tried.begin(), tried.end());
   EXPECT_EQ(tried, Others({nodes_[0]}));
@@ -402,6 +411,8 @@ TEST_F(CoreCopies, ADrainedNodeGivesAwayAllItHasAndTakesNothing) {
   ASSERT_TRUE(Step(DrainNode{"n1", true}).admin_reply->status.ok());
   DoOrders();
   ConfirmAll();
+  EXPECT_EQ(core_->GetClusterStatus(now_).nodes[0].files_left, 3U) << "nothing is dropped yet";
+  AdvanceAlive(Seconds(1), {kAnna, kBen}, nodes_);
   for (const FileId f : {one, two}) {
     const std::vector<NodeId> readers = Readers(f);
     EXPECT_EQ(std::count(readers.begin(), readers.end(), nodes_[0]), 0);

@@ -40,9 +40,12 @@ class CoreFixture : public ::testing::Test {
     }
     for (const ToClient& to : effects.to_clients) Deliver(to);
     for (const ToNode& to : effects.to_nodes) {
+      if (std::holds_alternative<NodeRegistered>(to.message)) drops_done_[to.node] = 0;
       if (const auto* order = std::get_if<NodeOrder>(&to.message)) {
-        if (const auto* drop = std::get_if<DropObjectsOrder>(order))
+        if (const auto* drop = std::get_if<DropObjectsOrder>(order)) {
           dropped_[to.node].insert(dropped_[to.node].end(), drop->files.begin(), drop->files.end());
+          if (carries_out_drops_) drops_done_[to.node] = drop->number;
+        }
         orders_.emplace_back(to.node, *order);
       }
     }
@@ -77,7 +80,7 @@ class CoreFixture : public ::testing::Test {
       now_ = now_ + Seconds(1);
       for (const ClientId client : clients) Step(SessionRequest{client, {}});
       for (const NodeId node : nodes)
-        Step(NodeReport{node, {.used_bytes = 0, .limit_bytes = uint64_t{1} << 30}});
+        Step(NodeReport{node, {.limit_bytes = uint64_t{1} << 30, .drops_done = drops_done_[node]}});
       Step(Tick{});
     }
   }
@@ -194,6 +197,9 @@ class CoreFixture : public ::testing::Test {
   std::map<ClientId, int> ends_;
   std::map<ClientId, std::string> refused_;
   std::map<NodeId, std::vector<FileId>> dropped_;
+  // The last drop order that each node has carried out. It reports that in AdvanceAlive().
+  std::map<NodeId, uint64_t> drops_done_;
+  bool carries_out_drops_ = true;
   std::vector<std::pair<NodeId, NodeOrder>> orders_;
   std::vector<std::string> log_;
   std::map<std::pair<ClientId, RequestId>, std::vector<FileId>> asked_;

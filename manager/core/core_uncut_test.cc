@@ -6,6 +6,8 @@ namespace {
 
 class CoreUncut : public CoreCopies {
  protected:
+  CoreUncut() { carries_out_drops_ = false; }
+
   // A closed file on n1, which is silent.
   FileId MakeOnSilent(const std::string& name = "f") {
     const FileId f = MakeCommitted(name, "1");
@@ -124,6 +126,29 @@ TEST_F(CoreUncut, AManagerThatRestartsKnowsWhichObjectsWereNotCut) {
   EXPECT_EQ(DropsOf(f), 1U);
   AdvanceAlive(Seconds(30), {kAnna, kBen}, nodes_);
   EXPECT_NE(BoundOn(f), nodes_[0]);
+}
+
+TEST_F(CoreUncut, AManagerThatRestartsOrdersAgainToDropACopyThatIsNotNeeded) {
+  const FileId f = MakeCommitted("f", "2");
+  DoOrders();
+  const NodeId second = Readers(f).at(1);
+  SetXattr(f, "replicas", "1");
+  ConfirmAll();
+  ASSERT_EQ(std::ranges::count(dropped_[second], f), 1);
+  Restart();
+  Start(kAnna);
+  Start(kBen);
+  for (const NodeId node : nodes_)
+    AddNode("n" + std::to_string(node.value), uint64_t{1} << 30, 7,
+            node == nodes_[0] || node == second ? std::vector<FileId>{f} : std::vector<FileId>());
+  EXPECT_EQ(std::ranges::count(dropped_[second], f), 2);
+  AdvanceAlive(Seconds(30), {kAnna, kBen}, nodes_);
+  SetXattr(f, "replicas", "4");
+  DoOrders();
+  EXPECT_EQ(std::ranges::count(Readers(f), second), 0);
+  Beat(second, 1);
+  DoOrders();
+  EXPECT_EQ(std::ranges::count(Readers(f), second), 1);
 }
 
 TEST_F(CoreUncut, ANodeThatAnswersIsWaitedForForAMoment) {

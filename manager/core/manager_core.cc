@@ -109,8 +109,7 @@ void ManagerCore::State::FinishStep() {
     effects_.writes.Put(RecoveryKey(), Encode(recovery_.record()));
     effects_.writes.Put(CountersKey(), Encode(counters_));
   }
-  for (auto& [node, files] : drops_) SendOrder(node, DropObjectsOrder{std::move(files)});
-  drops_.clear();
+  SendDrops();
   if (next_tick_ != kNever) effects_.wake_at = next_tick_;
 }
 

@@ -501,6 +501,8 @@ struct ManagerCore::State {
   NodeId NodeOfSession(const Session& session) const;
   void SendOrder(NodeId node, NodeOrder order);
   void OrderDrop(const FileBytes& bytes, FileId file);
+  Node::UncutDrop OrderDropOn(Node& node, FileId file);
+  void SendDrops();
 
   // ---- the durable image (state_load.cc)
   Status LoadInode(FileId file, const InodeRecord& record);

@@ -20,7 +20,6 @@ constexpr Duration kNextSlice = Milliseconds(1);
 // How often the files of a draining node are counted.
 constexpr Duration kCountEvery = Seconds(1);
 constexpr Duration kMissingRetry = Seconds(60);
-constexpr Duration kDropArrivesWithin = Seconds(10);
 
 // Removes cells without a node and moves later ones up, so that there are as few rows as possible.
 void CloseUp(std::vector<CopyCell>& cells, size_t width) {
@@ -403,7 +402,7 @@ std::optional<size_t> ManagerCore::State::SuccessorOf(FileId file, const Inode& 
       waits = true;
     }
     if (!waits) continue;
-    RetryCopies(file, now_ + kDropArrivesWithin);
+    RetryCopies(file, now_ + kCancelArrivesWithin);
     break;
   }
   return std::nullopt;
@@ -628,32 +627,21 @@ void ManagerCore::State::DropLeftovers(FileId file) {
   // draining ones.
   if (bytes.segments.empty()) std::erase_if(found->second, [this](NodeId id) { return Stays(id); });
   const std::set<NodeId> named = NamedNodes(bytes);
-  for (auto at = found->second.begin(); at != found->second.end();) {
-    const Node* node = FindNode(*at);
-    const bool is_named = named.contains(*at) || IsUncutDrop(file, *at);
-    if (!is_named && (!node || !node->connected || !IsReachable(*at))) {
-      ++at;  // It reports its objects when it comes back.
-      continue;
-    }
-    if (!is_named) {
-      drops_[*at].push_back(file);
-      copy_.dropped[file][*at] = now_ + kDropArrivesWithin;
-      std::erase_if(bytes.objects, [&](const NodeObject& o) { return o.node == *at; });
-      dirty_.insert(file);
-    }
-    at = found->second.erase(at);
-  }
-  if (found->second.empty()) copy_.leftovers.erase(found);
+  std::vector<NodeId> dropped;
+  for (const NodeId id : found->second)
+    if (!named.contains(id) && !IsUncutDrop(file, id)) dropped.push_back(id);
+  copy_.leftovers.erase(found);
+  NoteUncut(file, *inode, dropped);
 }
 
-// Returns the nodes whose last order for the file, to copy or to drop, may still change or remove
-// bytes there, and those with bytes that were cut off. New bytes must not be placed on them yet.
+// Returns the nodes whose last order for the file may still change bytes there, and those that have
+// yet to drop what they hold. New bytes must not be placed on them yet.
 std::vector<NodeId> ManagerCore::State::StillOrdered(FileId file) const {
   std::vector<NodeId> nodes;
   if (const Inode* const inode = Find(file)) nodes = UncutNodesOf(*inode);
   for (const auto& [node, task] : copy_.orders.Of(file))
     if (task.running()) nodes.push_back(node);
-  if (const auto found = copy_.dropped.find(file); found != copy_.dropped.end())
+  if (const auto found = copy_.cancelled.find(file); found != copy_.cancelled.end())
     for (const auto& [node, until] : found->second)
       if (until > now_) nodes.push_back(node);
   return nodes;

@@ -14,7 +14,6 @@ constexpr Duration kNodeReplacedAfter = Seconds(5);
 // Delay before a node that had no room is tried again, and before another failed order is.
 constexpr Duration kFullFor = Seconds(60);
 constexpr Duration kFailedFor = Seconds(5);
-constexpr Duration kCancelArrivesWithin = Seconds(10);
 constexpr size_t kFailureBytesMax = 500;
 // Up to this size the single holder sends a file to all copying nodes itself.
 constexpr uint64_t kSentByOneBytesMax = 256 << 10;
@@ -59,7 +58,7 @@ void ManagerCore::State::OrderCopies(FileId file, const Inode& inode, bool eager
       continue;
     }
     const CopyTask* task = copy_.orders.Find(file, target);
-    if (task && task->running() && task->follow == writing && !task->relay_cancelled &&
+    if (task && task->running() && task->follow == writing && !task->relay_ended &&
         (writing || task->data_version == order.data_version) && task->sources == order.sources)
       standing.insert(target);
     orders.emplace(target, std::move(order));
@@ -232,8 +231,8 @@ void ManagerCore::State::EndCopyTask(FileId file, NodeId id) {
   const Node* node = FindNode(id);
   if (task && task->running() && node && node->connected) {
     SendOrder(id, CancelCopyOrder{file});
-    copy_.orders.NoteCancelled(file, id);
-    copy_.dropped[file][id] = now_ + kCancelArrivesWithin;
+    copy_.orders.NoteRelayEnded(file, id);
+    copy_.cancelled[file][id] = now_ + kCancelArrivesWithin;
   }
   copy_.orders.Finish(file, id);
 }
@@ -284,7 +283,7 @@ void ManagerCore::State::CopiesTick() {
   }
   if (!copy_.retries.empty()) Schedule(copy_.retries.begin()->first);
   if (scan) StartCopyScan();
-  for (auto* until : {&copy_.dropped, &copy_.full}) {
+  for (auto* until : {&copy_.cancelled, &copy_.full}) {
     for (auto& [file, nodes] : *until)
       std::erase_if(nodes, [this](const auto& entry) { return entry.second <= now_; });
     std::erase_if(*until, [](const auto& entry) { return entry.second.empty(); });
@@ -336,9 +335,9 @@ void ManagerCore::State::FinishCopy(FileId file, Inode& inode, NodeId node, cons
   const std::vector<NodeId> first = LayoutOf(inode).Nodes();
   if (!std::binary_search(first.begin(), first.end(), node)) object.lost = object.damaged = false;
   dirty_.insert(file);
-  // The node processes orders in sequence, so an earlier drop order has been carried out.
-  if (const auto dropped = copy_.dropped.find(file); dropped != copy_.dropped.end())
-    dropped->second.erase(node);
+  // The node processes orders in sequence, so an earlier cancellation has been carried out.
+  if (const auto cancelled = copy_.cancelled.find(file); cancelled != copy_.cancelled.end())
+    cancelled->second.erase(node);
   for (size_t i = 0; i < bytes.copies.size(); ++i)
     for (size_t c = 0; c < bytes.copies[i].size(); ++c)
       all_valid = all_valid && (bytes.copies[i][c].node == kNoNode || IsValid(inode, i, c));

@@ -346,9 +346,6 @@ void ManagerCore::State::PushNodes() {
 }
 
 void ManagerCore::State::SendOrder(NodeId node, NodeOrder order) {
-  if (auto* const drop = std::get_if<DropObjectsOrder>(&order)) {
-    if (Node* const known = FindNode(node)) drop->number = ++known->drops_sent;
-  }
   ToNode& to = effects_.to_nodes.emplace_back();
   to.node = node;
   to.message.emplace<NodeOrder>(std::move(order));
@@ -359,9 +356,21 @@ void ManagerCore::State::OrderDrop(const FileBytes& bytes, FileId file) {
   for (const NodeObject& object : bytes.objects) nodes.insert(object.node);
   for (const NodeId id : nodes) {
     // A node that is away reports its objects when it comes back.
-    const Node* node = FindNode(id);
-    if (node && node->connected) drops_[id].push_back(file);
+    Node* node = FindNode(id);
+    if (node && node->connected) OrderDropOn(*node, file);
   }
+}
+
+// The node gets one order for all that it drops in this step.
+Node::UncutDrop ManagerCore::State::OrderDropOn(Node& node, FileId file) {
+  drops_[node.address.node].push_back(file);
+  return {node.drops_sent + 1, now_};
+}
+
+void ManagerCore::State::SendDrops() {
+  for (auto& [id, files] : std::exchange(drops_, {}))
+    if (Node* const node = FindNode(id))
+      SendOrder(id, DropObjectsOrder{.files = std::move(files), .number = ++node->drops_sent});
 }
 
 }  // namespace mosa::manager

@@ -157,7 +157,7 @@ std::set<FileId> ManagerCore::State::RecoveryRules::TakeObjects(
   if (!unowned.dropped.empty()) {
     state.effects_.log.push_back(fmt::format("node {} drops {} objects that no file owns",
                                              state.NameOf(node), unowned.dropped.size()));
-    state.SendOrder(node, DropObjectsOrder{std::move(unowned.dropped)});
+    for (const FileId file : unowned.dropped) state.OrderDropOn(*state.FindNode(node), file);
   }
   if (!unowned.aside.empty()) {
     state.effects_.log.push_back(fmt::format(

@@ -342,7 +342,7 @@ void ManagerCore::State::Handle(const Stalled& command) {
     if (log.drop_at) log.drop_at = *log.drop_at + command.time;
   for (auto& [file, until] : lingering_) until = until + command.time;
   for (auto& [file, freeze] : freezes_) freeze.until = freeze.until + command.time;
-  for (auto& [file, nodes] : copy_.dropped)
+  for (auto& [file, nodes] : copy_.cancelled)
     for (auto& [node, until] : nodes) until = until + command.time;
   if (grace_end_) grace_end_ = *grace_end_ + command.time;
   effects_.log.push_back(

@@ -195,6 +195,9 @@ struct Lifetime {
   std::set<ClientId> holders;  // While it is due: clients that have it open.
 };
 
+// A node may still carry out an order for this long after it was cancelled.
+inline constexpr Duration kCancelArrivesWithin = Seconds(10);
+
 // Pending work on copies. Not durable: rebuilt by examining all files.
 struct CopyWork {
   CopyOrders orders;
@@ -206,9 +209,9 @@ struct CopyWork {
   bool scan_again = false;                       // Something has changed since the scan began.
   std::map<FileId, std::set<NodeId>> leftovers;  // Objects to drop once nobody reads them.
   std::set<FileId> leftover_checks;
-  // Nodes with a drop order possibly still under way, and nodes that had no room: each until a
+  // Nodes that may still carry out a cancelled order, and nodes that had no room: each until a
   // time.
-  std::map<FileId, std::map<NodeId, Time>> dropped, full;
+  std::map<FileId, std::map<NodeId, Time>> cancelled, full;
   std::map<FileId, std::vector<Waiter>> waiters;
   std::set<FileId> marked;  // Loaded with `may_differ`, until sessions have declared their opens.
 };

@@ -1,7 +1,8 @@
-// Objects that were not cut. A file may be cut to nothing while a node that holds some of its bytes
-// does not answer. It is then laid out anew, and every node drops its object, those that are silent
-// when they answer again. Until a node has reported that, the file gets no byte there: what was cut
-// off would be read again in the holes between new bytes.
+// Objects with bytes that are no longer their file's. A file may be cut to nothing while a node
+// that holds some of its bytes does not answer. It is then laid out anew, and every node drops its
+// object, those that are silent when they answer again. So does a node whose copy is no longer
+// needed. Until a node has reported that, the file gets no byte there: the old bytes would be read
+// again in the holes between new ones.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -81,14 +82,14 @@ void ManagerCore::State::LayOutAnewIfGone(FileId file, Inode& inode) {
   Unbind(file, inode, FirstObjects::kNotCut);
 }
 
-// Precondition: the file is placed nowhere.
+// Precondition: the file is not placed on these nodes.
 void ManagerCore::State::NoteUncut(FileId file, Inode& inode, const std::vector<NodeId>& nodes) {
   for (const NodeId id : nodes) {
     ObjectOn(*inode.bytes, id).uncut = true;
     Node* const node = FindNode(id);
     if (node == nullptr) continue;
-    node->uncut.try_emplace(file);
-    OrderUncutDrops(*node);
+    Node::UncutDrop& drop = node->uncut[file];
+    if (drop.number == 0 && Answers(id)) drop = OrderDropOn(*node, file);
   }
   if (!nodes.empty()) dirty_.insert(file);
 }
@@ -117,12 +118,8 @@ void ManagerCore::State::ForgetUncut(Node& node, FileId file) {
 
 void ManagerCore::State::OrderUncutDrops(Node& node) {
   if (!Answers(node.address.node)) return;  // It will register, or report that it answers.
-  std::vector<FileId> files;
-  for (const auto& [file, drop] : node.uncut)
-    if (drop.number == 0) files.push_back(file);
-  if (files.empty()) return;
-  SendOrder(node.address.node, DropObjectsOrder{.files = files});
-  for (const FileId file : files) node.uncut[file] = {node.drops_sent, now_};
+  for (auto& [file, drop] : node.uncut)
+    if (drop.number == 0) drop = OrderDropOn(node, file);
 }
 
 // The node has registered with these objects. It carries out no earlier order any more.
