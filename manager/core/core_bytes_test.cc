@@ -285,6 +285,12 @@ TEST_F(CoreBytes, AMakerThatComesBackCommitsNothingToAFileThatWasRemovedMeanwhil
   Start(kBen, back);
   CommitRequest commit{.file = f, .size_bytes = 1, .inline_data = "x"};
   EXPECT_EQ(Refused(kBen, commit), ErrorReason::kStale);
+  Restart();
+  SessionStart reader;
+  reader.opens = {{f, false}};
+  Start(kAnna, reader);
+  Start(kBen, back);
+  EXPECT_EQ(Refused(kBen, commit), ErrorReason::kStale) << "the manager has restarted";
 }
 
 // ---- layouts and space

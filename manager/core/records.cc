@@ -21,9 +21,10 @@ namespace {
 constexpr uint8_t kCopiesVersion = 3;
 constexpr uint8_t kCopiesWantedVersion = 4;
 constexpr uint8_t kGenerationsVersion = 5;
-// Version 6 adds objects that were not cut.
+// Version 6 adds objects that were not cut, 7 files that were abandoned.
 constexpr uint8_t kUncutVersion = 6;
-constexpr uint8_t kRecordVersion = 6;
+constexpr uint8_t kAbandonedVersion = 7;
+constexpr uint8_t kRecordVersion = 7;
 
 // Writer and Reader have the same interface, so one Visit() per type serves both directions.
 class Writer {
@@ -363,6 +364,7 @@ void Visit(A& archive, InodeRecord& record) {
   if (archive.version() >= kGenerationsVersion)
     All(archive, record.generation, record.kept_since, record.may_differ,
         record.raised_uncommitted);
+  if (archive.version() >= kAbandonedVersion) All(archive, record.abandoned);
   archive.Require(record.kept_since <= record.generation);
   archive.Require(record.raised_uncommitted <= record.attributes.data_version);
   const std::vector<Segment>& segments = record.layout.segments;

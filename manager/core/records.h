@@ -90,6 +90,8 @@ struct InodeRecord {
   uint64_t inline_valid_bytes = 0;
   NodeId inline_node;
   ClientId uncommitted_by;  // The session that made it and has not committed it yet, or 0.
+  // It was removed because that session ended, and is still open elsewhere.
+  bool abandoned = false;
   // The layout's generation. `kept_since` is the oldest generation whose stores still count.
   uint64_t generation = 0;
   uint64_t kept_since = 0;

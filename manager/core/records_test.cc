@@ -91,12 +91,12 @@ TEST(Records, OfOlderVersionsHaveNoCopies) {
   inode.raised_uncommitted = 0;
   encoded = Encode(inode);
   encoded[0] = 4;
-  encoded.resize(encoded.size() - 21);
+  encoded.resize(encoded.size() - 22);
   EXPECT_EQ(*Decode<InodeRecord>("k", encoded), inode) << "of a copy nothing was said";
   inode.copies.clear();
   encoded = Encode(inode);
   encoded[0] = 2;
-  encoded.resize(encoded.size() - 25);
+  encoded.resize(encoded.size() - 26);
   EXPECT_EQ(*Decode<InodeRecord>("k", encoded), inode);
 }
 
@@ -107,6 +107,16 @@ TEST(Records, OfVersion4HaveNoGenerations) {
   encoded[0] = 4;
   encoded.resize(encoded.size() - 16);
   EXPECT_EQ(*Decode<CountersRecord>("k", encoded), counters);
+}
+
+TEST(Records, OfVersion6AreOfNoAbandonedFile) {
+  InodeRecord inode = SomeInode();
+  std::string encoded = Encode(inode);
+  encoded[0] = 6;
+  encoded.pop_back();
+  EXPECT_EQ(*Decode<InodeRecord>("k", encoded), inode);
+  inode.abandoned = true;
+  EXPECT_EQ(*Decode<InodeRecord>("k", Encode(inode)), inode);
 }
 
 TEST(Records, KeepGenerations) {

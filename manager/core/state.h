@@ -553,7 +553,7 @@ struct ManagerCore::State {
   std::map<FileId, Uncommitted> uncommitted_;
   // Files that were removed because their maker's session ended, and are still open somewhere.
   // Nothing can be committed to them: the bytes would have no name.
-  std::set<FileId> given_up_;
+  std::set<FileId> abandoned_;
   CountersRecord counters_;
   HintRules rules_;
   Recovery recovery_;

@@ -425,7 +425,7 @@ void ManagerCore::State::CommitTo(FileId file) {
 
 std::optional<Failure> ManagerCore::State::CheckCommit(const CommitRequest& request) {
   if (auto failure = CheckRegular(request.file)) return failure;
-  if (given_up_.contains(request.file))
+  if (abandoned_.contains(request.file))
     return Refuse(StatusCode::kNotFound, ErrorReason::kStale,
                   fmt::format("file {} was removed, because its mount was silent for longer than "
                               "its lease before it had stored any of it: create it again",

@@ -253,6 +253,7 @@ Status ManagerCore::State::LoadInode(FileId file, const InodeRecord& record) {
     bytes.inline_valid_bytes = record.is_inline ? record.inline_valid_bytes : 0;
     bytes.inline_node = record.inline_node;
   }
+  if (record.abandoned) abandoned_.insert(file);
   if (record.uncommitted_by.value != 0) uncommitted_[file] = {record.uncommitted_by, {}, {}};
   FollowLifetime(file, *inode, {});
   inodes_.insert_or_assign(inodes_.end(), file, std::move(inode));
@@ -428,6 +429,7 @@ InodeRecord ManagerCore::State::RecordOf(FileId file, const Inode& inode) const 
   }
   if (const auto found = uncommitted_.find(file); found != uncommitted_.end())
     record.uncommitted_by = found->second.maker;
+  record.abandoned = abandoned_.contains(file);
   return record;
 }
 

@@ -418,7 +418,7 @@ void ManagerCore::State::DropInode(FileId file) {
   fences_.ForgetFile(file);
   lingering_.erase(file);
   uncommitted_.erase(file);
-  given_up_.erase(file);
+  abandoned_.erase(file);
   ForgetStaged(file);
   contended_.erase(file);
   inodes_.erase(file);

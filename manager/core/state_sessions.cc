@@ -248,7 +248,10 @@ void ManagerCore::State::RemoveUncommittedOf(ClientId client) {
     EraseEntry(gone.parent, gone.name);
     TouchDirectory(gone.parent, now_);
     Unlink(file, false, client);
-    if (Find(file)) given_up_.insert(file);
+    if (Find(file)) {
+      abandoned_.insert(file);
+      dirty_.insert(file);
+    }
     effects_.log.push_back(
         fmt::format("file {} is removed: session {:016x} created it but never committed it",
                     file.value, client.value));
