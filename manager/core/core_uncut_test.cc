@@ -67,6 +67,21 @@ TEST_F(CoreUncut, TheFileGetsNoByteOnTheNodeBeforeItHasDroppedTheObject) {
   EXPECT_NE(BoundOn(f), nodes_[0]);
 }
 
+TEST_F(CoreUncut, ADropNamesTheLayoutsWhoseStoresAreTooLate) {
+  const FileId f = MakeOnSilent();
+  const uint64_t before = Ok<OpenReply>(kBen, OpenRequest{f, true, ""}).access.generation;
+  Cut(f);
+  Return({f});
+  uint64_t refused = 0;
+  for (const auto& [node, order] : orders_)
+    if (const auto* drop = std::get_if<DropObjectsOrder>(&order))
+      for (const auto& [file, generation] : drop->generations) refused = generation;
+  EXPECT_GE(refused, before);
+  Beat(nodes_[0], 1);
+  ASSERT_EQ(BoundOn(f), nodes_[0]);
+  EXPECT_GT(Ok<OpenReply>(kBen, OpenRequest{f, true, ""}).access.generation, refused);
+}
+
 TEST_F(CoreUncut, TheNodeThatHasDroppedTheObjectMayGetTheFile) {
   const FileId f = MakeOnSilent();
   Cut(f);

@@ -501,7 +501,7 @@ struct ManagerCore::State {
   NodeId NodeOfSession(const Session& session) const;
   void SendOrder(NodeId node, NodeOrder order);
   void OrderDrop(const FileBytes& bytes, FileId file);
-  Node::UncutDrop OrderDropOn(Node& node, FileId file);
+  Node::UncutDrop OrderUncutDrop(Node& node, FileId file, const FileBytes& bytes);
   void SendDrops();
 
   // ---- the durable image (state_load.cc)
@@ -631,7 +631,7 @@ struct ManagerCore::State {
   std::set<FileId> orphan_checks_;
   std::set<FileId> dirty_;
   bool cluster_dirty_ = false, recovery_dirty_ = false;
-  std::map<NodeId, std::vector<FileId>> drops_;
+  std::map<NodeId, DropObjectsOrder> drops_;  // Each node gets one order a step.
 };
 
 Failure Refuse(StatusCode code, ErrorReason reason, std::string message);

@@ -356,21 +356,18 @@ void ManagerCore::State::OrderDrop(const FileBytes& bytes, FileId file) {
   for (const NodeObject& object : bytes.objects) nodes.insert(object.node);
   for (const NodeId id : nodes) {
     // A node that is away reports its objects when it comes back.
-    Node* node = FindNode(id);
-    if (node && node->connected) OrderDropOn(*node, file);
+    const Node* node = FindNode(id);
+    if (node && node->connected) drops_[id].files.push_back(file);
   }
 }
 
-// The node gets one order for all that it drops in this step.
-Node::UncutDrop ManagerCore::State::OrderDropOn(Node& node, FileId file) {
-  drops_[node.address.node].push_back(file);
-  return {node.drops_sent + 1, now_};
-}
-
 void ManagerCore::State::SendDrops() {
-  for (auto& [id, files] : std::exchange(drops_, {}))
-    if (Node* const node = FindNode(id))
-      SendOrder(id, DropObjectsOrder{.files = std::move(files), .number = ++node->drops_sent});
+  for (auto& [id, order] : std::exchange(drops_, {})) {
+    Node* const node = FindNode(id);
+    if (node == nullptr) continue;
+    order.number = ++node->drops_sent;
+    SendOrder(id, std::move(order));
+  }
 }
 
 }  // namespace mosa::manager

@@ -157,7 +157,8 @@ std::set<FileId> ManagerCore::State::RecoveryRules::TakeObjects(
   if (!unowned.dropped.empty()) {
     state.effects_.log.push_back(fmt::format("node {} drops {} objects that no file owns",
                                              state.NameOf(node), unowned.dropped.size()));
-    for (const FileId file : unowned.dropped) state.OrderDropOn(*state.FindNode(node), file);
+    std::vector<FileId>& drops = state.drops_[node].files;
+    drops.insert(drops.end(), unowned.dropped.begin(), unowned.dropped.end());
   }
   if (!unowned.aside.empty()) {
     state.effects_.log.push_back(fmt::format(

@@ -89,7 +89,7 @@ void ManagerCore::State::NoteUncut(FileId file, Inode& inode, const std::vector<
     Node* const node = FindNode(id);
     if (node == nullptr) continue;
     Node::UncutDrop& drop = node->uncut[file];
-    if (drop.number == 0 && Answers(id)) drop = OrderDropOn(*node, file);
+    if (drop.number == 0 && Answers(id)) drop = OrderUncutDrop(*node, file, *inode.bytes);
   }
   if (!nodes.empty()) dirty_.insert(file);
 }
@@ -118,8 +118,19 @@ void ManagerCore::State::ForgetUncut(Node& node, FileId file) {
 
 void ManagerCore::State::OrderUncutDrops(Node& node) {
   if (!Answers(node.address.node)) return;  // It will register, or report that it answers.
-  for (auto& [file, drop] : node.uncut)
-    if (drop.number == 0) drop = OrderDropOn(node, file);
+  for (auto& [file, drop] : node.uncut) {
+    const Inode* const inode = Find(file);
+    if (drop.number == 0 && inode && inode->bytes) drop = OrderUncutDrop(node, file, *inode->bytes);
+  }
+}
+
+// What a mount still stores by an earlier layout must not make the object again.
+Node::UncutDrop ManagerCore::State::OrderUncutDrop(Node& node, FileId file,
+                                                   const FileBytes& bytes) {
+  DropObjectsOrder& order = drops_[node.address.node];
+  order.files.push_back(file);
+  order.generations[file] = bytes.generation;
+  return {node.drops_sent + 1, now_};  // SendDrops() numbers the order so.
 }
 
 // The node has registered with these objects. It carries out no earlier order any more.

@@ -340,16 +340,23 @@ TEST(Convert, RefusesCopyOrdersThatArithmeticCannotRelyOn) {
 TEST(Convert, LongOrdersTravelAsSeveral) {
   DropObjectsOrder sent{.files = {}, .number = 7};
   for (uint64_t i = 1; i <= kObjectsPerPage + 5; ++i) sent.files.push_back(FileId{i});
+  sent.generations = {{FileId{1}, 5}, {sent.files.back(), 6}};
   std::vector<FileId> received;
+  std::map<FileId, uint64_t> generations;
   std::vector<uint64_t> numbers;
   for (const v1::ManagerToNode& message : ToProto(ManagerToNode(NodeOrder(sent)))) {
     const auto order = std::get<NodeOrder>(*FromProto(message));
     const auto& part = std::get<DropObjectsOrder>(order);
     received.insert(received.end(), part.files.begin(), part.files.end());
     numbers.push_back(part.number);
+    generations.insert(part.generations.begin(), part.generations.end());
   }
   EXPECT_TRUE(received == sent.files);
+  EXPECT_TRUE(generations == sent.generations);
   EXPECT_EQ(numbers, (std::vector<uint64_t>{0, 7})) << "it is carried out when its end is";
+  v1::ManagerToNode message = ToProto(ManagerToNode(NodeOrder(sent))).front();
+  (*message.mutable_drop_objects()->mutable_generations())[UINT64_MAX] = 1;
+  EXPECT_THAT(MessageOf(FromProto(message).status()), HasSubstr("drop_objects.generations"));
 }
 
 // ---- what is refused

@@ -35,10 +35,25 @@ void Put(const NodeRegistered& value, std::vector<wire::ManagerToNode>& out) {
 void Put(const DropObjectsOrder& value, std::vector<wire::ManagerToNode>& out) {
   ForEachPage(value.files, [&](std::span<const FileId> page, bool is_last) {
     wire::DropObjectsOrder* const item = out.emplace_back().mutable_drop_objects();
-    for (const FileId file : page) item->add_file_ids(file.value);
+    for (const FileId file : page) {
+      item->add_file_ids(file.value);
+      if (const auto at = value.generations.find(file); at != value.generations.end())
+        (*item->mutable_generations())[file.value] = at->second;
+    }
     // The order is carried out when its last page is.
     if (is_last) item->set_number(value.number);
   });
+}
+DropObjectsOrder Read(const wire::DropObjectsOrder& in, FieldChecker& check) {
+  DropObjectsOrder order{
+      .files = ReadIds<FileId>("drop_objects.file_ids", in.file_ids(), kObjectsPerPage, check),
+      .number = in.number()};
+  for (const FileId file : order.files)
+    if (const auto at = in.generations().find(file.value); at != in.generations().end())
+      order.generations.emplace(file, at->second);
+  if (order.generations.size() != static_cast<size_t>(in.generations_size()))
+    check.Wrong("drop_objects.generations", "names files that are not dropped");
+  return order;
 }
 void Put(const CopyOrder& value, std::vector<wire::ManagerToNode>& out) {
   wire::CopyOrder* const item = out.emplace_back().mutable_copy();
@@ -219,9 +234,7 @@ ManagerToNode ReadMessage(const wire::ManagerToNode& in, FieldChecker& check) {
     case wire::ManagerToNode::kRefused:
       return Read(in.refused(), check);
     case wire::ManagerToNode::kDropObjects:
-      return DropObjectsOrder{ReadIds<FileId>("drop_objects.file_ids", in.drop_objects().file_ids(),
-                                              kObjectsPerPage, check),
-                              in.drop_objects().number()};
+      return Read(in.drop_objects(), check);
     case wire::ManagerToNode::kCopy:
       return Read(in.copy(), check);
     case wire::ManagerToNode::kCancelCopy:

@@ -217,6 +217,8 @@ void ManagerLink::Obey(NodeOrder order) {
   const TimedRequest timed(&parts, NodeResidence::kDropOrder);
   const auto& drop = std::get<DropObjectsOrder>(order);
   copier_.Cancel(drop.files);  // A copy order would make the objects again.
+  for (const auto& [file, generation] : drop.generations)
+    engine_.RefuseStoresUpTo(file, generation);
   engine_.Drop(drop.files, drop.number);
   LogInfo("dropped {} objects; {} bytes are used now", drop.files.size(), engine_.used_bytes());
   const std::lock_guard lock(mutex_);

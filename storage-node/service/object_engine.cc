@@ -94,6 +94,7 @@ Result<ObjectEngine::Opened> ObjectEngine::OpenObject(FileId file, OpenMode mode
   const bool make = mode == OpenMode::kCreate;
   while (true) {
     Opened opened;
+    if (make && changer != nullptr) MOSA_RETURN_IF_ERROR(CheckRefusals(file, *changer));
     opened.object = make ? FindOrAdd(file) : Find(file);
     if (opened.object == nullptr) return opened;
     if (changer != nullptr) VerifyAll(opened.object, {});
@@ -471,11 +472,23 @@ Result<uint64_t> ObjectEngine::Seek(FileId file, uint64_t offset, bool data) {
   return *at;
 }
 
-Status ObjectEngine::Admits(const Object& object, const Changer& changer) {
-  if (changer.generation >= object.writer_generation) return OkStatus();
+Status ObjectEngine::Admits(const Object& object, const Changer& changer) const {
+  if (changer.generation >= object.writer_generation) return CheckRefusals(object.file, changer);
   return AbortedError(fmt::format(
       "this node stores file {} by layout generation {}, not by {}: open the file again",
       object.file.value, object.writer_generation, changer.generation));
+}
+
+Status ObjectEngine::CheckRefusals(FileId file, const Changer& changer) const {
+  if (!has_refusals_ || changer.is_order) return OkStatus();
+  const std::lock_guard lock(objects_mutex_);
+  const auto refusal = refusals_.find(file);
+  if (refusal == refusals_.end() || changer.generation > refusal->second.generation)
+    return OkStatus();
+  return AbortedError(fmt::format(
+      "this node has dropped file {} at layout generation {}, and takes nothing by {}: open the "
+      "file again",
+      file.value, refusal->second.generation, changer.generation));
 }
 
 uint64_t ObjectEngine::GenerationOf(FileId file) const {
@@ -487,7 +500,7 @@ uint64_t ObjectEngine::GenerationOf(FileId file) const {
 
 Status ObjectEngine::CheckChanger(FileId file, const Changer& changer) {
   const ObjectRef object = Find(file);
-  if (object == nullptr) return OkStatus();
+  if (object == nullptr) return CheckRefusals(file, changer);
   const std::lock_guard lock(object->mutex);
   return Admits(*object, changer);
 }

@@ -221,6 +221,9 @@ class ObjectEngine {
   // program has open are freed only when it closes. Failures are logged and retried in each
   // Account. `number` is the order's, or 0 (NodeHeartbeat::drops_done).
   void Drop(std::span<const FileId> files, uint64_t number = 0);
+  // Refuses changes of the file by this or an earlier layout for as long as somebody may have a
+  // right to them. To be called before the object is dropped, which forgets its generation.
+  void RefuseStoresUpTo(FileId file, uint64_t generation);
   // Checks the lent objects, those in use by other threads last, and retries failed drops. Local
   // changes that no mount has asked about within kTellAfter of the last writer's end go into the
   // next heartbeat. Call a few times a second.
@@ -295,7 +298,7 @@ class ObjectEngine {
   Result<Opened> OpenObject(FileId file, OpenMode mode, const Changer* changer);
 
   // ---- the caller must hold the object's lock
-  static Status Admits(const Object& object, const Changer& changer);
+  Status Admits(const Object& object, const Changer& changer) const;
   bool MayHaveWriters(Object& object, int fd);  // `fd` is for reading.
   Status LookForWriters(Object& object);
   void NoteLeft(Object& object);
@@ -342,6 +345,7 @@ class ObjectEngine {
   Result<uint64_t> ReserveRange(FileId file, int fd, uint64_t offset, uint64_t length);
   void GiveBack(uint64_t reserved_bytes);
   bool DropOne(FileId file);
+  Status CheckRefusals(FileId file, const Changer& changer) const;
   // An object put aside, with its recorded state at that time.
   struct Aside {
     AsideObject object;
@@ -397,6 +401,13 @@ class ObjectEngine {
 
   mutable std::mutex objects_mutex_;
   std::map<FileId, ObjectRef> objects_;  // Guarded by objects_mutex_.
+  // Of objects that were dropped: stores up to the generation are refused until the time.
+  struct Refusal {
+    uint64_t generation = 0;
+    Time until;
+  };
+  std::map<FileId, Refusal> refusals_;     // Guarded by objects_mutex_.
+  std::atomic<bool> has_refusals_{false};  // There are any.
 
   mutable std::mutex aside_mutex_;
   std::map<FileId, Aside> aside_;  // Guarded by aside_mutex_.

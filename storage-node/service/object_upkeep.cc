@@ -9,6 +9,7 @@
 #include "common/base/check.h"
 #include "common/base/crc32c.h"
 #include "common/base/log.h"
+#include "common/model/session.h"
 #include "proto/convert/residence.h"
 #include "storage-node/service/object_engine.h"
 
@@ -133,7 +134,20 @@ void ObjectEngine::Drop(std::span<const FileId> files, uint64_t number) {
   if (number != 0) last_drop_order_ = number;
 }
 
+void ObjectEngine::RefuseStoresUpTo(FileId file, uint64_t generation) {
+  const Time until = clock_.Monotonic() + kCapabilityLifetime + kCapabilityMargin;
+  const std::lock_guard lock(objects_mutex_);
+  refusals_[file] = {generation, until};
+  has_refusals_ = true;
+}
+
 void ObjectEngine::Account() {
+  if (has_refusals_) {
+    const Time now = clock_.Monotonic();
+    const std::lock_guard lock(objects_mutex_);
+    std::erase_if(refusals_, [now](const auto& each) { return each.second.until <= now; });
+    has_refusals_ = !refusals_.empty();
+  }
   std::set<FileId> lent;
   std::set<FileId> drops;
   {

@@ -113,6 +113,25 @@ TEST_F(Fencing, TheFirstChangeCountsAlreadyWhateverItIs) {
   }
 }
 
+// The file was cut while another node was silent, and is stored here anew.
+TEST_F(Fencing, AStoreByALayoutFromBeforeTheDropDoesNotMakeTheObjectAgain) {
+  const std::string old = Writer(1, 4);
+  EXPECT_TRUE(Write(old, "old1").ok());
+  node_.engine().RefuseStoresUpTo(kFile, 5);
+  node_.engine().Drop(std::span(&kFile, 1));
+  const ObjectTarget target{kTestNode, kFile, old};
+  auto& client = node_.client();
+  for (const Status& late :
+       {Write(old, "late"), WriteAsOther(1, 5, "late"), client.Truncate(target, 0),
+        client.Allocate(target, 0, 0, 4096), client.OpenLocal(target, true).status()}) {
+    EXPECT_EQ(late.code(), StatusCode::kAborted) << late;
+    EXPECT_THAT(MessageOf(late), HasSubstr("dropped file 42 at layout generation 5"));
+  }
+  EXPECT_TRUE(node_.engine().ListObjects().empty());
+  EXPECT_TRUE(WriteAsOther(1, 6, "new!").ok());
+  EXPECT_EQ(Write(old, "late").code(), StatusCode::kAborted);
+}
+
 // Its link came back after somebody else was told that his bytes are safe.
 TEST_F(Fencing, WhatArrivesOfAStoreAfterALaterLayoutHasStoredIsNotStored) {
   const std::string old(8 * kChecksumBlockBytes, 'o'), later(old.size(), 'n');

@@ -12,6 +12,7 @@
 #include "common/base/rng.h"
 #include "common/model/ids.h"
 #include "common/model/layout.h"
+#include "mosa/v1/node.pb.h"
 #include "mosa/v1/session.pb.h"
 #include "mosa/v1/types.pb.h"
 
@@ -114,6 +115,10 @@ class MessageFiller {
       for (uint64_t n = segment->width() * (1 + rng_.Below(3)); n > 0; --n) {
         segment->add_node_ids(static_cast<uint32_t>(rng_.Next()));
       }
+    } else if (auto* const drop = dynamic_cast<v1::DropObjectsOrder*>(&message)) {
+      drop->clear_generations();
+      for (const uint64_t file : drop->file_ids())
+        if (rng_.Chance(500)) (*drop->mutable_generations())[file] = RandomNumber(rng_, 49);
     } else if (auto* const lock = dynamic_cast<v1::Lock*>(&message)) {
       lock->set_last_bytes(rng_.Chance(300) ? UINT64_MAX : lock->begin_bytes() + rng_.Below(100));
     } else if (auto* const start = dynamic_cast<v1::SessionStart*>(&message)) {
