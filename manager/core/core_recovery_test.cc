@@ -61,6 +61,23 @@ TEST_F(CoreRecovery, ObjectsOfForgottenFilesArePutAsideAndNotDropped) {
   Ok<OpenReply>(kAnna, OpenRequest{kept, false, ""});
 }
 
+// The node may have dropped the object and stored new bytes of the file since.
+TEST_F(CoreRecovery, AnObjectThatWasToBeDroppedIsPutAsideFirst) {
+  const NodeId n1 = AddNode("n1");
+  const NodeId n2 = AddNode("n2");
+  Ok<EmptyReply>(kAnna, SetXattrRequest{kRootFile, "user.mosa.placement", "local", false, false});
+  const FileId f = MakeBound(kAnna, kRootFile, "f", 8192);
+  const bool is_on_n1 = core_->GetFileStatus("/f")->layout.NodeAt(0) == n1;
+  const NodeId other = is_on_n1 ? n2 : n1;
+  for (const char* copies : {"2", "1"})
+    Ok<EmptyReply>(kAnna, SetXattrRequest{f, "user.mosa.replicas", copies, false, false});
+  ConfirmAll();
+  ASSERT_EQ(dropped_[other], Ids{f});
+  Crash(image_);
+  EXPECT_EQ(Register(is_on_n1 ? "n2" : "n1", {f}), other);
+  EXPECT_EQ(Ordered(other, AsideAction::kSetAside), Ids{f});
+}
+
 TEST_F(CoreRecovery, WithoutACrashObjectsOfRemovedFilesAreDropped) {
   AddNode("n1");
   const FileId f = MakeBound(kAnna, kRootFile, "f", 8192);

@@ -55,8 +55,8 @@ struct NodeObject {
   bool lost = false;  // The node came back without it.
   uint64_t allocated_bytes = 0;
   bool damaged = false;  // The node found blocks with wrong checksums.
-  // The object may hold bytes that were cut off. The file gets no new byte there before the node
-  // has copied the file again or, if it is to hold none of it, has dropped the object.
+  // The object may hold bytes that are no longer the file's. The file gets no new byte there before
+  // the node has copied the file again or, if it is to hold none of it, has dropped the object.
   bool uncut = false;
   bool operator==(const NodeObject&) const = default;
 };

@@ -408,13 +408,14 @@ struct ManagerCore::State {
   void FindLeftovers(FileId file, FileBytes& bytes);
   void DropLeftovers(FileId file);
   std::vector<NodeId> StillOrdered(FileId file) const;
+  std::vector<NodeId> NodesWithOlderBytes(FileId file, const Inode& inode) const;
   Layout ReaderLayoutOf(const Inode& inode) const;
   std::optional<NodeId> UncoveredNode(const Inode& inode, bool count_silent) const;
   static bool IsFirstCopyLost(const Inode& inode);
   uint32_t ValidCopies(const Inode& inode) const;
   void DescribeCopies(FileId file, const Inode& inode, FileStatus& status) const;
 
-  // ---- objects that were not cut (state_uncut.cc)
+  // ---- objects with bytes that are no longer their file's (state_uncut.cc)
   std::optional<Failure> MayLayOutAnew(const SetAttributesRequest& request, const Inode& inode);
   void LayOutAnewIfGone(FileId file, Inode& inode);
   void NoteUncut(FileId file, Inode& inode, const std::vector<NodeId>& nodes);
@@ -425,7 +426,7 @@ struct ManagerCore::State {
   bool AwaitsDrops(FileId file, const Inode& inode) const;
   void ForgetUncut(Node& node, FileId file);
   void OrderUncutDrops(Node& node);
-  void TakeUncut(Node& node, const std::vector<FileId>& present);
+  void TakeUncut(Node& node, bool new_incarnation);
   void NoteDropsDone(Node& node, uint64_t drops_done);
 
   // ---- copies: validity (state_copy_truth.cc)

@@ -15,7 +15,9 @@ CapabilityTerms ManagerCore::State::TermsFor(ClientId client) const {
 }
 
 void ManagerCore::State::RaiseGeneration(FileId file, Inode& inode) {
-  ++BytesOf(inode).generation;
+  // Nodes may know later generations of a file whose placement was forgotten.
+  FileBytes& bytes = BytesOf(inode);
+  bytes.generation = std::max(bytes.generation + 1, recovery_.record().version_floor);
   dirty_.insert(file);
 }
 

@@ -80,7 +80,7 @@ Attributes ManagerCore::State::AttributesOf(FileId file, const Inode& inode) con
     const std::vector<NodeId> first = all_count ? std::vector<NodeId>() : LayoutOf(inode).Nodes();
     for (const NodeObject& object : inode.bytes->objects) {
       const bool counts = all_count || std::binary_search(first.begin(), first.end(), object.node);
-      if (counts && !object.lost) a.allocated_bytes += object.allocated_bytes;
+      if (counts && !object.lost && !object.uncut) a.allocated_bytes += object.allocated_bytes;
     }
   }
   return a;

@@ -99,7 +99,7 @@ void ManagerCore::State::Handle(const RegisterNode& command) {
   effects_.log.push_back(fmt::format("node {} at {} registers with {} objects{}", name,
                                      registration.address, registration.objects.size(),
                                      new_incarnation ? "; it has restarted" : ""));
-  TakeUncut(node, new_incarnation ? std::vector<FileId>() : registration.objects);
+  TakeUncut(node, new_incarnation);
   const std::set<FileId> present = RecoveryRules{*this}.TakeObjects(id, registration);
   if (new_incarnation) cut_objects_.erase(id);
   // As above: a new incarnation has none of the earlier objects.

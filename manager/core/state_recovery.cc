@@ -122,7 +122,8 @@ ManagerCore::State::RecoveryRules::Unowned ManagerCore::State::RecoveryRules::Fi
     if (!inode || inode->type != FileType::kRegular) {
       (keep ? unowned.aside : unowned.dropped).push_back(file);
     } else if (state.IsUncutDrop(file, node)) {
-      continue;  // The order to drop it is given.
+      // The order to drop it is given. The manager may have forgotten that it was carried out.
+      if (keep) unowned.aside.push_back(file);
     } else if (inode->bytes && !inode->bytes->segments.empty() &&
                !state.NamedNodes(*inode->bytes).contains(node)) {
       // Its bytes are on other nodes by now, or the manager has forgotten that they are here.

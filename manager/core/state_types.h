@@ -147,14 +147,15 @@ struct Node {
   uint64_t granted_bytes = 0;
   Time last_heard;
   uint64_t epoch = 0;  // Epoch in which its incarnation appeared.
-  // Files of which it may hold bytes that were cut off (NodeObject::uncut), each with the order to
-  // drop the object; number 0: none was sent since the node registered.
+  // Files of which it may hold bytes that are no longer theirs (NodeObject::uncut), each with the
+  // order to drop the object; number 0: none was sent since the node registered.
   struct UncutDrop {
     uint64_t number = 0;
     Time ordered;
   };
   std::map<FileId, UncutDrop> uncut;
-  uint64_t drops_sent = 0;  // The number of the last drop order since it registered.
+  // The last drop order that it was sent since it registered, and the last that it has carried out.
+  uint64_t drops_sent = 0, drops_done = 0;
   bool connected = false;
   bool draining = false;
   // It came back without its earlier objects during the grace period after the manager's restart.

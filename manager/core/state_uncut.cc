@@ -23,7 +23,7 @@ bool ManagerCore::State::IsUncut(const FileBytes& bytes, NodeId node) {
                      [node](const NodeObject& o) { return o.node == node && o.uncut; });
 }
 
-// Returns true if the node has dropped its object, or will, because it was not cut.
+// Returns true if the node is to drop its object, and has not reported that it has.
 bool ManagerCore::State::IsUncutDrop(FileId file, NodeId id) const {
   const Node* const node = FindNode(id);
   return node && node->uncut.contains(file);
@@ -99,7 +99,7 @@ bool ManagerCore::State::AwaitsDrops(FileId file, const Inode& inode) const {
   const std::vector<NodeId> nodes = UncutNodesOf(inode);
   return std::any_of(nodes.begin(), nodes.end(), [&](NodeId id) {
     const Node* const node = FindNode(id);
-    if (node == nullptr || !Answers(id)) return false;
+    if (node == nullptr || !Answers(id) || !Stays(id)) return false;
     const auto drop = node->uncut.find(file);
     return drop != node->uncut.end() && drop->second.number != 0 &&
            now_ - drop->second.ordered < kDropAwaited;
@@ -133,22 +133,23 @@ Node::UncutDrop ManagerCore::State::OrderUncutDrop(Node& node, FileId file,
   return {node.drops_sent + 1, now_};  // SendDrops() numbers the order so.
 }
 
-// The node has registered with these objects. It carries out no earlier order any more.
-void ManagerCore::State::TakeUncut(Node& node, const std::vector<FileId>& present) {
-  node.drops_sent = 0;
-  if (node.uncut.empty()) return;
-  const std::set<FileId> held(present.begin(), present.end());
-  for (auto at = node.uncut.begin(); at != node.uncut.end();) {
-    at->second = {};
-    const FileId file = at->first;
-    const bool is_held = held.contains(file);
-    at = is_held ? std::next(at) : node.uncut.erase(at);
-    if (!is_held) ForgetUncut(node, file);
+// The node has registered and carries out no earlier order any more. If it has come back empty, no
+// earlier right to store is valid there. Otherwise it drops also what it does not hold: a late
+// store could still make the object.
+void ManagerCore::State::TakeUncut(Node& node, bool new_incarnation) {
+  drops_.erase(node.address.node);
+  node.drops_sent = node.drops_done = 0;
+  for (auto& [file, drop] : node.uncut) {
+    drop = {};
+    if (new_incarnation) ForgetUncut(node, file);
   }
+  if (new_incarnation) node.uncut.clear();
   OrderUncutDrops(node);
 }
 
 void ManagerCore::State::NoteDropsDone(Node& node, uint64_t drops_done) {
+  if (drops_done <= node.drops_done) return;
+  node.drops_done = drops_done;
   std::erase_if(node.uncut, [&](const auto& entry) {
     const uint64_t number = entry.second.number;
     if (number == 0 || number > drops_done) return false;

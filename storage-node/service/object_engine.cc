@@ -82,11 +82,13 @@ ObjectEngine::ObjectRef ObjectEngine::Find(FileId file) const {
   return found == objects_.end() ? nullptr : found->second;
 }
 
-ObjectEngine::ObjectRef ObjectEngine::FindOrAdd(FileId file) {
+// Returns null if there is none and the changer must not make it.
+ObjectEngine::ObjectRef ObjectEngine::FindOrAdd(FileId file, const Changer* changer) {
   const std::lock_guard lock(objects_mutex_);
-  ObjectRef& object = objects_[file];
-  if (object == nullptr) object = std::make_shared<Object>(file);
-  return object;
+  const auto found = objects_.find(file);
+  if (found != objects_.end()) return found->second;
+  if (changer != nullptr && IsRefused(file, *changer)) return nullptr;
+  return objects_.emplace(file, std::make_shared<Object>(file)).first->second;
 }
 
 Result<ObjectEngine::Opened> ObjectEngine::OpenObject(FileId file, OpenMode mode,
@@ -94,8 +96,11 @@ Result<ObjectEngine::Opened> ObjectEngine::OpenObject(FileId file, OpenMode mode
   const bool make = mode == OpenMode::kCreate;
   while (true) {
     Opened opened;
-    if (make && changer != nullptr) MOSA_RETURN_IF_ERROR(CheckRefusals(file, *changer));
-    opened.object = make ? FindOrAdd(file) : Find(file);
+    opened.object = make ? FindOrAdd(file, changer) : Find(file);
+    if (opened.object == nullptr && make) {
+      MOSA_RETURN_IF_ERROR(CheckRefusals(file, *changer));
+      continue;
+    }
     if (opened.object == nullptr) return opened;
     if (changer != nullptr) VerifyAll(opened.object, {});
     opened.lock = std::unique_lock(opened.object->mutex);
@@ -473,7 +478,9 @@ Result<uint64_t> ObjectEngine::Seek(FileId file, uint64_t offset, bool data) {
 }
 
 Status ObjectEngine::Admits(const Object& object, const Changer& changer) const {
-  if (changer.generation >= object.writer_generation) return CheckRefusals(object.file, changer);
+  if (changer.generation > object.writer_generation || object.writer_generation == 0)
+    return CheckRefusals(object.file, changer);
+  if (changer.generation == object.writer_generation) return OkStatus();
   return AbortedError(fmt::format(
       "this node stores file {} by layout generation {}, not by {}: open the file again",
       object.file.value, object.writer_generation, changer.generation));
@@ -482,13 +489,17 @@ Status ObjectEngine::Admits(const Object& object, const Changer& changer) const 
 Status ObjectEngine::CheckRefusals(FileId file, const Changer& changer) const {
   if (!has_refusals_ || changer.is_order) return OkStatus();
   const std::lock_guard lock(objects_mutex_);
-  const auto refusal = refusals_.find(file);
-  if (refusal == refusals_.end() || changer.generation > refusal->second.generation)
-    return OkStatus();
+  if (!IsRefused(file, changer)) return OkStatus();
   return AbortedError(fmt::format(
       "this node has dropped file {} at layout generation {}, and takes nothing by {}: open the "
       "file again",
-      file.value, refusal->second.generation, changer.generation));
+      file.value, refusals_.at(file).generation, changer.generation));
+}
+
+bool ObjectEngine::IsRefused(FileId file, const Changer& changer) const {
+  const auto refusal = refusals_.find(file);
+  return !changer.is_order && refusal != refusals_.end() &&
+         changer.generation <= refusal->second.generation;
 }
 
 uint64_t ObjectEngine::GenerationOf(FileId file) const {

@@ -18,6 +18,7 @@
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -283,7 +284,7 @@ class ObjectEngine {
   void MarkDamaged(Object& object);
   // Returns null if absent.
   ObjectRef Find(FileId file) const;
-  ObjectRef FindOrAdd(FileId file);
+  ObjectRef FindOrAdd(FileId file, const Changer* changer);
   // A locked object with a descriptor. `object` is null if absent.
   struct Opened {
     ObjectRef object;
@@ -346,6 +347,8 @@ class ObjectEngine {
   void GiveBack(uint64_t reserved_bytes);
   bool DropOne(FileId file);
   Status CheckRefusals(FileId file, const Changer& changer) const;
+  bool IsRefused(FileId file, const Changer& changer) const;  // The caller holds objects_mutex_.
+  void EndRefusals();
   // An object put aside, with its recorded state at that time.
   struct Aside {
     AsideObject object;
@@ -401,13 +404,15 @@ class ObjectEngine {
 
   mutable std::mutex objects_mutex_;
   std::map<FileId, ObjectRef> objects_;  // Guarded by objects_mutex_.
-  // Of objects that were dropped: stores up to the generation are refused until the time.
+  // Of objects that are to be dropped, or were: stores up to the generation are refused until the
+  // time. Both are guarded by objects_mutex_.
   struct Refusal {
     uint64_t generation = 0;
     Time until;
   };
-  std::map<FileId, Refusal> refusals_;     // Guarded by objects_mutex_.
-  std::atomic<bool> has_refusals_{false};  // There are any.
+  std::map<FileId, Refusal> refusals_;
+  std::deque<std::pair<Time, FileId>> refusal_ends_;  // Ascending.
+  std::atomic<bool> has_refusals_{false};             // There are any.
 
   mutable std::mutex aside_mutex_;
   std::map<FileId, Aside> aside_;  // Guarded by aside_mutex_.

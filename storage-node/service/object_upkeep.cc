@@ -137,17 +137,25 @@ void ObjectEngine::Drop(std::span<const FileId> files, uint64_t number) {
 void ObjectEngine::RefuseStoresUpTo(FileId file, uint64_t generation) {
   const Time until = clock_.Monotonic() + kCapabilityLifetime + kCapabilityMargin;
   const std::lock_guard lock(objects_mutex_);
-  refusals_[file] = {generation, until};
+  Refusal& refusal = refusals_[file];
+  refusal = {std::max(refusal.generation, generation), until};
+  refusal_ends_.emplace_back(until, file);
   has_refusals_ = true;
 }
 
-void ObjectEngine::Account() {
-  if (has_refusals_) {
-    const Time now = clock_.Monotonic();
-    const std::lock_guard lock(objects_mutex_);
-    std::erase_if(refusals_, [now](const auto& each) { return each.second.until <= now; });
-    has_refusals_ = !refusals_.empty();
+void ObjectEngine::EndRefusals() {
+  if (!has_refusals_) return;
+  const Time now = clock_.Monotonic();
+  const std::lock_guard lock(objects_mutex_);
+  for (; !refusal_ends_.empty() && refusal_ends_.front().first <= now; refusal_ends_.pop_front()) {
+    const auto refusal = refusals_.find(refusal_ends_.front().second);
+    if (refusal != refusals_.end() && refusal->second.until <= now) refusals_.erase(refusal);
   }
+  has_refusals_ = !refusals_.empty();
+}
+
+void ObjectEngine::Account() {
+  EndRefusals();
   std::set<FileId> lent;
   std::set<FileId> drops;
   {
