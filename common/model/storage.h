@@ -128,8 +128,8 @@ struct NodeHeartbeat {
 struct DropObjectsOrder {
   std::vector<FileId> files;
   uint64_t number = 0;  // Rises from 1 on since the node registered.
-  // Of those files that are not removed: the layout generation at this time. The node refuses
-  // stores up to it from now on.
+  // The current layout generation of each file that is not removed. The node refuses stores up to
+  // it from now on.
   std::map<FileId, uint64_t> generations{};
   bool operator==(const DropObjectsOrder&) const = default;
 };

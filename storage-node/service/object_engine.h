@@ -404,8 +404,8 @@ class ObjectEngine {
 
   mutable std::mutex objects_mutex_;
   std::map<FileId, ObjectRef> objects_;  // Guarded by objects_mutex_.
-  // Of objects that are to be dropped, or were: stores up to the generation are refused until the
-  // time. Both are guarded by objects_mutex_.
+  // For objects that are to be dropped, or were: until when stores up to a generation are refused.
+  // refusals_ and refusal_ends_ are guarded by objects_mutex_.
   struct Refusal {
     uint64_t generation = 0;
     Time until;
