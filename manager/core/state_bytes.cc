@@ -381,22 +381,22 @@ Reply ManagerCore::State::Relocate(const RelocateRequest& request, Inode& inode)
   PlacementRequest wanted{
       .begin = request.begin, .needed_bytes = hints.chunk_bytes, .excluded = request.full};
   const std::vector<NodeId> ordered = StillOrdered(request.file);
-  const std::vector<NodeId> older = NodesWithOlderBytes(request.file, inode);
   wanted.excluded.insert(wanted.excluded.end(), ordered.begin(), ordered.end());
+  const size_t excluded = wanted.excluded.size();
+  const std::vector<NodeId> older = NodesWithOlderBytes(request.file, inode);
   wanted.excluded.insert(wanted.excluded.end(), older.begin(), older.end());
   auto plan = PlaceSegment(inode, hints, wanted);
+  wanted.excluded.resize(excluded);
+  if (!plan.ok()) plan = PlaceSegment(inode, hints, wanted);
   wanted.needed_bytes = 0;
   if (!plan.ok()) plan = PlaceSegment(inode, hints, wanted);
-  if (!plan.ok() && (!ordered.empty() || !older.empty())) {
-    // Only nodes with outstanding orders or copies have room. These nodes refuse changes by an old
-    // order as soon as a client stores there under the new layout. Copies reach no further than the
-    // committed bytes.
+  if (!plan.ok() && !ordered.empty()) {
+    // Only nodes with outstanding orders have room. These nodes refuse changes by an old order as
+    // soon as a client stores there under the new layout.
     for (const NodeId node : ordered) EndCopyTask(request.file, node);
     wanted.excluded = request.full;
     const std::vector<NodeId> uncut = UncutNodesOf(inode);
     wanted.excluded.insert(wanted.excluded.end(), uncut.begin(), uncut.end());
-    if (request.begin < inode.size_bytes)
-      wanted.excluded.insert(wanted.excluded.end(), older.begin(), older.end());
     plan = PlaceSegment(inode, hints, wanted);
   }
   if (!plan.ok())

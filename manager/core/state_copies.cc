@@ -634,13 +634,14 @@ void ManagerCore::State::DropLeftovers(FileId file) {
   NoteUncut(file, *inode, dropped);
 }
 
-// Returns the nodes with copies that need not follow the first copy, and with those that are no
-// longer needed. In a hole of the first copy they may hold what was punched out.
+// Returns the nodes that have a copy, or one that is no longer needed. In a hole of the first copy
+// it may still have what was punched out.
 std::vector<NodeId> ManagerCore::State::NodesWithOlderBytes(FileId file, const Inode& inode) const {
   std::vector<NodeId> nodes;
   for (const auto& cells : inode.bytes->copies)
     for (const CopyCell& cell : cells)
-      if (cell.node != kNoNode) nodes.push_back(cell.node);
+      if (cell.node != kNoNode && MayHaveObject(*inode.bytes, cell.node))
+        nodes.push_back(cell.node);
   if (const auto found = copy_.leftovers.find(file); found != copy_.leftovers.end())
     nodes.insert(nodes.end(), found->second.begin(), found->second.end());
   return nodes;

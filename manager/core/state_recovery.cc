@@ -246,13 +246,21 @@ void ManagerCore::State::RecoveryRules::NoteShortened(FileId file, Inode& inode)
   }
 }
 
+// Only then the file has lost what was put aside. Anywhere else it would be read again in holes.
+bool ManagerCore::State::RecoveryRules::HasCommittedBytes(const FileBytes& bytes, NodeId node) {
+  return std::any_of(bytes.objects.begin(), bytes.objects.end(), [node](const NodeObject& object) {
+    return object.node == node && object.allocated_bytes > 0 && !object.uncut;
+  });
+}
+
 void ManagerCore::State::RecoveryRules::NoteAside(NodeId node,
                                                   const std::vector<AsideObject>& objects) {
   std::vector<FileId> known;
   for (const AsideObject& object : objects) {
     KeepId(object.file);
     const Inode* inode = state.Find(object.file);
-    if (inode && inode->bytes && state.NamedNodes(*inode->bytes).contains(node))
+    if (inode && inode->bytes && state.NamedNodes(*inode->bytes).contains(node) &&
+        HasCommittedBytes(*inode->bytes, node))
       known.push_back(object.file);
   }
   state.recovery_.SetAside(node, objects);

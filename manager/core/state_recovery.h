@@ -35,6 +35,7 @@ struct ManagerCore::State::RecoveryRules {
   void NoteShortened(FileId file, Inode& inode);
   // Takes the full list of what the node has put aside. Orders it to restore objects of known
   // files.
+  static bool HasCommittedBytes(const FileBytes& bytes, NodeId node);
   void NoteAside(NodeId node, const std::vector<AsideObject>& objects);
 
   // ---- adoption
