@@ -365,6 +365,7 @@ class Filesystem::Impl final : public SessionListener {
   Outcome<Done> SpillPatiently(Inode& inode, ByteRange range, const std::vector<NodeId>& refused,
                                SpillProgress* progress);
   // The steps of a spill (spill.cc).
+  Outcome<Done> CleanHole(Inode& inode, ByteRange hole, const std::vector<NodeId>& nodes);
   Outcome<bool> GoOnElsewhere(Inode& inode, ByteRange range, const std::vector<NodeId>& full);
   Outcome<bool> LookAgain(Inode& inode, const Failure& failure);
   void Thaw(Inode& inode);

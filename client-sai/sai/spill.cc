@@ -1,6 +1,7 @@
 // Storing under a valid layout, and spilling: bytes without room on a file's nodes continue on
 // other nodes. No stored byte moves. The layout is frozen, so that nobody stores by it; the hole
 // that was to be filled is located on the nodes; and the manager assigns it to other nodes.
+#include <fcntl.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -154,14 +155,38 @@ Outcome<bool> Filesystem::Impl::GoOnElsewhere(Inode& inode, ByteRange range,
     inode.access_era = inode.attributes_era = 0;
     return false;
   }
-  const Mark mark = MarkNow();
-  auto after = Ask<BindReply>(RelocateRequest{inode.file, hole->begin, hole->end, full});
+  RelocateRequest relocate{inode.file, hole->begin, hole->end, full, {}};
+  Mark mark = MarkNow();
+  auto after = Ask<BindReply>(relocate);
+  while (after.ok() && !after->older.empty()) {
+    if (auto cleaned = CleanHole(inode, *hole, after->older); !cleaned.ok()) {
+      Thaw(inode);
+      return LookAgain(inode, cleaned.failure());
+    }
+    relocate.cleaned.insert(relocate.cleaned.end(), after->older.begin(), after->older.end());
+    mark = MarkNow();
+    after = Ask<BindReply>(relocate);
+  }
   if (!after.ok()) return LookAgain(inode, after.failure());
   stats_.Add(Counter::kSpills);
   MoveRoom(inode, before.layout, after->access.layout, *hole);
   StoreAccess(inode, std::move(after->access), mark);
   blocks_.DropFile(inode.file);
   return true;
+}
+
+// Removes what nodes hold in the hole that were not asked to keep it, before they get its bytes.
+Outcome<Done> Filesystem::Impl::CleanHole(Inode& inode, ByteRange hole,
+                                          const std::vector<NodeId>& nodes) {
+  const uint64_t length = std::min(hole.end, kFileBytesMax) - hole.begin;
+  for (const NodeId node : nodes) {
+    const Status status = WithRetries(inode, node, true, [&](const ObjectTarget& target) {
+      return nodes_.Allocate(target, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, hole.begin,
+                             length);
+    });
+    if (!status.ok() && status.code() != StatusCode::kNotFound) return FromStatus(status);
+  }
+  return Done{};
 }
 
 // Ends the freeze, unless this mount is still moving inline content into objects.

@@ -295,16 +295,19 @@ inline constexpr Duration kFreezeMax = Seconds(30);
 // the freeze whatever the reply, except while an inline file is being moved. The client has checked
 // that nothing is stored in the range, so no byte moves. An empty range only ends the freeze.
 // kAborted: the freeze is over. kResourceExhausted: no node has room, or another mount's kernel has
-// the file's object open.
+// the file's object open. A reply that names nodes in `older` has moved nothing and ended nothing:
+// objects there may hold older bytes in the range. The client removes them and asks again.
 struct RelocateRequest {
   FileId file;
   uint64_t begin = 0;
   uint64_t end = 0;  // UINT64_MAX: to the end of any future file size.
   std::vector<NodeId> full;
+  std::vector<NodeId> cleaned{};  // Nodes on which the client has removed older bytes.
   bool operator==(const RelocateRequest&) const = default;
 };
 struct BindReply {
   DataAccess access;
+  std::vector<NodeId> older{};  // Only of a RelocateRequest.
   bool operator==(const BindReply&) const = default;
 };
 
@@ -425,7 +428,7 @@ struct AwaitCopiesReply {
   uint32_t copies_wanted = 0;  // The number waited for: the close completes with this many.
   // If too few: the file is strict, or no node has room for another copy.
   bool no_room = false;
-  std::string reason{};  // Why there are no more; empty if there are enough.
+  std::string reason{};           // Why there are no more; empty if there are enough.
   bool open_for_writing = false;  // Copies become complete only when nobody writes any more.
   bool operator==(const AwaitCopiesReply&) const = default;
 };

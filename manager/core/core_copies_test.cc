@@ -124,7 +124,14 @@ TEST_F(CoreCopies, AHoleGoesOnWhereNoCopyIsIfThereIsRoom) {
   EXPECT_NE(moved.access.layout.NodeAt(kMiB), second);
   full = Others({second});
   Ok<BindReply>(kAnna, FreezeRequest{f});
-  const auto longer = Ok<BindReply>(kAnna, RelocateRequest{f, 2 * kMiB, UINT64_MAX, full});
+  RelocateRequest relocate{f, 2 * kMiB, UINT64_MAX, full, {}};
+  const auto asked = Ok<BindReply>(kAnna, relocate);
+  EXPECT_EQ(asked.older, std::vector<NodeId>{second});
+  EXPECT_EQ(asked.access.layout, moved.access.layout);
+  EXPECT_EQ(Refused(kBen, FreezeRequest{f}), ErrorReason::kBusy) << "the freeze goes on";
+  relocate.cleaned = asked.older;
+  const auto longer = Ok<BindReply>(kAnna, relocate);
+  EXPECT_TRUE(longer.older.empty());
   EXPECT_EQ(longer.access.layout.NodeAt(2 * kMiB), second);
 }
 

@@ -21,7 +21,7 @@ namespace {
 constexpr uint8_t kCopiesVersion = 3;
 constexpr uint8_t kCopiesWantedVersion = 4;
 constexpr uint8_t kGenerationsVersion = 5;
-// Version 6 adds objects that were not cut, 7 files that were abandoned.
+// Version 6 adds objects that were not cut, 7 files that were abandoned and nodes with older bytes.
 constexpr uint8_t kUncutVersion = 6;
 constexpr uint8_t kAbandonedVersion = 7;
 constexpr uint8_t kRecordVersion = 7;
@@ -281,6 +281,7 @@ void Visit(A& archive, OpenReply& reply) {
 template <typename A>
 void Visit(A& archive, BindReply& reply) {
   All(archive, reply.access);
+  if (archive.version() >= kAbandonedVersion) All(archive, reply.older);
 }
 template <typename A>
 void Visit(A& archive, GrantReply& reply) {

@@ -408,7 +408,7 @@ struct ManagerCore::State {
   void FindLeftovers(FileId file, FileBytes& bytes);
   void DropLeftovers(FileId file);
   std::vector<NodeId> StillOrdered(FileId file) const;
-  std::vector<NodeId> NodesWithOlderBytes(FileId file, const Inode& inode) const;
+  std::vector<NodeId> NodesWithOlderBytes(const Inode& inode, uint64_t offset) const;
   Layout ReaderLayoutOf(const Inode& inode) const;
   std::optional<NodeId> UncoveredNode(const Inode& inode, bool count_silent) const;
   static bool IsFirstCopyLost(const Inode& inode);

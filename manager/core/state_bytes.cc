@@ -346,7 +346,11 @@ Reply ManagerCore::State::Apply(const RelocateRequest& request) {
                   fmt::format("file {} cannot continue on another node while another mount's "
                               "kernel has its object open: close it there, or free space",
                               request.file.value));
-  return Relocate(request, inode);
+  Reply reply = Relocate(request, inode);
+  const auto* const bind = std::get_if<BindReply>(&reply);
+  if (bind != nullptr && !bind->older.empty())
+    freezes_[request.file] = {freeze.holder, now_ + kFreezeMax, freeze.pinned};
+  return reply;
 }
 
 // Returns " n1 n2", as far as a reason has room for it.
@@ -383,7 +387,7 @@ Reply ManagerCore::State::Relocate(const RelocateRequest& request, Inode& inode)
   const std::vector<NodeId> ordered = StillOrdered(request.file);
   wanted.excluded.insert(wanted.excluded.end(), ordered.begin(), ordered.end());
   const size_t excluded = wanted.excluded.size();
-  const std::vector<NodeId> older = NodesWithOlderBytes(request.file, inode);
+  const std::vector<NodeId> older = NodesWithOlderBytes(inode, request.begin);
   wanted.excluded.insert(wanted.excluded.end(), older.begin(), older.end());
   auto plan = PlaceSegment(inode, hints, wanted);
   wanted.excluded.resize(excluded);
@@ -401,6 +405,11 @@ Reply ManagerCore::State::Relocate(const RelocateRequest& request, Inode& inode)
   }
   if (!plan.ok())
     return Refuse(StatusCode::kResourceExhausted, ErrorReason::kNoSpace, MessageOf(plan.status()));
+  std::vector<NodeId> unclean;
+  for (const NodeId node : plan->segment.nodes)
+    if (std::ranges::count(older, node) > 0 && std::ranges::count(request.cleaned, node) == 0)
+      unclean.push_back(node);
+  if (!unclean.empty()) return BindReply{AccessTo(request.file, inode, true), std::move(unclean)};
   Layout layout = LayoutOf(inode);
   // A node that no longer has any part of the file still has its object.
   for (const NodeId node : NamedNodes(bytes)) ObjectOn(bytes, node);

@@ -634,16 +634,14 @@ void ManagerCore::State::DropLeftovers(FileId file) {
   NoteUncut(file, *inode, dropped);
 }
 
-// Returns the nodes that have a copy, or one that is no longer needed. In a hole of the first copy
-// it may still have what was punched out.
-std::vector<NodeId> ManagerCore::State::NodesWithOlderBytes(FileId file, const Inode& inode) const {
+// Returns the nodes whose objects may hold bytes in a hole of the first copy at `offset`, such as
+// what was punched out. The nodes of its segment hold none.
+std::vector<NodeId> ManagerCore::State::NodesWithOlderBytes(const Inode& inode,
+                                                            uint64_t offset) const {
+  const std::vector<NodeId> first = LayoutOf(inode).SegmentAt(offset).nodes;
   std::vector<NodeId> nodes;
-  for (const auto& cells : inode.bytes->copies)
-    for (const CopyCell& cell : cells)
-      if (cell.node != kNoNode && MayHaveObject(*inode.bytes, cell.node))
-        nodes.push_back(cell.node);
-  if (const auto found = copy_.leftovers.find(file); found != copy_.leftovers.end())
-    nodes.insert(nodes.end(), found->second.begin(), found->second.end());
+  for (const NodeObject& object : inode.bytes->objects)
+    if (std::ranges::count(first, object.node) == 0) nodes.push_back(object.node);
   return nodes;
 }
 

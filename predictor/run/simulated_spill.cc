@@ -46,8 +46,15 @@ des::Activity<sai::Outcome<sai::Done>> SimulatedClient::GoOnElsewhere(Writer& wr
   relocate.begin = std::max(WidenToPages(range).begin, writer.pages_end);
   relocate.end = frozen->access.layout.SegmentEnd(relocate.begin);
   relocate.full.assign(writer.refusing.begin(), writer.refusing.end());
-  Request request = std::move(relocate);
-  const Outcome<BindReply> relocated = co_await Ask<BindReply>(std::move(request));
+  Request request = relocate;
+  Outcome<BindReply> relocated = co_await Ask<BindReply>(std::move(request));
+  while (relocated.ok() && !relocated->older.empty()) {
+    // Removing older bytes takes next to no time beside the question.
+    relocate.cleaned.insert(relocate.cleaned.end(), relocated->older.begin(),
+                            relocated->older.end());
+    request = relocate;
+    relocated = co_await Ask<BindReply>(std::move(request));
+  }
   if (!relocated.ok()) co_return relocated.failure();
   writer.state.access = relocated->access;
   co_return Done{};

@@ -225,6 +225,7 @@ void Put(const RelocateRequest& value, wire::Request* out) {
   item->set_begin_bytes(value.begin);
   item->set_end_bytes(value.end);
   WriteIds(value.full, item->mutable_full_node_ids());
+  WriteIds(value.cleaned, item->mutable_cleaned_node_ids());
 }
 RelocateRequest Read(const wire::RelocateRequest& in, FieldChecker& check) {
   const uint64_t begin = check.Number("relocate.begin_bytes", in.begin_bytes(), kFileBytesMax);
@@ -237,7 +238,9 @@ RelocateRequest Read(const wire::RelocateRequest& in, FieldChecker& check) {
   return {.file = FileId{in.file_id()},
           .begin = begin,
           .end = end,
-          .full = ReadIds<NodeId>("relocate.full_node_ids", in.full_node_ids(), kNodesMax, check)};
+          .full = ReadIds<NodeId>("relocate.full_node_ids", in.full_node_ids(), kNodesMax, check),
+          .cleaned = ReadIds<NodeId>("relocate.cleaned_node_ids", in.cleaned_node_ids(), kNodesMax,
+                                     check)};
 }
 
 void Put(const CommitRequest& value, wire::Request* out) {

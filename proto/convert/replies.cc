@@ -126,11 +126,14 @@ OpenReply Read(const wire::OpenReply& in, FieldChecker& check) {
 }
 
 void Put(const BindReply& value, wire::Reply* out) {
-  Write(value.access, out->mutable_bind()->mutable_access());
+  wire::BindReply* const item = out->mutable_bind();
+  Write(value.access, item->mutable_access());
+  WriteIds(value.older, item->mutable_older_node_ids());
 }
 BindReply Read(const wire::BindReply& in, FieldChecker& check) {
   check.Present("bind.access", in.has_access());
-  return {.access = Read(in.access(), check)};
+  return {.access = Read(in.access(), check),
+          .older = ReadIds<NodeId>("bind.older_node_ids", in.older_node_ids(), kNodesMax, check)};
 }
 
 void Put(const GrantReply& value, wire::Reply* out) {
