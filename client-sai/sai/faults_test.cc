@@ -4,10 +4,12 @@
 #include <gtest/gtest.h>
 #include <linux/falloc.h>
 
+#include <algorithm>
 #include <chrono>
 #include <functional>
 #include <span>
 #include <string>
+#include <thread>
 
 #include "client-sai/sai/cluster_fixture.h"
 
@@ -120,6 +122,33 @@ TEST(Faults, NoNodeOperationFailsSilently) {
       CheckNothingFailsSilently([&](LocalNodes& nodes) { nodes.FailEvery(period, code); },
                                 name + " of every operation of " + std::to_string(period));
   }
+}
+
+// The other node has a copy, with the bytes that were punched out of the first one.
+TEST(Spill, WhatWasPunchedOutDoesNotComeBackFromACopy) {
+  Cluster cluster(6 * kMiB, 64 * kMiB);
+  ASSERT_TRUE(Ok(cluster.a().MakeDirectory("/d")));
+  ASSERT_TRUE(Ok(cluster.a().SetXattr("/d", "user.mosa.placement", "local")));
+  ASSERT_TRUE(Ok(cluster.a().MakeDirectory("/d/copied")));
+  ASSERT_TRUE(Ok(cluster.a().SetXattr("/d/copied", "user.mosa.replicas", "2")));
+  std::string content = Pattern(4 * kMiB, 1);
+  ASSERT_TRUE(Ok(cluster.a().WriteFile("/d/copied/f", content)));
+  const auto copies = [&] { return cluster.manager().StatusOf("/d/copied/f")->copies_valid; };
+  for (int i = 0; i < 500 && copies() < 2; ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  ASSERT_EQ(copies(), 2U);
+  auto handle = cluster.a().Open("/d/copied/f", O_RDWR);
+  ASSERT_TRUE(Ok(cluster.a().fs().Allocate(
+      handle->handle, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, kMiB, 2 * kMiB)));
+  std::fill_n(content.begin() + kMiB, 2 * kMiB, '\0');
+  ASSERT_TRUE(Ok(cluster.a().WriteFile("/d/filler", Pattern(5 * kMiB, 2))));
+  const std::string page = Pattern(4096, 3);
+  content.replace(2 * kMiB, page.size(), page);
+  ASSERT_TRUE(Ok(cluster.a().Write(handle->handle, 2 * kMiB, page)));
+  EXPECT_TRUE(*cluster.a().Read(handle->handle, 0, content.size()) == content);
+  ASSERT_TRUE(Ok(cluster.a().Close(handle->handle)));
+  EXPECT_TRUE(*cluster.b().ReadFile("/d/copied/f") == content);
+  EXPECT_EQ(cluster.manager().StatusOf("/d/copied/f")->layout.NodeAt(2 * kMiB), cluster.node_b);
 }
 
 }  // namespace
