@@ -175,7 +175,7 @@ Outcome<bool> Filesystem::Impl::GoOnElsewhere(Inode& inode, ByteRange range,
   return true;
 }
 
-// Removes what nodes hold in the hole that were not asked to keep it, before they get its bytes.
+// Punches the hole on nodes that are to get its bytes: their objects may hold older ones.
 Outcome<Done> Filesystem::Impl::CleanHole(Inode& inode, ByteRange hole,
                                           const std::vector<NodeId>& nodes) {
   const uint64_t length = std::min(hole.end, kFileBytesMax) - hole.begin;

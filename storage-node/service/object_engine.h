@@ -222,8 +222,8 @@ class ObjectEngine {
   // program has open are freed only when it closes. Failures are logged and retried in each
   // Account. `number` is the order's, or 0 (NodeHeartbeat::drops_done).
   void Drop(std::span<const FileId> files, uint64_t number = 0);
-  // Refuses changes of the file by this or an earlier layout for as long as somebody may have a
-  // right to them. To be called before the object is dropped, which forgets its generation.
+  // Refuses changes of the file by this or an earlier layout generation for as long as a capability
+  // can be valid. Call it before Drop, which forgets the object's generation.
   void RefuseStoresUpTo(FileId file, uint64_t generation);
   // Checks the lent objects, those in use by other threads last, and retries failed drops. Local
   // changes that no mount has asked about within kTellAfter of the last writer's end go into the
