@@ -27,9 +27,9 @@ inline constexpr Duration kGracePeriod = Seconds(5);
 inline constexpr Duration kNodeDeadAfter = Seconds(5);
 inline constexpr Duration kHeartbeatEvery = Milliseconds(250);
 inline constexpr Duration kWaitMax = Seconds(15);
-// Lifetime of a capability. A mount renews one that has less than the margin left; no call to a
-// node takes longer than the margin. A file in continuous use costs its mount one call to the
-// manager every 45 s.
+// Lifetime of a capability that the manager issues; nodes conclude from its end when it was issued.
+// A mount renews one that has less than the margin left; no call to a node takes longer than the
+// margin. A file in continuous use costs its mount one call to the manager every 45 s.
 inline constexpr Duration kCapabilityLifetime = Seconds(60);
 inline constexpr Duration kCapabilityMargin = kWaitMax;
 // How long the replies of an expired session are kept. No client waits longer for a reply.

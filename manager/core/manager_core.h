@@ -44,7 +44,6 @@ struct ManagerOptions {
   uint32_t stripe_width = 0;                  // 0: all live nodes.
   std::string default_placement = "stripe";   // For files without a placement hint.
   uint64_t grant_bytes = uint64_t{64} << 20;  // Maximum of one grant.
-  Duration capability_lifetime = kCapabilityLifetime;
   uint32_t sessions_max = 4096;
   // The first file id of an empty image. It must exceed all ids of any earlier store whose objects
   // nodes may still hold.

@@ -82,7 +82,7 @@ DataAccess ManagerCore::State::AccessTo(FileId file, const Inode& inode, bool ma
   // Writers store in the first copy only.
   access.layout = may_write ? LayoutOf(inode) : ReaderLayoutOf(inode);
   access.may_write = may_write;
-  access.expires = now_ + options_.capability_lifetime;
+  access.expires = now_ + kCapabilityLifetime;
   if (inode.bytes) {
     access.generation = inode.bytes->generation;
     access.kept_since = fences_.KeptSince(file, actor().start.client, inode.bytes->kept_since);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "common/model/session.h"
 #include "proto/convert/bulk_hello.h"
 
 namespace mosa::node {
@@ -35,7 +36,10 @@ Result<Capability> AccessGate::Check(std::string_view sealed, FileId file, bool 
                     "since epoch {}: open the file again",
                     file.value, shown.capability.epoch, epoch_));
   }
-  if (write) MOSA_RETURN_IF_ERROR(CheckEra(shown.capability));
+  if (write) {
+    MOSA_RETURN_IF_ERROR(CheckIssued(shown.capability));
+    MOSA_RETURN_IF_ERROR(CheckEra(shown.capability));
+  }
   if (shown.capability.file != file) {
     return PermissionDeniedError(fmt::format("the capability is for file {}, not for file {}",
                                              shown.capability.file.value, file.value));
@@ -59,6 +63,16 @@ Status AccessGate::CheckEra(const Capability& shown) const {
       fmt::format("the capability of client {:016x} for file {} is of its session {}, but the "
                   "client has since begun session {}: open the file again",
                   shown.client.value, shown.file.value, shown.era, latest));
+}
+
+// The caller must hold mutex_.
+Status AccessGate::CheckIssued(const Capability& shown) const {
+  if (shown.expires >= writes_since_ + kCapabilityLifetime) return OkStatus();
+  return PermissionDeniedError(
+      fmt::format("the capability to write file {} was issued {} ms before this node's process "
+                  "registered: open the file again",
+                  shown.file.value,
+                  (writes_since_ + kCapabilityLifetime - shown.expires).ns / 1'000'000));
 }
 
 Result<std::string> AccessGate::SealForReading(FileId file, Duration lifetime,

@@ -1,9 +1,11 @@
 // AccessGate: verifies capabilities with the cluster's key, in the manager's time. Refuses those
 // issued for an earlier incarnation of this node and, for writing, those of a session that its
-// client has replaced. Refuses all until the node has registered. Thread-safe.
+// client has replaced and those issued before this process registered: what it must refuse of them
+// was known only to the process before. Refuses all until the node has registered. Thread-safe.
 #ifndef MOSA_STORAGE_NODE_SERVICE_ACCESS_GATE_H_
 #define MOSA_STORAGE_NODE_SERVICE_ACCESS_GATE_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <mutex>
 #include <string>
@@ -28,6 +30,8 @@ class AccessGate {
   // before `epoch` are refused.
   void SetKey(std::string key, Time manager_now, uint64_t epoch, bool bulk_tls) {
     const std::lock_guard lock(mutex_);
+    // A manager's time that was set back must not shut out the capabilities it issues from now on.
+    writes_since_ = key_.empty() ? manager_now : std::min(writes_since_, manager_now);
     key_ = std::move(key);
     epoch_ = epoch;
     offset_ = manager_now - clock_.Monotonic();
@@ -67,12 +71,14 @@ class AccessGate {
   static constexpr size_t kErasMax = 65'536;
 
   Status CheckEra(const Capability& shown) const;
+  Status CheckIssued(const Capability& shown) const;
 
   const Clock& clock_;
   mutable std::mutex mutex_;
   // Guarded by mutex_:
   std::string key_;
   Duration offset_;
+  Time writes_since_;  // Capabilities to write that were issued earlier are refused.
   uint64_t epoch_ = 0;
   uint64_t key_count_ = 0;
   bool bulk_tls_ = false;

@@ -80,6 +80,34 @@ TEST_F(Fencing, AStoreByASessionThatWasReplacedIsRefused) {
   EXPECT_TRUE(WriteAsOther(1, 1).ok()) << "of another client";
 }
 
+TEST_F(Fencing, AStoreByARightFromBeforeTheProcessIsRefused) {
+  const auto writer = [this](Duration ago) {
+    return node_.Seal({.file = kFile,
+                       .client = testing::kTestClient,
+                       .may_write = true,
+                       .expires = {},
+                       .era = 1,
+                       .generation = 1,
+                       .epoch = 5},
+                      kCapabilityLifetime - ago);
+  };
+  const std::string before = writer(Seconds(40));
+  const Status late = Write(before);
+  EXPECT_EQ(late.code(), StatusCode::kPermissionDenied);
+  EXPECT_THAT(MessageOf(late), HasSubstr("before this node's process registered"));
+  EXPECT_EQ(node_.client().OpenLocal({kTestNode, kFile, before}, true).status().code(),
+            StatusCode::kPermissionDenied);
+  EXPECT_TRUE(Write(writer({})).ok());
+  EXPECT_TRUE(Read(before).ok()) << "no drop was forgotten that a read could undo";
+
+  const std::string between = writer({});
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  node_.Register(5);
+  EXPECT_TRUE(Write(between).ok()) << "the process is the same";
+  node_.Register(5, Seconds(30));
+  EXPECT_TRUE(Write(writer(Seconds(30))).ok()) << "a manager's time that was set back";
+}
+
 TEST_F(Fencing, AStoreByAnOlderLayoutIsRefused) {
   EXPECT_TRUE(Write(Writer(1, 3), "old1").ok());
   EXPECT_TRUE(WriteAsOther(1, 4, "new!").ok());

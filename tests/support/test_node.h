@@ -113,8 +113,10 @@ class TestNode {
     capability.expires = clock_.Now() + lifetime;
     return SealCapability(capability, key_);
   }
-  // As if it had registered again.
-  void Register(uint64_t epoch) { gate_.SetKey(key_, clock_.Now(), epoch, bulk_tls_); }
+  // As if it had registered again, with a manager whose time is `behind`.
+  void Register(uint64_t epoch, Duration behind = {}) {
+    gate_.SetKey(key_, clock_.Now() - behind, epoch, bulk_tls_);
+  }
   // Looks for local writers and seals all that can be. The engine's time passes only here. A
   // descriptor that was just passed on may be open in the server still, for some moments of real
   // time.
