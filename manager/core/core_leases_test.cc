@@ -68,6 +68,28 @@ TEST_F(CoreLeases, NobodyIsToldOfANewNameWhileAnotherMountMayDenyIt) {
   for (const RequestId read : reads) EXPECT_TRUE(Answered(kCarl, read));
 }
 
+// A mount keeps what its own changes have made of names: also that one is absent. Another mount may
+// have changed the directory since it last looked something up there.
+TEST_F(CoreLeases, WhoRemovedOrRenamedANameLearnsThatAnotherMountMakesIt) {
+  const FileId other = Make(kAnna, kRootFile, "other", FileType::kDirectory);
+  for (const bool renames : {false, true}) {
+    SCOPED_TRACE(renames);
+    Make(kAnna, kRootFile, "f");
+    recalls_[kBen].clear();
+    if (renames)
+      Ok<RenameReply>(kBen, RenameRequest{kRootFile, "f", other, "g"});
+    else
+      Ok<RemoveReply>(kBen, RemoveRequest{kRootFile, "f"});
+    Confirm(kAnna);
+    const RequestId make = Send(kAnna, {MakeOf(kAnna, kRootFile, "f")});
+    EXPECT_FALSE(Answered(kAnna, make));
+    Confirm(kBen);
+    EXPECT_TRUE(Answered(kAnna, make));
+    Ok<RemoveReply>(kAnna, RemoveRequest{kRootFile, "f"});
+    Confirm(kBen);
+  }
+}
+
 // Withheld listings would take memory, so they are made only once all clients show the same names.
 TEST_F(CoreLeases, ListingsThatWaitAreMadeLaterAndNotAllAtOnce) {
   Start(kCarl);

@@ -181,6 +181,7 @@ struct ManagerCore::State {
   std::optional<Failure> CheckExchange(const RenameRequest& request, FileId moved,
                                        FileId target) const;
   void Exchange(const RenameRequest& request, FileId moved, FileId target);
+  void TouchBothParents(const RenameRequest& request);
   void RenamedTo(FileId file, FileId parent, const std::string& name);
   std::optional<Failure> CheckDirectory(FileId directory) const;
   std::optional<Failure> CheckName(std::string_view name) const;

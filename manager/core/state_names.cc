@@ -271,9 +271,8 @@ Reply ManagerCore::State::Apply(const MakeRequest& request) {
   } else if (request.type == FileType::kDirectory) {
     reply.access = AccessTo(request.file, inode, false);
   }
-  AddInterest(session, request.parent, *Find(request.parent));
   reply.entry = EntryWithInterest(request.file);
-  reply.parent_attributes = AttributesOf(request.parent, *Find(request.parent));
+  reply.parent_attributes = EntryWithInterest(request.parent).attributes;
   const FileId delegated = request.type == FileType::kDirectory ? request.file : request.parent;
   // Near a limit only the manager makes names, so that a client learns of the limit when it makes a
   // file, and not at its close.
@@ -350,7 +349,8 @@ Reply ManagerCore::State::Apply(const RemoveRequest& request) {
   EraseEntry(request.parent, request.name);
   TouchDirectory(request.parent, now_);
   reply.links_left = Unlink(*child, request.holds_open, actor().start.client);
-  reply.parent_attributes = AttributesOf(request.parent, *Find(request.parent));
+  // The client also keeps that the name is absent.
+  reply.parent_attributes = EntryWithInterest(request.parent).attributes;
   return reply;
 }
 

@@ -93,8 +93,6 @@ Reply ManagerCore::State::Apply(const RenameRequest& request) {
     if (*moved != *target) {
       if (auto failure = CheckExchange(request, *moved, *target)) return *std::move(failure);
       Exchange(request, *moved, *target);
-      AddInterest(actor(), request.old_parent, *Find(request.old_parent));
-      AddInterest(actor(), request.new_parent, *Find(request.new_parent));
     }
     return RenameReply{*moved, *target, Find(*target)->link_count};
   }
@@ -120,10 +118,7 @@ Reply ManagerCore::State::Apply(const RenameRequest& request) {
   EraseEntry(request.old_parent, request.old_name);
   AddEntry(request.new_parent, request.new_name, *moved);
   RenamedTo(*moved, request.new_parent, request.new_name);
-  TouchDirectory(request.old_parent, now_);
-  TouchDirectory(request.new_parent, now_);
-  // The client's kernel caches the new name.
-  AddInterest(actor(), request.new_parent, *Find(request.new_parent));
+  TouchBothParents(request);
   return reply;
 }
 
@@ -134,8 +129,15 @@ void ManagerCore::State::Exchange(const RenameRequest& request, FileId moved, Fi
   AddEntry(request.new_parent, request.new_name, moved);
   RenamedTo(target, request.old_parent, request.old_name);
   RenamedTo(moved, request.new_parent, request.new_name);
-  TouchDirectory(request.old_parent, now_);
-  TouchDirectory(request.new_parent, now_);
+  TouchBothParents(request);
+}
+
+// The client, and its kernel, keep what both names refer to now.
+void ManagerCore::State::TouchBothParents(const RenameRequest& request) {
+  for (const FileId parent : {request.old_parent, request.new_parent}) {
+    TouchDirectory(parent, now_);
+    AddInterest(actor(), parent, *Find(parent));
+  }
 }
 
 void ManagerCore::State::RenamedTo(FileId file, FileId parent, const std::string& name) {
