@@ -11,6 +11,7 @@
 #include <optional>
 #include <utility>
 
+#include "common/base/sync.h"
 #include "common/base/time.h"
 #include "common/model/session.h"
 
@@ -21,8 +22,8 @@ namespace mosa::sai {
 class WaitBudget {
  public:
   struct Limit {
-    std::optional<std::chrono::steady_clock::time_point> end;
-    bool program_waits;
+    std::optional<SteadyTime> end{};
+    bool program_waits = false;
   };
   // A question to the manager has at least this long, even if the budget is spent.
   static constexpr Duration kQuestionMin = Milliseconds(500);
@@ -33,23 +34,22 @@ class WaitBudget {
   static constexpr Duration kAll = kWaitMax - kTransferMin - kQuestionMin * 2;
 
   // `begun`: when the kernel sent the request.
-  explicit WaitBudget(std::chrono::steady_clock::time_point begun)
-      : WaitBudget(Limit{begun + Chrono(kAll), true}) {}
+  explicit WaitBudget(SteadyTime begun) : WaitBudget(Limit{begun + Chrono(kAll), true}) {}
   // For a part on another thread: pass OfThisThread() of the waiting thread.
-  explicit WaitBudget(Limit limit) : hidden_(std::exchange(limit_, limit)) {}
-  ~WaitBudget() { limit_ = hidden_; }
+  explicit WaitBudget(Limit limit) : hidden_(std::exchange(OfThread<Limit>(), limit)) {}
+  ~WaitBudget() { OfThread<Limit>() = hidden_; }
   WaitBudget(const WaitBudget&) = delete;
   WaitBudget& operator=(const WaitBudget&) = delete;
 
   // A full budget from now on, for work that no program waits for yet.
-  static Limit ForStore() { return {std::chrono::steady_clock::now() + Chrono(kAll), false}; }
-  static Limit OfThisThread() { return limit_; }
+  static Limit ForStore() { return {SteadyNow() + Chrono(kAll), false}; }
+  static Limit OfThisThread() { return OfThread<Limit>(); }
 
   // How long a question may wait: at least kQuestionMin; kWaitMax on a thread without a budget.
   static Duration ForQuestion() { return std::clamp(Left(), kQuestionMin, kWaitMax); }
   static Duration ForTransfer() { return std::clamp(Left(), kTransferMin, kWaitMax); }
   // True if a program waits for this thread's work.
-  static bool ProgramWaits() { return limit_.program_waits; }
+  static bool ProgramWaits() { return OfThread<Limit>().program_waits; }
   static bool IsSpent() { return Left() <= Duration{0}; }
 
  private:
@@ -57,11 +57,11 @@ class WaitBudget {
     return std::chrono::nanoseconds(duration.ns);
   }
   static Duration Left() {
-    if (!limit_.end) return kWaitMax;
-    const auto left = *limit_.end - std::chrono::steady_clock::now();
+    const Limit& limit = OfThread<Limit>();
+    if (!limit.end) return kWaitMax;
+    const auto left = *limit.end - SteadyNow();
     return Duration{std::chrono::duration_cast<std::chrono::nanoseconds>(left).count()};
   }
-  inline static thread_local Limit limit_{std::nullopt, false};
   const Limit hidden_;
 };
 

@@ -3,12 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
-#include <thread>
 #include <utility>
 
 #include "client-sai/api/wait_budget.h"
 #include "client-sai/sai/impl.h"
+#include "common/base/sync.h"
 
 namespace mosa::sai {
 namespace {
@@ -89,7 +88,7 @@ Outcome<Done> Filesystem::Impl::BeginAppend(Inode& inode, HandleId handle) {
     hold.session = sessions_;
     locked = AskForLock(inode, AppendLock(LockType::kExclusive));
     if (locked.ok() || locked.failure().reason != ErrorReason::kWouldBlock) break;
-    std::this_thread::sleep_for(std::chrono::milliseconds(attempt < 20 ? 1 : 5));
+    SleepFor(Milliseconds(attempt < 20 ? 1 : 5));
   }
   MOSA_RETURN_IF_FAILED(locked);
   hold.handle = handle;

@@ -8,18 +8,17 @@
 #ifndef MOSA_CLIENT_SAI_SAI_BLOCK_CACHE_H_
 #define MOSA_CLIENT_SAI_SAI_BLOCK_CACHE_H_
 
-#include <condition_variable>
 #include <cstddef>
 #include <list>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "client-sai/core/rules.h"
 #include "common/base/large_buffer.h"
+#include "common/base/sync.h"
 #include "common/model/ids.h"
 #include "common/model/messages.h"
 #include "common/model/ranges.h"
@@ -45,8 +44,8 @@ class Block {
   LargeBuffer large_;                   // Memory of a large block.
   std::unique_ptr<std::byte[]> small_;  // Memory of a small block.
   std::byte* bytes_ = nullptr;
-  mutable std::mutex mutex_;
-  mutable std::condition_variable finished_;
+  mutable Mutex mutex_;
+  mutable CondVar finished_;
   bool is_finished_ = false;        // Guarded by mutex_.
   std::optional<Failure> failure_;  // Guarded by mutex_.
 };
@@ -81,7 +80,7 @@ class BlockCache {
   Map::iterator Erase(Map::iterator it);  // The caller must hold mutex_.
 
   const uint64_t bytes_max_;
-  mutable std::mutex mutex_;
+  mutable Mutex mutex_;
   // Guarded by mutex_.
   Map blocks_;
   std::map<FileId, size_t> files_;  // Number of blocks per file.

@@ -12,6 +12,7 @@
 #include "client-sai/core/rules.h"
 #include "client-sai/sai/impl.h"
 #include "common/base/log.h"
+#include "common/base/sync.h"
 
 namespace mosa::sai {
 namespace {
@@ -532,7 +533,7 @@ Outcome<Done> Filesystem::Impl::Allocate(HandleId id, int mode, uint64_t offset,
 
 // Zeroes `range` of inline content. An empty range at `end` only extends the file.
 Outcome<Done> Filesystem::Impl::PunchInline(Inode& inode, ByteRange range) {
-  std::unique_lock<std::mutex> lock;
+  std::unique_lock<Mutex> lock;
   auto fresh = LockFresh(inode, &lock);
   if (!fresh.ok()) return fresh.failure();
   LayInline(inode, *fresh);

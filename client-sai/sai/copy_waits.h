@@ -5,13 +5,13 @@
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <vector>
 
 #include "client-sai/api/manager_api.h"
 #include "client-sai/core/copy_wait.h"
 #include "common/base/clock.h"
+#include "common/base/sync.h"
 #include "common/model/messages.h"
 
 namespace mosa::sai {
@@ -49,7 +49,7 @@ class CopyWaits {
 
   ManagerApi& manager_;
   const Clock& clock_;
-  std::mutex mutex_;  // Not held across calls.
+  Mutex mutex_;  // Not held across calls.
   // Guarded by mutex_.
   uint64_t next_ticket_ = 1;
   std::map<uint64_t, Waiter> waiters_;

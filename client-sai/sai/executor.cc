@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "common/base/sync.h"
 #include "common/observe/request_log.h"
 
 namespace mosa::sai {
@@ -32,7 +33,7 @@ void Executor::Stop() {
     wake_.notify_all();
   }
   // No thread is started from here on.
-  for (std::thread& thread : threads_)
+  for (Thread& thread : threads_)
     if (thread.joinable()) thread.join();
 }
 

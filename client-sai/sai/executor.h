@@ -2,15 +2,14 @@
 #ifndef MOSA_CLIENT_SAI_SAI_EXECUTOR_H_
 #define MOSA_CLIENT_SAI_SAI_EXECUTOR_H_
 
-#include <condition_variable>
 #include <deque>
 #include <functional>
 #include <map>
 #include <mutex>
-#include <thread>
 #include <utility>
 #include <vector>
 
+#include "common/base/sync.h"
 #include "common/model/ids.h"
 
 namespace mosa::sai {
@@ -28,14 +27,14 @@ class Executor {
  private:
   void Work();
 
-  std::mutex mutex_;
-  std::condition_variable wake_;
+  Mutex mutex_;
+  CondVar wake_;
   const uint32_t threads_max_;
   // Guarded by mutex_.
   std::deque<std::function<void()>> queue_;
   uint32_t idle_ = 0;
   bool stopping_ = false;
-  std::vector<std::thread> threads_;
+  std::vector<Thread> threads_;
 };
 
 // Runs tasks in lanes: at most a given number of each lane at once, in FIFO order. Waiting tasks
@@ -59,7 +58,7 @@ class Lanes {
   void Ended(Key key);
 
   Executor& executor_;
-  std::mutex mutex_;
+  Mutex mutex_;
   std::map<Key, Lane> lanes_;  // Guarded by mutex_; lanes with running tasks.
 };
 
@@ -77,8 +76,8 @@ class Countdown {
   }
 
  private:
-  std::mutex mutex_;
-  std::condition_variable done_;
+  Mutex mutex_;
+  CondVar done_;
   size_t left_;  // Guarded by mutex_.
 };
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "client-sai/sai/impl.h"
+#include "common/base/sync.h"
 
 namespace mosa::sai {
 namespace {
@@ -41,7 +42,7 @@ ClientId NewClientId() {
 Filesystem::Impl::Impl(FilesystemOptions options, ManagerApi& manager, NodeApi& nodes,
                        KernelNotifier& notifier, const Clock& clock)
     : options_(std::move(options)),
-      client_(NewClientId()),
+      client_(options_.client.value != 0 ? options_.client : NewClientId()),
       manager_(manager),
       nodes_(nodes),
       notifier_(notifier),
@@ -65,16 +66,16 @@ Filesystem::Impl::~Impl() {
 Status Filesystem::Impl::Start() {
   CountLookup(*Get(kRootFile), 1);  // The kernel knows the root without a lookup, permanently.
   MOSA_RETURN_IF_ERROR(manager_.Start(*this));
-  timer_ = std::thread([this] { RunTimers(); });
+  timer_ = Thread([this] { RunTimers(); });
   // A thread of its own, because it may wait for the manager, and queued requests must not wait
   // with it.
-  follower_ = std::thread([this] {
+  follower_ = Thread([this] {
     Repeat([this](uint64_t) {
       FollowKernelWrites();
       EndOverdueAppends();
     });
   });
-  finisher_ = std::thread([this] { LookAtWatched(); });
+  finisher_ = Thread([this] { LookAtWatched(); });
   started_ = true;
   return OkStatus();
 }

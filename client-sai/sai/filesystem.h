@@ -82,6 +82,7 @@ struct FilesystemOptions {
   std::string node_name;              // As in SessionStart.
   std::string host_identity;
   std::string mount_point;
+  ClientId client;  // 0: a random one, as every run of a mount needs.
   // Its only class counts waits for prefetched data. May be null; must outlive the filesystem.
   DurationTable* waits = nullptr;
 };

@@ -6,6 +6,7 @@
 #include <variant>
 
 #include "client-sai/api/wait_budget.h"
+#include "common/base/sync.h"
 
 namespace mosa::sai {
 
@@ -18,8 +19,7 @@ void Grants::Settle(NodeId node, const std::vector<Reply>& replies, GrantBook::A
 
 Outcome<bool> Grants::CarryOut(Decision decide, NodeId node, uint64_t bytes) {
   // A request ahead of need is repeated until it is answered.
-  const auto give_up =
-      std::chrono::steady_clock::now() + std::chrono::nanoseconds(WaitBudget::ForQuestion().ns);
+  const auto give_up = SteadyNow() + std::chrono::nanoseconds(WaitBudget::ForQuestion().ns);
   GrantBook::Attempt attempt;
   std::unique_lock lock(mutex_);
   for (;;) {
@@ -34,7 +34,7 @@ Outcome<bool> Grants::CarryOut(Decision decide, NodeId node, uint64_t bytes) {
       case GrantBook::Next::kRefused:
         return false;
       case GrantBook::Next::kWait:
-        if (answered_.wait_until(lock, give_up) == std::cv_status::timeout)
+        if (!answered_.wait_until(lock, give_up))
           return Failure{StatusCode::kDeadlineExceeded, ErrorReason::kTimedOut,
                          fmt::format("timed out waiting for the manager to grant space on node {}: "
                                      "check that the manager is running",

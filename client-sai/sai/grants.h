@@ -5,15 +5,14 @@
 #ifndef MOSA_CLIENT_SAI_SAI_GRANTS_H_
 #define MOSA_CLIENT_SAI_SAI_GRANTS_H_
 
-#include <condition_variable>
 #include <cstdint>
-#include <mutex>
 #include <vector>
 
 #include "client-sai/api/manager_api.h"
 #include "client-sai/core/grant_book.h"
 #include "client-sai/core/outcome.h"
 #include "common/base/clock.h"
+#include "common/base/sync.h"
 #include "common/model/session.h"
 
 namespace mosa::sai {
@@ -49,8 +48,8 @@ class Grants {
 
   ManagerApi& manager_;
   const Clock& clock_;
-  mutable std::mutex mutex_;
-  std::condition_variable answered_;
+  mutable Mutex mutex_;
+  CondVar answered_;
   GrantBook book_;  // Guarded by mutex_.
 };
 

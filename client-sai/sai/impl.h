@@ -3,7 +3,6 @@
 #define MOSA_CLIENT_SAI_SAI_IMPL_H_
 
 #include <atomic>
-#include <condition_variable>
 #include <deque>
 #include <functional>
 #include <list>
@@ -13,7 +12,6 @@
 #include <optional>
 #include <set>
 #include <string>
-#include <thread>
 #include <unordered_map>
 #include <vector>
 
@@ -27,6 +25,7 @@
 #include "client-sai/sai/stats.h"
 #include "client-sai/sai/watched_files.h"
 #include "client-sai/trace/task_names.h"
+#include "common/base/sync.h"
 
 namespace mosa::sai {
 
@@ -127,7 +126,7 @@ class Filesystem::Impl final : public SessionListener {
   // How long the kernel may cache the attributes. The caller must hold the inode's mutex.
   Duration AttributesCachedFor(const Inode& inode) const;
   // Blocks until the kernel has dropped the pages that changes in progress make stale.
-  static void AwaitSettled(Inode& inode, std::unique_lock<std::mutex>& lock);
+  static void AwaitSettled(Inode& inode, std::unique_lock<Mutex>& lock);
   void Settle(Inode& inode);
   Attributes View(const Inode& inode) const;  // The caller must hold the inode's mutex.
   // As View, with `view` instead of the inode's attributes.
@@ -308,7 +307,7 @@ class Filesystem::Impl final : public SessionListener {
   void NoteInlineWritten(Inode& inode, ByteRange range);  // The caller must hold the inode's mutex.
   // Returns fresh access and attributes with the inode's mutex locked and no commit in progress.
   // Bytes written inline under that lock go into the next commit.
-  Outcome<Fresh> LockFresh(Inode& inode, std::unique_lock<std::mutex>* lock);
+  Outcome<Fresh> LockFresh(Inode& inode, std::unique_lock<Mutex>* lock);
   // Appends to a file that no other mount can know yet. False: append as to any other file.
   bool AppendUnsent(Inode& inode, std::span<const std::byte> data);
   // Merges other mounts' changes into a file that this mount has written inline.
@@ -579,7 +578,7 @@ class Filesystem::Impl final : public SessionListener {
   Executor service_;  // Recalls and granted locks.
   Executor drops_;    // Notices that wait for the kernel's pages.
 
-  std::mutex table_mutex_;
+  Mutex table_mutex_;
   std::unordered_map<uint64_t, InodePtr> inodes_;  // Guarded by table_mutex_.
   // Guarded by table_mutex_: inodes without kernel lookups, oldest first.
   std::deque<FileId> idle_;
@@ -590,19 +589,19 @@ class Filesystem::Impl final : public SessionListener {
   std::atomic<uint64_t> hints_generation_{0};
   // Counts orders to the kernel to forget all names. Incremented under epoch_mutex_, which is held
   // until the kernel was notified. Lock order: epoch_mutex_, then an inode's mutex.
-  std::mutex epoch_mutex_;
+  Mutex epoch_mutex_;
   std::atomic<uint64_t> kernel_epoch_{1};
   std::atomic<uint64_t> incarnations_{0};  // Counts nodes that returned empty.
   // Counts sessions; a recall belongs to the session that sent it.
   std::atomic<uint64_t> sessions_{0};
 
-  mutable std::mutex handles_mutex_;
+  mutable Mutex handles_mutex_;
   std::unordered_map<uint64_t, std::shared_ptr<OpenFile>> files_;  // Guarded by handles_mutex_.
   // Guarded by handles_mutex_.
   std::unordered_map<uint64_t, std::shared_ptr<Listing>> directories_;
   std::atomic<uint64_t> next_handle_{1};
 
-  mutable std::mutex session_mutex_;
+  mutable Mutex session_mutex_;
   // Guarded by session_mutex_.
   std::map<NodeId, NodeState> node_states_;
   std::map<NodeId, uint64_t> node_incarnations_;
@@ -615,16 +614,16 @@ class Filesystem::Impl final : public SessionListener {
   uint64_t next_lock_wait_ = 1;
 
   // Held while queued requests are sent. The handlers of the manager's messages never take it.
-  std::mutex releases_mutex_;
+  Mutex releases_mutex_;
   std::vector<ReleaseRequest> releases_;  // Guarded by releases_mutex_.
 
-  std::mutex buffer_mutex_;
-  std::condition_variable buffer_freed_;
+  Mutex buffer_mutex_;
+  CondVar buffer_freed_;
   uint64_t buffered_bytes_ = 0;  // Guarded by buffer_mutex_.
   // Guarded by buffer_mutex_: inodes with a non-empty buffer.
   std::map<FileId, std::weak_ptr<Inode>> buffering_;
 
-  std::mutex appending_mutex_;
+  Mutex appending_mutex_;
   // Guarded by appending_mutex_: inodes whose append_hold waits for the rest of its call.
   std::map<FileId, std::weak_ptr<Inode>> appending_;
 
@@ -634,15 +633,15 @@ class Filesystem::Impl final : public SessionListener {
     Time until;
     DropDone done;
   };
-  std::mutex pending_drops_mutex_;
+  Mutex pending_drops_mutex_;
   std::list<Drop> pending_drops_;  // Guarded by pending_drops_mutex_; earliest deadline first.
 
-  std::mutex timer_mutex_;
-  std::condition_variable timer_wake_;
+  Mutex timer_mutex_;
+  CondVar timer_wake_;
   bool stopping_ = false;  // Guarded by timer_mutex_.
-  std::thread timer_;
-  std::thread follower_;
-  std::thread finisher_;  // Runs LookAtWatched.
+  Thread timer_;
+  Thread follower_;
+  Thread finisher_;  // Runs LookAtWatched.
   std::atomic<bool> started_{false};
   Status stop_status_;
 };

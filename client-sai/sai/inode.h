@@ -4,10 +4,8 @@
 #define MOSA_CLIENT_SAI_SAI_INODE_H_
 
 #include <atomic>
-#include <condition_variable>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
@@ -19,6 +17,7 @@
 #include "client-sai/core/write_buffer.h"
 #include "client-sai/sai/filesystem.h"
 #include "client-sai/sai/object_view.h"
+#include "common/base/sync.h"
 #include "common/model/ranges.h"
 
 namespace mosa::sai {
@@ -106,22 +105,22 @@ struct Inode : Unsaved {
   // Held across calls to manager and nodes while bytes, size or layout change. Recall threads never
   // take it. Lock order: io, look, mutex. Never hold two inodes' locks at once; only DeferCreate
   // does, with a child that nobody else knows yet.
-  std::mutex io;
+  Mutex io;
   // Guarded by io.
   std::optional<AppendHold> append_hold;
   bool partly_changed = false;  // Nodes are truncating or zeroing the file; some may have finished.
 
   // Held from a question to the node about stores through mappings until its answer is recorded
   // here. The next look does not report the same stores again.
-  std::mutex look;
+  Mutex look;
 
   // Held while the appenders' lock is taken again in a new session. Taken before mutex.
-  std::mutex renewing;
+  Mutex renewing;
 
   // Held briefly, never across a call.
-  std::mutex mutex;
+  Mutex mutex;
   // Signals make_state, buffer, removals, unsettled and owners_closing.
-  std::condition_variable changed;
+  CondVar changed;
 
   // ---- guarded by mutex
   uint64_t kernel_lookups = 0;
@@ -253,7 +252,7 @@ struct OpenFile {
 struct Listing {
   HandleId id;
   std::shared_ptr<Inode> inode;
-  std::mutex mutex;
+  Mutex mutex;
   // Guarded by mutex.
   std::vector<DirectoryItem> items;
   bool complete = false;

@@ -5,6 +5,7 @@
 
 #include "client-sai/core/rules.h"
 #include "client-sai/sai/impl.h"
+#include "common/base/sync.h"
 
 namespace mosa::sai {
 namespace {
@@ -156,7 +157,7 @@ Duration Filesystem::Impl::AttributesCachedFor(const Inode& inode) const {
   return may_keep ? lease_.Remaining() : Duration{0};
 }
 
-void Filesystem::Impl::AwaitSettled(Inode& inode, std::unique_lock<std::mutex>& lock) {
+void Filesystem::Impl::AwaitSettled(Inode& inode, std::unique_lock<Mutex>& lock) {
   inode.changed.wait(lock, [&] { return inode.unsettled == 0 || inode.cached_handles == 0; });
 }
 

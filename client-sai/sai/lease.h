@@ -9,9 +9,9 @@
 
 #include <array>
 #include <cstdint>
-#include <mutex>
 
 #include "common/base/clock.h"
+#include "common/base/sync.h"
 #include "common/base/time.h"
 #include "common/model/ids.h"
 
@@ -44,7 +44,7 @@ class Lease {
   Time EstimateNow() const;  // The caller must hold mutex_.
 
   const Clock& clock_;
-  mutable std::mutex mutex_;
+  mutable Mutex mutex_;
   // Guarded by mutex_.
   uint64_t era_ = 1;
   Time valid_until_;        // Monotonic.
@@ -77,7 +77,7 @@ class RecallLog {
   void Note(FileId file, bool foreign);
   bool Find(uint64_t mark, FileId file, bool foreign_only) const;
 
-  mutable std::mutex mutex_;
+  mutable Mutex mutex_;
   // Guarded by mutex_.
   std::array<Event, kEventsKept> events_;
   uint64_t next_ = 0;

@@ -164,7 +164,7 @@ void Filesystem::Impl::NoteLockOwnersClosing(OpenFile& handle, uint64_t flushed_
 void Filesystem::Impl::AwaitClosing(Inode& inode, uint64_t owner) {
   std::unique_lock lock(inode.mutex);
   const Time now = clock_.Monotonic();
-  inode.changed.wait_for(lock, std::chrono::nanoseconds(ClosingFor(inode, owner, now).ns),
+  inode.changed.wait_for(lock, ClosingFor(inode, owner, now),
                          [&] { return ClosingFor(inode, owner, now) <= Duration{0}; });
 }
 

@@ -10,8 +10,8 @@
 #include <array>
 #include <cstddef>
 #include <memory>
-#include <mutex>
 
+#include "common/base/sync.h"
 #include "common/model/ranges.h"
 
 namespace mosa::sai {
@@ -34,7 +34,7 @@ class ObjectView {
  private:
   struct Window;
 
-  std::mutex mutex_;
+  Mutex mutex_;
   // Guarded by mutex_; most recently used first.
   std::array<std::shared_ptr<const Window>, 2> windows_;
   bool given_up_ = false;  // Guarded by mutex_.

@@ -2,13 +2,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <future>
-#include <thread>
 #include <utility>
 
 #include "client-sai/api/wait_budget.h"
 #include "client-sai/sai/impl.h"
 #include "common/base/log.h"
+#include "common/base/sync.h"
 
 namespace mosa::sai {
 namespace {
@@ -212,7 +211,7 @@ void Filesystem::Impl::InvalidateInKernel(FileId file) {
       const std::lock_guard lock(inode->mutex);
       if (inode->kernel_lookups == 0) return;
     }
-    std::this_thread::sleep_for(std::chrono::nanoseconds(pause.ns));
+    SleepFor(pause);
   }
   NoteInKernel(file, &SizeInKernel::NoteTold);
 }
@@ -262,9 +261,14 @@ void Filesystem::Impl::DropPages(FileId file, Dropped dropped, DropDone done) {
 }
 
 bool Filesystem::Impl::DropPagesNow(FileId file, Dropped dropped) {
-  std::promise<bool> in_time;
-  DropPages(file, std::move(dropped), [&](bool is_in_time) { in_time.set_value(is_in_time); });
-  return in_time.get_future().get();
+  bool in_time = false;
+  Countdown done(1);
+  DropPages(file, std::move(dropped), [&](bool is_in_time) {
+    in_time = is_in_time;
+    done.Arrive();
+  });
+  done.Wait();
+  return in_time;
 }
 
 void Filesystem::Impl::EndOverdueDrops() {
@@ -337,7 +341,7 @@ void Filesystem::Impl::ConfirmRecall(FileId file, UnconfirmedRecall recall) {
   const InodePtr inode = Find(file);
   // Held until the message is sent, so that a later commit cannot report the end of writing before
   // it. Send never runs its callback on this thread.
-  std::unique_lock<std::mutex> lock;
+  std::unique_lock<Mutex> lock;
   if (inode) {
     lock = std::unique_lock(inode->mutex);
     done.holds_open = inode->handles > 0;
@@ -420,7 +424,7 @@ void Filesystem::Impl::SendQueued() {
 void Filesystem::Impl::Repeat(const std::function<void(uint64_t round)>& step) {
   std::unique_lock lock(timer_mutex_);
   for (uint64_t round = 0; !stopping_; ++round) {
-    timer_wake_.wait_for(lock, std::chrono::nanoseconds(kTimerEvery.ns));
+    timer_wake_.wait_for(lock, kTimerEvery);
     lock.unlock();
     step(round);
     lock.lock();

@@ -5,11 +5,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <thread>
 #include <utility>
 
 #include "client-sai/api/wait_budget.h"
 #include "client-sai/sai/impl.h"
+#include "common/base/sync.h"
 
 namespace mosa::sai {
 namespace {
@@ -17,7 +17,7 @@ namespace {
 // A store that is refused this often, each time with a new right, will never succeed.
 constexpr int kStoresMax = 50;
 
-void SleepWhileFrozen() { std::this_thread::sleep_for(std::chrono::nanoseconds(kFrozenDelay.ns)); }
+void SleepWhileFrozen() { SleepFor(kFrozenDelay); }
 
 }  // namespace
 
@@ -116,7 +116,7 @@ Outcome<Done> Filesystem::Impl::WithStore(
 // one.
 void Filesystem::Impl::PauseBeforeStore(int attempt) {
   if (attempt < 3) return;
-  std::this_thread::sleep_for(std::chrono::milliseconds(std::min(10 * attempt, 100)));
+  SleepFor(Milliseconds(std::min(10 * attempt, 100)));
 }
 
 Outcome<Done> Filesystem::Impl::CheckBound(const Inode& inode, const DataAccess& access) {

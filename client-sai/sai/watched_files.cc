@@ -1,7 +1,6 @@
 #include "client-sai/sai/watched_files.h"
 
 #include <algorithm>
-#include <chrono>
 
 namespace mosa::sai {
 
@@ -44,7 +43,7 @@ std::optional<WatchedFiles::Due> WatchedFiles::AwaitDue() {
     const auto [due, file] = *order_.begin();
     const Duration left = due - clock_.Monotonic();
     if (left > Duration{}) {
-      changed_.wait_for(lock, std::chrono::nanoseconds(left.ns));
+      changed_.wait_for(lock, left);
       continue;
     }
     order_.erase(order_.begin());

@@ -3,18 +3,17 @@
 #ifndef MOSA_CLIENT_SAI_SAI_WATCHED_FILES_H_
 #define MOSA_CLIENT_SAI_SAI_WATCHED_FILES_H_
 
-#include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <utility>
 #include <vector>
 
 #include "common/base/clock.h"
+#include "common/base/sync.h"
 #include "common/base/time.h"
 #include "common/model/ids.h"
 
@@ -72,8 +71,8 @@ class WatchedFiles {
   void Queue(FileId file, File& state, Time due);
 
   const Clock& clock_;
-  mutable std::mutex mutex_;
-  std::condition_variable changed_;
+  mutable Mutex mutex_;
+  CondVar changed_;
   // Guarded by mutex_.
   std::map<FileId, File> files_;
   std::set<std::pair<Time, FileId>> order_;
@@ -90,7 +89,7 @@ class UnsavedFiles {
   std::vector<FileId> All() const;
 
  private:
-  mutable std::mutex mutex_;
+  mutable Mutex mutex_;
   std::deque<FileId> files_;  // Guarded by mutex_.
 };
 

@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <thread>
 #include <utility>
 
 #include "client-sai/api/wait_budget.h"
 #include "client-sai/core/rules.h"
 #include "client-sai/sai/impl.h"
+#include "common/base/sync.h"
 
 namespace mosa::sai {
 namespace {
@@ -98,7 +98,7 @@ void Filesystem::Impl::AwaitRoomForBuffer(Inode& inode, uint64_t bytes) {
   for (const InodePtr& other : others) SendBuffered(*other, true);
   std::unique_lock lock(buffer_mutex_);
   // Bytes that no node accepts stay until their writer returns, so do not wait for them for ever.
-  buffer_freed_.wait_for(lock, std::chrono::nanoseconds(kBufferWaitMax.ns), [&] {
+  buffer_freed_.wait_for(lock, kBufferWaitMax, [&] {
     return buffered_bytes_ + bytes <= options_.write_behind_bytes_max;
   });
 }
@@ -212,7 +212,7 @@ Status Filesystem::Impl::WithRetries(Inode& inode, NodeId node, bool write,
     if (!unreachable) return status;
     const auto delay = RetryDelay(attempt, clock_.Monotonic() - begun, NodeAlive(node));
     if (!delay || WaitBudget::IsSpent()) return status;
-    std::this_thread::sleep_for(std::chrono::nanoseconds(delay->ns));
+    SleepFor(*delay);
   }
 }
 

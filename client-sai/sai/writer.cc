@@ -6,13 +6,13 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <thread>
 #include <utility>
 
 #include "client-sai/api/wait_budget.h"
 #include "client-sai/core/rules.h"
 #include "client-sai/sai/impl.h"
 #include "common/base/errno_status.h"
+#include "common/base/sync.h"
 
 namespace mosa::sai {
 namespace {
@@ -24,9 +24,7 @@ constexpr Duration kFruitlessMax = Seconds(15);
 // A node that refuses this often, each time after a new answer of the manager, will never accept.
 constexpr int kRefusalsMax = 50;
 
-void Sleep(Duration duration) {
-  std::this_thread::sleep_for(std::chrono::nanoseconds(duration.ns));
-}
+void Sleep(Duration duration) { SleepFor(duration); }
 
 }  // namespace
 
@@ -151,7 +149,7 @@ void Filesystem::Impl::PutInline(Inode& inode, const Fresh& fresh, uint64_t offs
 }
 
 Outcome<Filesystem::Impl::Fresh> Filesystem::Impl::LockFresh(Inode& inode,
-                                                             std::unique_lock<std::mutex>* lock) {
+                                                             std::unique_lock<Mutex>* lock) {
   for (;;) {
     auto fresh = EnsureFresh(inode, true);
     if (!fresh.ok()) return fresh;
@@ -196,7 +194,7 @@ Outcome<Done> Filesystem::Impl::MergeInline(Inode& inode) {
 // Returns true if the bytes went into the inline content.
 Outcome<bool> Filesystem::Impl::WriteInline(Inode& inode, uint64_t offset,
                                             std::span<const std::byte> data) {
-  std::unique_lock<std::mutex> lock;
+  std::unique_lock<Mutex> lock;
   auto fresh = LockFresh(inode, &lock);
   if (!fresh.ok()) return fresh.failure();
   const DataAccess& right = *fresh->access;

@@ -1,8 +1,8 @@
 // Extended attributes: the manager's, and this mount's counters.
 #include <chrono>
-#include <thread>
 
 #include "client-sai/sai/impl.h"
+#include "common/base/sync.h"
 
 namespace mosa::sai {
 namespace {
@@ -15,7 +15,7 @@ bool MayBeLayoutHint(std::string_view name) {
 }
 
 constexpr int kFreezesMax = 20;
-constexpr std::chrono::milliseconds kFreezeDelay{10};
+constexpr Duration kFreezeDelay = Milliseconds(10);
 
 }  // namespace
 
@@ -61,7 +61,7 @@ Outcome<std::vector<Reply>> Filesystem::Impl::AskFreezing(Inode& inode, const Re
       if (is_frozen) Thaw(inode);
       return frozen.failure();
     }
-    std::this_thread::sleep_for(kFreezeDelay);
+    SleepFor(kFreezeDelay);
   }
 }
 

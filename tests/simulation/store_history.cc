@@ -1,0 +1,543 @@
+#include "tests/simulation/store_history.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <map>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "client-sai/api/wait_budget.h"
+#include "client-sai/sai/filesystem.h"
+#include "common/base/check.h"
+#include "common/base/hash.h"
+#include "common/base/sync.h"
+#include "tests/simulation/simulated_node.h"
+#include "tests/simulation/simulated_session.h"
+
+namespace mosa::simulation {
+namespace {
+
+using sai::Done;
+using sai::Outcome;
+
+constexpr HostId kFirstHost = SimulatedManager::kHost + 1;
+constexpr Time kHistoryMax{Seconds(3'000).ns};
+constexpr uint64_t kNodeBytes = uint64_t{64} << 20;
+// A call should take kWaitMax at most. A close that stores, commits and cannot take back what it
+// has asked takes a little longer.
+constexpr Duration kCallMax = kWaitMax + Seconds(2);
+// Until this long after the end of a fault calls may fail for it: sessions and nodes return.
+constexpr Duration kSettleMax = Seconds(20);
+
+class Kernel final : public sai::KernelNotifier {
+ public:
+  Capabilities capabilities() const override {
+    return {.passthrough = false, .epoch = true, .drops_pages = true, .maps_direct = false};
+  }
+  void InvalidateEntries() override {}
+  bool InvalidateFile(FileId) override { return true; }
+  void InvalidateAttributes(FileId) override {}
+};
+
+// One host: its node, and its mount, which lives in the host's own threads.
+struct Host {
+  HostId id = 0;
+  std::unique_ptr<SimulatedSession> session;
+  std::unique_ptr<sai::NodeApi> nodes;
+  Kernel kernel;
+  VirtualClock clock;
+  std::unique_ptr<sai::Filesystem> fs;
+  Duration paused;  // In all.
+};
+
+// What is known of one name, and by whom it is used.
+struct Name {
+  Mutex used;
+  bool certain = true;  // The rest is known. If not, a call that could change it has failed.
+  bool exists = false;
+  std::string content;
+  uint64_t wipes = 0;  // Nodes that had lost everything before its content was written.
+  // Bytes of a write that failed may lie behind its end (docs/reference/limitations.md), so it gets
+  // no holes until it is removed.
+  bool has_remains = false;
+};
+
+class Run {
+ public:
+  explicit Run(const HistoryOptions& options)
+      : options_(options), scheduler_(options.seed), names_(options.files) {}
+
+  History Do() {
+    if (!scheduler_.Run([this] { Main(); }, kHistoryMax)) Problem(scheduler_.problem());
+    history_.switches = scheduler_.switches();
+    history_.digest = scheduler_.digest();
+    history_.duration = scheduler_.now() - Time{};
+    return std::move(history_);
+  }
+
+ private:
+  // ---- the store
+
+  void Main() {
+    manager::ManagerOptions manager;
+    manager.chunk_bytes = 64 << 10;
+    manager_ = std::make_unique<SimulatedManager>(manager);
+    for (uint32_t i = 0; i < options_.mounts; ++i)
+      nodes_[kFirstHost + i] =
+          std::make_unique<SimulatedNode>(network_, *manager_, kFirstHost + i, kNodeBytes);
+    SleepFor(Seconds(1));  // They register.
+    std::vector<Thread> hosts;
+    running_ = options_.mounts * options_.programs;
+    for (uint32_t i = 0; i < options_.mounts; ++i) {
+      hosts_.push_back(std::make_unique<Host>());
+      hosts_.back()->id = kFirstHost + i;
+      scheduler_.Start([this, host = hosts_.back().get()] { RunHost(*host); }, kFirstHost + i);
+    }
+    if (options_.faults) InjectFaults();
+    while (running_ > 0) ended_.Wait(kNever);
+    SleepFor(kSettleMax);
+    CheckAll();
+    End();
+  }
+
+  // Unmounts, so that nothing runs any more.
+  void End() {
+    for (const auto& host : hosts_)
+      On(host->id, [this, &host] {
+        const ::mosa::Status stopped = host->fs->Stop();
+        // It names what a fault has cost.
+        if (!stopped.ok() && history_.faults == 0)
+          Problem(fmt::format("h{} is not unmounted: {}", host->id, MessageOf(stopped)));
+        host->fs = nullptr;
+        host->session->Stop();
+      });
+    for (const auto& [id, node] : nodes_) node->Stop();
+    manager_->Stop();
+    SleepFor(kSettleMax);
+  }
+
+  // Runs `body` as a thread of a host, and waits for its end.
+  void On(HostId host, const std::function<void()>& body) {
+    bool done = false;
+    WaitList ended;
+    scheduler_.Start(
+        [&] {
+          body();
+          done = true;
+          ended.WakeAll();
+        },
+        host);
+    while (!done) ended.Wait(kNever);
+  }
+
+  void RunHost(Host& host) {
+    host.session =
+        std::make_unique<SimulatedSession>(network_, *manager_, host.id, ClientId{host.id});
+    host.nodes = NewSimulatedNodeApi(network_, nodes_, host.id);
+    sai::FilesystemOptions fs;
+    fs.node_name = fs.host_identity = "h" + std::to_string(host.id);
+    fs.mount_point = "/mnt";
+    fs.client = ClientId{host.id};
+    fs.passthrough = false;
+    host.fs = std::make_unique<sai::Filesystem>(std::move(fs), *host.session, *host.nodes,
+                                                host.kernel, host.clock);
+    const ::mosa::Status started = host.fs->Start();
+    if (!started.ok()) Problem(fmt::format("h{} does not mount: {}", host.id, MessageOf(started)));
+    for (uint32_t i = 0; i < options_.programs; ++i)
+      const Thread program([this, &host, i] { RunProgram(host, i); });
+  }
+
+  // ---- faults, one at a time
+
+  void InjectFaults() {
+    Rng& rng = scheduler_.rng();
+    while (running_ > 0) {
+      SleepFor(Milliseconds(static_cast<int64_t>(200 + rng.Below(6'000))));
+      if (running_ == 0) return;
+      ++history_.faults;
+      fault_ = true;
+      const Duration length = Milliseconds(static_cast<int64_t>(100 + rng.Below(20'000)));
+      const HostId host = kFirstHost + static_cast<HostId>(rng.Below(options_.mounts));
+      switch (rng.Below(6)) {
+        case 0:
+          Note(fmt::format("h{} is paused for {} ms", host, length.ns / 1'000'000));
+          Pause(host, length);
+          break;
+        case 1:
+          Note(fmt::format("the link of h{} is down for {} ms", host, length.ns / 1'000'000));
+          Cut(host, length);
+          break;
+        case 2:
+          Note(fmt::format("the manager is down for {} ms", length.ns / 4'000'000));
+          manager_->Kill();
+          SleepFor(Duration{length.ns / 4});
+          manager_->Start();
+          break;
+        case 3:
+          Note(fmt::format("the manager is paused for {} ms", length.ns / 1'000'000));
+          Pause(SimulatedManager::kHost, length);
+          break;
+        case 4:
+          Note(fmt::format("the manager's link is down for {} ms", length.ns / 1'000'000));
+          Cut(SimulatedManager::kHost, length);
+          break;
+        default:
+          Note(fmt::format("the node of h{} loses everything", host));
+          ++wipes_;
+          nodes_.at(host)->Wipe();
+          SleepFor(Milliseconds(static_cast<int64_t>(rng.Below(3'000))));
+          nodes_.at(host)->Begin();
+      }
+      fault_ = false;
+      fault_ended_ = scheduler_.now();
+      Note("the fault is over");
+    }
+  }
+
+  void Pause(HostId host, Duration length) {
+    scheduler_.Pause(host);
+    SleepFor(length);
+    if (host >= kFirstHost)
+      hosts_[host - kFirstHost]->paused = hosts_[host - kFirstHost]->paused + length;
+    scheduler_.Resume(host);
+  }
+
+  void Cut(HostId host, Duration length) {
+    network_.Cut(host);
+    SleepFor(length);
+    network_.Mend(host);
+  }
+
+  bool MayFail(Time begun) const {
+    return fault_ || (history_.faults > 0 && begun < fault_ended_ + kSettleMax);
+  }
+
+  // ---- programs
+
+  void RunProgram(Host& host, uint32_t number) {
+    Rng rng(options_.seed * 1'000 + host.id * 10 + number);
+    for (uint32_t i = 0; i < options_.operations; ++i) {
+      SleepFor(Milliseconds(static_cast<int64_t>(rng.Below(rng.Chance(300) ? 3'000 : 300))));
+      const size_t at = rng.Below(names_.size());
+      Name& name = names_[at];
+      const std::unique_lock lock(name.used);
+      ++history_.operations;
+      switch (rng.Below(10)) {
+        case 0:
+          Remove(host, at);
+          break;
+        case 1:
+          Truncate(host, at, rng);
+          break;
+        case 2:
+        case 3:
+          Rewrite(host, at, rng);
+          break;
+        case 4:
+        case 5:
+          Change(host, at, rng);
+          break;
+        default:
+          Read(host, at);
+      }
+    }
+    if (--running_ == 0) ended_.WakeAll();
+  }
+
+  static std::string NameOf(size_t at) { return "f" + std::to_string(at); }
+  static sai::Caller Myself() { return {0, 0, 1, 022}; }
+
+  // Makes one request as the kernel does, and looks at the clock.
+  template <typename Call>
+  auto Ask(Host& host, const std::string& what, const Call& call) {
+    const Time begun = scheduler_.now();
+    const Duration paused = host.paused;
+    const sai::WaitBudget budget(SteadyNow());
+    auto outcome = call();
+    const Duration took = scheduler_.now() - begun - (host.paused - paused);
+    if (took > history_.longest) {
+      history_.longest = took;
+      history_.longest_call = fmt::format("{} on h{}", what, host.id);
+    }
+    if (took > kCallMax)
+      Problem(fmt::format("{} on h{} took {} ms", what, host.id, took.ns / 1'000'000));
+    if (options_.trace)
+      Note(fmt::format("h{} {}: {}", host.id, what,
+                       outcome.ok() ? "ok" : outcome.failure().message));
+    if (!outcome.ok()) {
+      ++history_.failed;
+      if (outcome.failure().reason != ErrorReason::kNoEntry && !MayFail(begun) &&
+          !IsLoss(outcome.failure()))
+        Problem(fmt::format("{} on h{} failed without a fault: {}", what, host.id,
+                            outcome.failure().message));
+    }
+    return outcome;
+  }
+  static bool IsLoss(const Failure& failure) { return failure.code == StatusCode::kDataLoss; }
+
+  Outcome<FileId> Find(Host& host, size_t at) {
+    auto found =
+        Ask(host, "lookup " + NameOf(at), [&] { return host.fs->Lookup(kRootFile, NameOf(at)); });
+    if (!found.ok()) return found.failure();
+    return found->entry.file;
+  }
+
+  Outcome<sai::HandleId> Open(Host& host, size_t at, uint32_t flags) {
+    const auto file = Find(host, at);
+    if (!file.ok()) return file.failure();
+    if (*file == FileId{}) {
+      if ((flags & O_CREAT) == 0)
+        return Failure{StatusCode::kNotFound, ErrorReason::kNoEntry, "no such file"};
+      const std::string name = NameOf(at);
+      auto made = Ask(host, "create " + name, [&] {
+        return host.fs->Create({kRootFile, name, 0644, 0, Myself()}, flags);
+      });
+      if (!made.ok()) return made.failure();
+      return made->handle;
+    }
+    auto opened = Ask(host, "open " + NameOf(at), [&] {
+      return host.fs->Open(*file, flags & ~static_cast<uint32_t>(O_CREAT), Myself());
+    });
+    if (!opened.ok()) return opened.failure();
+    return opened->handle;
+  }
+
+  Outcome<Done> Close(Host& host, size_t at, sai::HandleId handle) {
+    auto closed = Ask(host, "close " + NameOf(at), [&]() -> Outcome<Done> {
+      struct State {
+        Mutex mutex;
+        CondVar told;
+        std::optional<Outcome<Done>> outcome;
+      };
+      const auto state = std::make_shared<State>();
+      host.fs->Flush(handle, 0, [state](Outcome<Done> outcome) {
+        const std::lock_guard lock(state->mutex);
+        state->outcome = std::move(outcome);
+        state->told.notify_all();
+      });
+      std::unique_lock lock(state->mutex);
+      state->told.wait(lock, [&] { return state->outcome.has_value(); });
+      return *state->outcome;
+    });
+    host.fs->Release(handle, std::nullopt);
+    return closed;
+  }
+
+  // Runs `change` on the open file, and closes it. OK if all of that is.
+  Outcome<Done> InOpen(Host& host, size_t at, uint32_t flags,
+                       const std::function<Outcome<Done>(sai::HandleId)>& change) {
+    const auto handle = Open(host, at, flags);
+    if (!handle.ok()) return handle.failure();
+    Outcome<Done> changed = change(*handle);
+    const Outcome<Done> closed = Close(host, at, *handle);
+    return changed.ok() ? closed : changed;
+  }
+
+  Outcome<Done> Write(Host& host, size_t at, sai::HandleId handle, uint64_t offset,
+                      std::string_view data) {
+    const auto written =
+        Ask(host, fmt::format("write {} B at {} of {}", data.size(), offset, NameOf(at)), [&] {
+          return host.fs->Write(handle, {.offset = offset, .call_bytes = data.size()},
+                                std::as_bytes(std::span(data)));
+        });
+    if (!written.ok()) return written.failure();
+    return Done{};
+  }
+
+  static uint64_t LengthOf(Rng& rng) {
+    return 1 + rng.Below(rng.Chance(400) ? 3'000 : rng.Chance(500) ? 100'000 : 400'000);
+  }
+
+  // Bytes that no other write has.
+  std::string Fresh(uint64_t length) {
+    ++writes_;
+    std::string data(length, '\0');
+    for (uint64_t i = 0; i < length; ++i)
+      data[i] = static_cast<char>(1 + Mix64(writes_ << 20 | i / 512) % 255);
+    return data;
+  }
+
+  void Rewrite(Host& host, size_t at, Rng& rng) {
+    Name& name = names_[at];
+    const std::string data = Fresh(LengthOf(rng));
+    const uint64_t wipes = wipes_;
+    const Outcome<Done> done =
+        InOpen(host, at, O_CREAT | O_RDWR | O_TRUNC, [&](sai::HandleId handle) -> Outcome<Done> {
+          const uint64_t step = 1 + data.size() / (1 + rng.Below(4));
+          for (uint64_t i = 0; i < data.size(); i += step) {
+            const auto piece = std::string_view(data).substr(i, step);
+            MOSA_RETURN_IF_FAILED(Write(host, at, handle, i, piece));
+            if (rng.Chance(200)) SleepFor(Milliseconds(static_cast<int64_t>(rng.Below(5'000))));
+            if (rng.Chance(100))
+              MOSA_RETURN_IF_FAILED(Ask(host, "fsync", [&] { return host.fs->Fsync(handle); }));
+          }
+          return Done{};
+        });
+    name.certain = done.ok();
+    name.has_remains = name.has_remains || !done.ok();
+    if (!done.ok()) return;
+    name.exists = true;
+    name.content = data;
+    name.wipes = wipes;
+  }
+
+  void Change(Host& host, size_t at, Rng& rng) {
+    Name& name = names_[at];
+    if (!name.certain || !name.exists || MayBeLost(name)) return Read(host, at);
+    const bool appends = rng.Chance(300);
+    const std::string data = Fresh(LengthOf(rng));
+    const uint64_t gap = name.has_remains ? 1 : 5'000;
+    const uint64_t offset = appends ? name.content.size() : rng.Below(name.content.size() + gap);
+    const Outcome<Done> done = InOpen(
+        host, at, O_RDWR | (appends ? uint32_t{O_APPEND} : 0),
+        [&](sai::HandleId handle) { return Write(host, at, handle, appends ? 0 : offset, data); });
+    name.certain = done.ok();
+    name.has_remains = name.has_remains || !done.ok();
+    if (!done.ok()) return;
+    if (name.content.size() < offset + data.size()) name.content.resize(offset + data.size());
+    name.content.replace(offset, data.size(), data);
+  }
+
+  void Truncate(Host& host, size_t at, Rng& rng) {
+    Name& name = names_[at];
+    if (!name.certain || !name.exists || MayBeLost(name)) return Read(host, at);
+    const uint64_t longest = name.content.size() * (name.has_remains ? 1 : 2);
+    const uint64_t size = rng.Chance(300) ? 0 : rng.Below(longest + 1);
+    const auto file = Find(host, at);
+    if (!CheckFound(host, at, file) || !file.ok()) return;
+    sai::AttributeChanges changes;
+    changes.size_bytes = size;
+    const auto cut = Ask(host, fmt::format("truncate {} to {}", NameOf(at), size),
+                         [&] { return host.fs->SetAttributes(*file, changes); });
+    name.certain = cut.ok();
+    if (cut.ok()) name.content.resize(size);
+  }
+
+  void Remove(Host& host, size_t at) {
+    Name& name = names_[at];
+    const auto removed =
+        Ask(host, "unlink " + NameOf(at), [&] { return host.fs->Unlink(kRootFile, NameOf(at)); });
+    if (!removed.ok() && removed.failure().reason == ErrorReason::kNoEntry) {
+      if (name.certain && name.exists)
+        Problem(fmt::format("unlink on h{}: {} is absent", host.id, NameOf(at)));
+      return;
+    }
+    if (removed.ok() && name.certain && !name.exists)
+      Problem(fmt::format("unlink on h{}: {} was there", host.id, NameOf(at)));
+    name.certain = removed.ok();
+    name.has_remains = !removed.ok();
+    name.exists = false;
+    name.content.clear();
+    name.wipes = wipes_;
+  }
+
+  bool MayBeLost(const Name& name) const { return name.wipes < wipes_; }
+
+  // False if it is not there, and should be, or the other way round.
+  bool CheckFound(Host& host, size_t at, const Outcome<FileId>& file) {
+    const Name& name = names_[at];
+    if (!file.ok()) return false;
+    const bool found = *file != FileId{};
+    if (!name.certain || found == name.exists) return found;
+    Problem(fmt::format("h{} finds {} {}", host.id, NameOf(at),
+                        found ? "although it was removed" : "absent although it was closed"));
+    return false;
+  }
+
+  void Read(Host& host, size_t at) {
+    const Name& name = names_[at];
+    const Time begun = scheduler_.now();
+    const auto file = Find(host, at);
+    if (!CheckFound(host, at, file)) return;
+    const auto opened =
+        Ask(host, "open " + NameOf(at), [&] { return host.fs->Open(*file, O_RDONLY, Myself()); });
+    if (!opened.ok()) return CheckFailure(host, at, begun, opened.failure());
+    std::string content;
+    std::optional<Failure> failure;
+    for (;;) {
+      const auto part = Ask(host, "read " + NameOf(at), [&] {
+        return host.fs->Read(opened->handle, content.size(), 128 << 10);
+      });
+      if (!part.ok()) failure = part.failure();
+      if (!part.ok() || part->size_bytes == 0) break;
+      AddTo(content, *part);
+    }
+    const auto closed = Close(host, at, opened->handle);
+    if (failure) return CheckFailure(host, at, begun, *failure);
+    if (name.certain && content != name.content)
+      Problem(Difference(host, at, name.content, content));
+  }
+
+  static void AddTo(std::string& content, const sai::ReadResult& part) {
+    std::string bytes(part.size_bytes, '\0');
+    if (part.descriptor >= 0) {
+      MOSA_CHECK(pread(part.descriptor, bytes.data(), bytes.size(),
+                       static_cast<off_t>(part.offset)) == static_cast<ssize_t>(bytes.size()));
+    } else {
+      bytes.assign(reinterpret_cast<const char*>(part.bytes.data()), part.bytes.size());
+    }
+    content += bytes;
+  }
+
+  void CheckFailure(Host& host, size_t at, Time begun, const Failure& failure) {
+    const Name& name = names_[at];
+    if (!name.certain || MayFail(begun)) return;
+    if (MayBeLost(name) && IsLoss(failure)) return;
+    Problem(fmt::format("h{} cannot read {}: {}", host.id, NameOf(at), failure.message));
+  }
+
+  std::string Difference(Host& host, size_t at, const std::string& right, const std::string& read) {
+    size_t i = 0;
+    while (i < right.size() && i < read.size() && right[i] == read[i]) ++i;
+    return fmt::format("h{} reads {} bytes of {}, which has {}; the first wrong one is {}", host.id,
+                       read.size(), NameOf(at), right.size(), i);
+  }
+
+  // At the end everybody sees the same.
+  void CheckAll() {
+    for (size_t at = 0; at < names_.size(); ++at)
+      for (const auto& host : hosts_) On(host->id, [&] { Read(*host, at); });
+  }
+
+  void Problem(std::string what) {
+    Note("PROBLEM " + what);
+    history_.problems.push_back(fmt::format("at {} ms: {}", scheduler_.now().ns / 1'000'000, what));
+  }
+
+  void Note(const std::string& what) const {
+    if (options_.trace)
+      std::printf("%9.3f %s\n", static_cast<double>(scheduler_.now().ns) / 1e6, what.c_str());
+  }
+
+  const HistoryOptions options_;
+  Scheduler scheduler_;
+  Network network_;
+  std::unique_ptr<SimulatedManager> manager_;
+  SimulatedNodes nodes_;
+  std::vector<std::unique_ptr<Host>> hosts_;
+  std::vector<Name> names_;
+  History history_;
+  WaitList ended_;
+  uint32_t running_ = 0;
+  bool fault_ = false;
+  Time fault_ended_;
+  uint64_t wipes_ = 0;
+  uint64_t writes_ = 0;
+};
+
+}  // namespace
+
+History RunHistory(const HistoryOptions& options) {
+  auto run = std::make_unique<Run>(options);
+  History history = run->Do();
+  // Threads that have not ended still refer to it.
+  if (!history.problems.empty()) static_cast<void>(run.release());
+  return history;
+}
+
+}  // namespace mosa::simulation

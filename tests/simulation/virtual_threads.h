@@ -1,0 +1,206 @@
+// Threads in virtual time: the names of common/base/sync.h for tests that run a whole store on one
+// thread of the machine, again and again the same way.
+//
+// A Scheduler runs one virtual thread at a time and may change to another wherever a thread locks,
+// unlocks, waits, sleeps or ends. A seed decides which one is next. When no thread can run, time
+// goes on to the next end of a wait. (This is how FoundationDB's simulator runs its actors; Zhou et
+// al., "FoundationDB: A Distributed Unbundled Transactional Key Value Store", SIGMOD 2021, section
+// 4. Here the threads are those of the real code.)
+//
+// Virtual threads belong to hosts. A paused host's threads do not run, as if the host had been
+// suspended.
+#ifndef MOSA_TESTS_SIMULATION_VIRTUAL_THREADS_H_
+#define MOSA_TESTS_SIMULATION_VIRTUAL_THREADS_H_
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/base/clock.h"
+#include "common/base/rng.h"
+#include "common/base/time.h"
+
+namespace mosa {
+
+using SteadyTime = std::chrono::steady_clock::time_point;
+
+namespace simulation {
+
+struct VirtualThread;
+using HostId = uint32_t;
+
+// Threads that wait for the same thing.
+class WaitList {
+ public:
+  // Blocks the calling thread until it is woken, or until `end`. False: `end` has come.
+  bool Wait(Time end);
+  void WakeOne();
+  void WakeAll();
+  bool empty() const { return waiting_.empty(); }
+
+ private:
+  std::vector<VirtualThread*> waiting_;
+};
+
+inline constexpr Time kNever{INT64_MAX};
+
+class Scheduler {
+ public:
+  explicit Scheduler(uint64_t seed);
+  ~Scheduler();
+  Scheduler(const Scheduler&) = delete;
+  Scheduler& operator=(const Scheduler&) = delete;
+
+  // Runs `body` as a virtual thread of host 0, until it returns. False: no thread can ever run
+  // again, or virtual time has passed `limit`. problem() says why. Call it once.
+  bool Run(std::function<void()> body, Time limit);
+  const std::string& problem() const { return problem_; }
+
+  // The scheduler that runs now; null outside Run().
+  static Scheduler* Current();
+
+  Time now() const { return now_; }
+  uint64_t switches() const { return switches_; }
+  // Hashes the order of all threads and their times.
+  uint64_t digest() const { return digest_; }
+  Rng& rng() { return rng_; }
+
+  // The host of the calling thread.
+  HostId host() const;
+  void Pause(HostId host) { paused_.insert(host); }
+  void Resume(HostId host) { paused_.erase(host); }
+
+  // Starts a thread of a host. The scheduler owns it.
+  VirtualThread* Start(std::function<void()> body, HostId host);
+  VirtualThread* running() const { return running_; }
+  // Lets another thread run, or not.
+  void MayYield();
+  void Sleep(Duration duration);
+
+ private:
+  friend class WaitList;
+  friend struct VirtualThread;
+  struct Alarm {
+    Time at;
+    uint64_t order;
+    VirtualThread* thread;
+    uint64_t wait;
+    bool operator>(const Alarm& other) const {
+      return at != other.at ? at > other.at : order > other.order;
+    }
+  };
+
+  bool Park(Time end);
+  void MakeReady(VirtualThread* thread);
+  VirtualThread* Choose();
+  bool RingAlarm(Time limit);
+  void Describe(const char* why);
+
+  Rng rng_;
+  Time now_;
+  uint64_t switches_ = 0;
+  uint64_t digest_ = 14695981039346656037ULL;
+  std::string problem_;
+  std::vector<std::unique_ptr<VirtualThread>> threads_;
+  std::vector<VirtualThread*> ready_;
+  std::vector<Alarm> alarms_;  // A heap.
+  uint64_t alarm_count_ = 0;
+  std::set<HostId> paused_;
+  VirtualThread* running_ = nullptr;
+};
+
+// A host's clock. Wall time is `ahead` of virtual time.
+class VirtualClock final : public Clock {
+ public:
+  explicit VirtualClock(Duration ahead = {}) : ahead_(ahead) {}
+  Time Now() const override { return Monotonic() + kWallOffset + ahead_; }
+  Time Monotonic() const override;
+
+ private:
+  static constexpr Duration kWallOffset = Seconds(1'700'000'000);
+  const Duration ahead_;
+};
+
+}  // namespace simulation
+
+SteadyTime SteadyNow();
+void SleepFor(Duration duration);
+uint64_t ThreadNumber();
+
+template <typename T>
+T& OfThread() {
+  static std::map<uint64_t, T> values;
+  return values[ThreadNumber()];
+}
+
+class Thread {
+ public:
+  Thread() = default;
+  template <typename Body>
+  explicit Thread(Body body) : Thread(std::function<void()>(std::move(body)), 0) {}
+  Thread(Thread&& other) noexcept : thread_(std::exchange(other.thread_, nullptr)) {}
+  Thread& operator=(Thread&& other) noexcept {
+    thread_ = std::exchange(other.thread_, nullptr);
+    return *this;
+  }
+  bool joinable() const { return thread_ != nullptr; }
+  void join();
+
+ private:
+  Thread(std::function<void()> body, int);
+  simulation::VirtualThread* thread_ = nullptr;
+};
+
+class Mutex {
+ public:
+  void lock();
+  void unlock();
+  bool try_lock();
+
+ private:
+  friend class CondVar;
+  void Release();
+
+  simulation::VirtualThread* owner_ = nullptr;
+  bool locked_ = false;  // Outside a scheduler there is no owner.
+  simulation::WaitList waiting_;
+};
+
+class CondVar {
+ public:
+  using Lock = std::unique_lock<Mutex>;
+
+  void notify_one() { waiting_.WakeOne(); }
+  void notify_all() { waiting_.WakeAll(); }
+  void wait(Lock& lock);
+  template <typename Condition>
+  void wait(Lock& lock, Condition condition) {
+    while (!condition()) wait(lock);
+  }
+  bool wait_until(Lock& lock, SteadyTime end);
+  bool wait_for(Lock& lock, Duration duration) {
+    return wait_until(lock, SteadyNow() + std::chrono::nanoseconds(duration.ns));
+  }
+  template <typename Condition>
+  bool wait_for(Lock& lock, Duration duration, Condition condition) {
+    const SteadyTime end = SteadyNow() + std::chrono::nanoseconds(duration.ns);
+    while (!condition())
+      if (!wait_until(lock, end)) return condition();
+    return true;
+  }
+
+ private:
+  simulation::WaitList waiting_;
+};
+
+}  // namespace mosa
+
+#endif  // MOSA_TESTS_SIMULATION_VIRTUAL_THREADS_H_
