@@ -45,7 +45,11 @@ void Filesystem::Impl::NoteWrittenLocally(Inode& inode, const DataAccess& access
   // A node that misses the report finds the difference when the file is closed.
   const Status told =
       nodes_.NoteWritten({node, inode.file, access.capability}, announced.begin, announced.size());
-  if (!told.ok()) stats_.Add(Counter::kErrors);
+  if (told.ok()) return;
+  stats_.Add(Counter::kErrors);
+  if (told.code() != StatusCode::kPermissionDenied) return;
+  const std::lock_guard lock(inode.mutex);
+  inode.access_era = 0;  // The next write has a new right.
 }
 
 void Filesystem::Impl::FinishBeforeCopies(Inode& inode) {
@@ -60,9 +64,12 @@ void Filesystem::Impl::FinishBeforeCopies(Inode& inode) {
   }
   for (const NodeId node : access->layout.Nodes()) {
     if (!nodes_.IsLocal(node)) continue;
-    const Status told = nodes_.FinishLocalWrites({node, inode.file, access->capability});
-    if (!told.ok() && told.code() != StatusCode::kPermissionDenied)  // An old capability.
-      stats_.Add(Counter::kErrors);
+    Status told = nodes_.FinishLocalWrites({node, inode.file, access->capability});
+    if (told.code() == StatusCode::kPermissionDenied) {
+      access = RenewRight(inode, access);
+      told = nodes_.FinishLocalWrites({node, inode.file, access->capability});
+    }
+    if (!told.ok()) stats_.Add(Counter::kErrors);
   }
 }
 

@@ -473,6 +473,9 @@ class Filesystem::Impl final : public SessionListener {
   // Aborted if the node refuses the right: the caller starts over with a new one from the manager.
   Status WithRetries(Inode& inode, NodeId node, bool write,
                      const std::function<Status(const ObjectTarget&)>& operation);
+  // A node has refused a right, for example because its process began after the right was issued.
+  // Returns a new one, or the same if there is none.
+  AccessPtr RenewRight(Inode& inode, const AccessPtr& refused);
 
   // ---- reading (reader.cc)
   Outcome<ReadResult> Read(HandleId handle, uint64_t offset, size_t size_bytes);

@@ -119,6 +119,16 @@ TEST_F(Mapped, ALookThatFailsIsRepeatedAndFindsTheSame) {
   EXPECT_TRUE(Eventually([&] { return Seen('B'); }));
 }
 
+// A node whose process has begun anew refuses older rights.
+TEST_F(Mapped, ALookWhoseRightIsRefusedHasANewOneBeforeTheCloseReturns) {
+  const OpenResult opened = OpenAndMap();
+  Store('B');
+  Unmap();
+  cluster_.nodes().FailOperation(1, 0, StatusCode::kPermissionDenied);
+  ASSERT_TRUE(Ok(cluster_.a().Close(opened.handle)));
+  EXPECT_TRUE(Seen('B'));
+}
+
 TEST_F(Mapped, AFileWithoutBytesIsOverWithItsClose) {
   auto opened = cluster_.a().Open("/d/empty", O_CREAT | O_RDWR);
   ASSERT_EQ(opened->mode.kind, OpenMode::Kind::kPassthrough);

@@ -76,10 +76,17 @@ bool Filesystem::Impl::LookAtStores(Inode& inode, bool while_written) {
   if (fresh.ok()) access = *fresh;
   const std::optional<NodeId> node = LocalHolder(*access);
   if (!node) return false;
-  const ObjectTarget target{*node, inode.file, access->capability};
   LocalWrites found;
+  bool renewed = false;
   for (LookQuestion question{0, while_written};; question.from_bytes = found.next_bytes) {
-    const auto step = nodes_.LookAtLocalWrites(target, question);
+    const auto ask = [&] {
+      return nodes_.LookAtLocalWrites({*node, inode.file, access->capability}, question);
+    };
+    auto step = ask();
+    if (step.status().code() == StatusCode::kPermissionDenied && !std::exchange(renewed, true)) {
+      access = RenewRight(inode, access);
+      step = ask();
+    }
     if (!step.ok()) {
       stats_.Add(Counter::kErrors);
       // The node may have answered; the next comparison starts from what it saw now.

@@ -216,6 +216,15 @@ Status Filesystem::Impl::WithRetries(Inode& inode, NodeId node, bool write,
   }
 }
 
+AccessPtr Filesystem::Impl::RenewRight(Inode& inode, const AccessPtr& refused) {
+  {
+    const std::lock_guard lock(inode.mutex);
+    if (inode.access == refused) inode.access_era = 0;
+  }
+  const auto renewed = EnsureAccess(inode, refused->may_write);
+  return renewed.ok() ? *renewed : refused;
+}
+
 void Filesystem::Impl::Drain(Inode& inode) {
   SpillProgress progress;
   for (;;) {

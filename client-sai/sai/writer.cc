@@ -24,8 +24,6 @@ constexpr Duration kFruitlessMax = Seconds(15);
 // A node that refuses this often, each time after a new answer of the manager, will never accept.
 constexpr int kRefusalsMax = 50;
 
-void Sleep(Duration duration) { SleepFor(duration); }
-
 }  // namespace
 
 Outcome<size_t> Filesystem::Impl::Write(HandleId id, const CallPiece& piece,
@@ -285,12 +283,12 @@ Outcome<AccessPtr> Filesystem::Impl::Bind(Inode& inode, uint64_t size_bytes) {
     if (reply.ok()) return StoreAccess(inode, std::move(reply->access), mark, 0);
     if (reply.failure().code == StatusCode::kAborted) {
       if (clock_.Monotonic() - begun > kInlineMoveMax) return FrozenTooLong(inode, kInlineMoveMax);
-      Sleep(kFrozenDelay);  // Another mount is giving it objects now.
+      SleepFor(kFrozenDelay);  // Another mount is giving it objects now.
       continue;
     }
     const std::optional<Duration> delay = NoSpaceDelay(attempt++);
     if (reply.failure().reason != ErrorReason::kNoSpace || !delay) return reply.failure();
-    Sleep(*delay);
+    SleepFor(*delay);
   }
 }
 
@@ -386,7 +384,7 @@ Outcome<Done> Filesystem::Impl::SpillPatiently(Inode& inode, ByteRange range,
   if (!spilled.ok()) {
     const std::optional<Duration> delay = NoSpaceDelay(progress->attempt++);
     if (spilled.failure().reason != ErrorReason::kNoSpace || !delay) return spilled.failure();
-    Sleep(*delay);
+    SleepFor(*delay);
     full.clear();
     return Done{};
   }
@@ -402,7 +400,7 @@ Outcome<Done> Filesystem::Impl::SpillPatiently(Inode& inode, ByteRange range,
                             "node took them within {} s",
                             full.front().value, range.begin, range.end, inode.file.value,
                             kFruitlessMax.ns / 1'000'000'000));
-  Sleep(kFrozenDelay);
+  SleepFor(kFrozenDelay);
   return Done{};
 }
 

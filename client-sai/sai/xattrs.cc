@@ -1,6 +1,4 @@
 // Extended attributes: the manager's, and this mount's counters.
-#include <chrono>
-
 #include "client-sai/sai/impl.h"
 #include "common/base/sync.h"
 

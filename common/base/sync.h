@@ -43,12 +43,12 @@ class Mutex {
   bool try_lock() { return mutex_.try_lock(); }
 
  private:
-  friend class CondVar;
+  friend class Signal;
   std::mutex mutex_;
 };
 
-// As std::condition_variable. A wait without a condition may return without a notification.
-class CondVar {
+// What CondVar is made of.
+class Signal {
  public:
   using Lock = std::unique_lock<Mutex>;
 
@@ -59,17 +59,33 @@ class CondVar {
     changed_.wait(inner);
     inner.release();
   }
-  template <typename Condition>
-  void wait(Lock& lock, Condition condition) {
-    while (!condition()) wait(lock);
-  }
-  // False once `end` has come.
   bool wait_until(Lock& lock, SteadyTime end) {
     std::unique_lock inner(lock.mutex()->mutex_, std::adopt_lock);
     const bool in_time = changed_.wait_until(inner, end) == std::cv_status::no_timeout;
     inner.release();
     return in_time;
   }
+
+ private:
+  std::condition_variable changed_;
+};
+
+}  // namespace mosa
+
+#endif  // MOSA_SYNC_HEADER
+
+namespace mosa {
+
+// As std::condition_variable. Without a condition, every wait may also end without a notification.
+class CondVar : public Signal {
+ public:
+  using Signal::wait;
+
+  template <typename Condition>
+  void wait(Lock& lock, Condition condition) {
+    while (!condition()) wait(lock);
+  }
+  // False once `duration` has passed.
   bool wait_for(Lock& lock, Duration duration) {
     return wait_until(lock, SteadyNow() + std::chrono::nanoseconds(duration.ns));
   }
@@ -81,12 +97,8 @@ class CondVar {
       if (!wait_until(lock, end)) return condition();
     return true;
   }
-
- private:
-  std::condition_variable changed_;
 };
 
 }  // namespace mosa
 
-#endif  // MOSA_SYNC_HEADER
 #endif  // MOSA_COMMON_BASE_SYNC_H_

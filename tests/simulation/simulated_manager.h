@@ -10,7 +10,9 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <variant>
+#include <vector>
 
 #include "manager/core/manager_core.h"
 #include "manager/store/metadata_store.h"

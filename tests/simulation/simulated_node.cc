@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 #include <optional>
 #include <utility>
@@ -276,10 +277,12 @@ void SimulatedNode::RunConnection() {
   registration.used_bytes = engine_->used_bytes();
   engine_->ListHeld(registration.objects, registration.sizes);
   registration.aside = engine_->ListAside();
-  const Thread handshake([this, connection, registration] {
-    network_.Travel(host_, SimulatedManager::kHost);
-    if (!connection->broken()) manager_.RegisterNode(connection, registration);
-  });
+  Scheduler::Current()->Start(
+      [this, connection, registration] {
+        network_.Travel(host_, SimulatedManager::kHost);
+        if (!connection->broken()) manager_.RegisterNode(connection, registration);
+      },
+      host_);
   const auto is_mine = [&] { return process == process_ && is_up() && !stopping_; };
   bool registered = false;
   Time heard = Scheduler::Current()->now();
@@ -292,10 +295,12 @@ void SimulatedNode::RunConnection() {
       beat_due = now + kHeartbeatEvery;
       engine_->Account();
       const NodeHeartbeat beat = engine_->TakeHeartbeat();
-      const Thread send([this, connection, beat, id = id_] {
-        network_.Travel(host_, SimulatedManager::kHost);
-        manager_.Report(id, connection, beat);
-      });
+      Scheduler::Current()->Start(
+          [this, connection, beat, id = id_] {
+            network_.Travel(host_, SimulatedManager::kHost);
+            manager_.Report(id, connection, beat);
+          },
+          host_);
     }
     auto message = connection->Take(now + kHeartbeatEvery);
     if (!message) continue;
@@ -318,10 +323,12 @@ void SimulatedNode::RunConnection() {
   connection->Break();
   // The manager notices the end of the stream when a message says so.
   if (registered)
-    const Thread end([this, connection, id = id_] {
-      network_.Travel(host_, SimulatedManager::kHost);
-      manager_.Break(id, connection);
-    });
+    Scheduler::Current()->Start(
+        [this, connection, id = id_] {
+          network_.Travel(host_, SimulatedManager::kHost);
+          manager_.Break(id, connection);
+        },
+        host_);
 }
 
 void SimulatedNode::Obey(const NodeOrder& order) {

@@ -1,7 +1,9 @@
 #include "tests/simulation/simulated_session.h"
 
 #include <algorithm>
+#include <type_traits>
 #include <utility>
+#include <variant>
 
 #include "client-sai/api/wait_budget.h"
 
@@ -149,7 +151,7 @@ void SimulatedSession::RunStream() {
     network_.Travel(host_, SimulatedManager::kHost);
     if (!connection->broken()) manager_.OpenSession(client_, connection, start);
   };
-  const Thread handshake(arrive);
+  Scheduler::Current()->Start(arrive, host_);
   const auto first = connection_->Take(Scheduler::Current()->now() + kSessionLease);
   if (!first) return;
   network_.Travel(SimulatedManager::kHost, host_);

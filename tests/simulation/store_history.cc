@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <map>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -74,7 +73,6 @@ class Run {
 
   History Do() {
     if (!scheduler_.Run([this] { Main(); }, kHistoryMax)) Problem(scheduler_.problem());
-    history_.switches = scheduler_.switches();
     history_.digest = scheduler_.digest();
     history_.duration = scheduler_.now() - Time{};
     return std::move(history_);
@@ -91,7 +89,6 @@ class Run {
       nodes_[kFirstHost + i] =
           std::make_unique<SimulatedNode>(network_, *manager_, kFirstHost + i, kNodeBytes);
     SleepFor(Seconds(1));  // They register.
-    std::vector<Thread> hosts;
     running_ = options_.mounts * options_.programs;
     for (uint32_t i = 0; i < options_.mounts; ++i) {
       hosts_.push_back(std::make_unique<Host>());
@@ -149,7 +146,7 @@ class Run {
     const ::mosa::Status started = host.fs->Start();
     if (!started.ok()) Problem(fmt::format("h{} does not mount: {}", host.id, MessageOf(started)));
     for (uint32_t i = 0; i < options_.programs; ++i)
-      const Thread program([this, &host, i] { RunProgram(host, i); });
+      scheduler_.Start([this, &host, i] { RunProgram(host, i); }, host.id);
   }
 
   // ---- faults, one at a time
@@ -278,7 +275,10 @@ class Run {
     }
     return outcome;
   }
-  static bool IsLoss(const Failure& failure) { return failure.code == StatusCode::kDataLoss; }
+  // The callers judge whether the file may be lost.
+  static bool IsLoss(const Failure& failure) {
+    return failure.code == StatusCode::kDataLoss || failure.reason == ErrorReason::kNodeLost;
+  }
 
   Outcome<FileId> Find(Host& host, size_t at) {
     auto found =
@@ -389,6 +389,7 @@ class Run {
   void Change(Host& host, size_t at, Rng& rng) {
     Name& name = names_[at];
     if (!name.certain || !name.exists || MayBeLost(name)) return Read(host, at);
+    const Time begun = scheduler_.now();
     const bool appends = rng.Chance(300);
     const std::string data = Fresh(LengthOf(rng));
     const uint64_t gap = name.has_remains ? 1 : 5'000;
@@ -396,6 +397,7 @@ class Run {
     const Outcome<Done> done = InOpen(
         host, at, O_RDWR | (appends ? uint32_t{O_APPEND} : 0),
         [&](sai::HandleId handle) { return Write(host, at, handle, appends ? 0 : offset, data); });
+    if (!done.ok()) CheckFailure(host, at, begun, done.failure());
     name.certain = done.ok();
     name.has_remains = name.has_remains || !done.ok();
     if (!done.ok()) return;
@@ -406,6 +408,7 @@ class Run {
   void Truncate(Host& host, size_t at, Rng& rng) {
     Name& name = names_[at];
     if (!name.certain || !name.exists || MayBeLost(name)) return Read(host, at);
+    const Time begun = scheduler_.now();
     const uint64_t longest = name.content.size() * (name.has_remains ? 1 : 2);
     const uint64_t size = rng.Chance(300) ? 0 : rng.Below(longest + 1);
     const auto file = Find(host, at);
@@ -414,6 +417,7 @@ class Run {
     changes.size_bytes = size;
     const auto cut = Ask(host, fmt::format("truncate {} to {}", NameOf(at), size),
                          [&] { return host.fs->SetAttributes(*file, changes); });
+    if (!cut.ok()) CheckFailure(host, at, begun, cut.failure());
     name.certain = cut.ok();
     if (cut.ok()) name.content.resize(size);
   }
@@ -488,7 +492,7 @@ class Run {
     const Name& name = names_[at];
     if (!name.certain || MayFail(begun)) return;
     if (MayBeLost(name) && IsLoss(failure)) return;
-    Problem(fmt::format("h{} cannot read {}: {}", host.id, NameOf(at), failure.message));
+    Problem(fmt::format("h{} cannot use {}: {}", host.id, NameOf(at), failure.message));
   }
 
   std::string Difference(Host& host, size_t at, const std::string& right, const std::string& read) {

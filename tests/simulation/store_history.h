@@ -1,6 +1,6 @@
 // One random history of a whole store in virtual time, and what was wrong with it.
 //
-// Programs on several mounts write, append to, truncate, rename, remove and read a few files, one
+// Programs on several mounts write, append to, truncate, remove and read a few files, one
 // program at a time for each file. Meanwhile hosts are paused, links are cut, the manager is killed
 // or paused, and nodes lose everything. What a program was told is compared with what others see:
 // close-to-open, names, and how long a call took. A history depends on its seed alone.
@@ -29,7 +29,6 @@ struct History {
   uint64_t operations = 0;
   uint64_t failed = 0;  // Operations that failed during a fault, as they may.
   uint64_t faults = 0;
-  uint64_t switches = 0;
   uint64_t digest = 0;
   Duration duration;
   Duration longest;  // The longest call.

@@ -6,11 +6,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <map>
 
 #include "common/base/check.h"
-#include "common/base/hash.h"
 
 #if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
 #endif
 
@@ -35,6 +36,9 @@ std::byte* TakeStack() {
   if (!free.empty()) {
     std::byte* const stack = free.back();
     free.pop_back();
+#if defined(__SANITIZE_ADDRESS__)
+    __asan_unpoison_memory_region(stack, kStackBytes);
+#endif
     return stack;
   }
   void* const mapped = mmap(nullptr, kStackBytes, PROT_READ | PROT_WRITE,
@@ -57,7 +61,9 @@ struct VirtualThread {
   uint64_t wait = 0;  // Counts what it has waited for.
   bool in_time = true;
   WaitList joiners;
-  void* fake_stack = nullptr;  // AddressSanitizer's.
+  WaitList* waits_in = nullptr;
+  std::map<const void*, std::shared_ptr<void>> values;  // By tag (OfThread).
+  void* fake_stack = nullptr;                           // AddressSanitizer's.
 };
 
 namespace {
@@ -99,9 +105,11 @@ void RunBody() {
 #endif
   thread.body();
   thread.body = nullptr;
+  thread.values.clear();
   thread.state = VirtualThread::State::kEnded;
   thread.joiners.WakeAll();
   SwitchBack(thread);
+  MOSA_CHECK(false);  // A thread that has ended runs again.
 }
 
 }  // namespace
@@ -112,9 +120,8 @@ bool WaitList::Wait(Time end) {
   Scheduler& scheduler = *Scheduler::Current();
   VirtualThread* const self = scheduler.running();
   waiting_.push_back(self);
-  const bool in_time = scheduler.Park(end);
-  if (!in_time) std::erase(waiting_, self);
-  return in_time;
+  self->waits_in = this;
+  return scheduler.Park(end);
 }
 
 void WaitList::WakeOne() {
@@ -165,14 +172,16 @@ bool Scheduler::Run(std::function<void()> body, Time limit) {
   current = this;
   const VirtualThread* const main = Start(std::move(body), 0);
   while (main->state != VirtualThread::State::kEnded && problem_.empty()) {
+    if (now_ > limit) {
+      Describe("it takes too long");
+      break;
+    }
     VirtualThread* const next = Choose();
     if (next == nullptr) {
       if (!RingAlarm(kNever)) Describe("no thread can ever run again");
-      if (now_ > limit) Describe("it takes too long");
       continue;
     }
     now_.ns += static_cast<int64_t>(rng_.Below(kTurnNsMax));
-    ++switches_;
     digest_ = (digest_ ^ next->number ^ static_cast<uint64_t>(now_.ns) << 16) * 1099511628211ULL;
     next->state = VirtualThread::State::kRunning;
     running_ = next;
@@ -211,6 +220,7 @@ bool Scheduler::RingAlarm(Time limit) {
     if (thread.state != VirtualThread::State::kParked || thread.wait != alarm.wait) continue;
     now_ = std::max(now_, alarm.at);
     thread.in_time = false;
+    if (thread.waits_in != nullptr) std::erase(thread.waits_in->waiting_, &thread);
     MakeReady(&thread);
     return true;
   }
@@ -230,8 +240,11 @@ bool Scheduler::Park(Time end) {
   return self.in_time;
 }
 
+// Precondition: the thread waits in no list any more.
 void Scheduler::MakeReady(VirtualThread* thread) {
+  MOSA_CHECK(thread->state == VirtualThread::State::kParked || thread == running_);
   thread->state = VirtualThread::State::kReady;
+  thread->waits_in = nullptr;
   ready_.push_back(thread);
 }
 
@@ -274,9 +287,11 @@ SteadyTime SteadyNow() {
 
 void SleepFor(Duration duration) { Scheduler::Current()->Sleep(duration); }
 
-uint64_t ThreadNumber() {
+std::shared_ptr<void>& ValueOfThread(const void* tag) {
+  static std::map<const void*, std::shared_ptr<void>> outside;
   const Scheduler* const scheduler = Scheduler::Current();
-  return scheduler == nullptr || scheduler->running() == nullptr ? 0 : scheduler->running()->number;
+  if (scheduler == nullptr || scheduler->running() == nullptr) return outside[tag];
+  return scheduler->running()->values[tag];
 }
 
 Thread::Thread(std::function<void()> body, int)
@@ -321,9 +336,7 @@ void Mutex::unlock() {
     scheduler->MayYield();
 }
 
-void CondVar::wait(Lock& lock) { wait_until(lock, SteadyTime::max()); }
-
-bool CondVar::wait_until(Lock& lock, SteadyTime end) {
+bool Signal::wait_until(Lock& lock, SteadyTime end) {
   const Time until = end == SteadyTime::max()
                          ? simulation::kNever
                          : Time{std::chrono::nanoseconds(end.time_since_epoch()).count()};

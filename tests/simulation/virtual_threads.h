@@ -16,7 +16,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -24,6 +23,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/base/check.h"
 #include "common/base/clock.h"
 #include "common/base/rng.h"
 #include "common/base/time.h"
@@ -44,9 +44,9 @@ class WaitList {
   bool Wait(Time end);
   void WakeOne();
   void WakeAll();
-  bool empty() const { return waiting_.empty(); }
 
  private:
+  friend class Scheduler;
   std::vector<VirtualThread*> waiting_;
 };
 
@@ -68,7 +68,6 @@ class Scheduler {
   static Scheduler* Current();
 
   Time now() const { return now_; }
-  uint64_t switches() const { return switches_; }
   // Hashes the order of all threads and their times.
   uint64_t digest() const { return digest_; }
   Rng& rng() { return rng_; }
@@ -87,7 +86,6 @@ class Scheduler {
 
  private:
   friend class WaitList;
-  friend struct VirtualThread;
   struct Alarm {
     Time at;
     uint64_t order;
@@ -106,7 +104,6 @@ class Scheduler {
 
   Rng rng_;
   Time now_;
-  uint64_t switches_ = 0;
   uint64_t digest_ = 14695981039346656037ULL;
   std::string problem_;
   std::vector<std::unique_ptr<VirtualThread>> threads_;
@@ -133,21 +130,27 @@ class VirtualClock final : public Clock {
 
 SteadyTime SteadyNow();
 void SleepFor(Duration duration);
-uint64_t ThreadNumber();
+// The place of a value of the calling thread's own; `tag` tells which.
+std::shared_ptr<void>& ValueOfThread(const void* tag);
 
 template <typename T>
 T& OfThread() {
-  static std::map<uint64_t, T> values;
-  return values[ThreadNumber()];
+  static const char tag = 0;
+  std::shared_ptr<void>& value = ValueOfThread(&tag);
+  if (value == nullptr) value = std::make_shared<T>();
+  return *static_cast<T*>(value.get());
 }
 
+// As std::thread, it must be joined.
 class Thread {
  public:
   Thread() = default;
   template <typename Body>
   explicit Thread(Body body) : Thread(std::function<void()>(std::move(body)), 0) {}
   Thread(Thread&& other) noexcept : thread_(std::exchange(other.thread_, nullptr)) {}
+  ~Thread() { MOSA_CHECK(!joinable()); }
   Thread& operator=(Thread&& other) noexcept {
+    MOSA_CHECK(!joinable());
     thread_ = std::exchange(other.thread_, nullptr);
     return *this;
   }
@@ -166,7 +169,7 @@ class Mutex {
   bool try_lock();
 
  private:
-  friend class CondVar;
+  friend class Signal;
   void Release();
 
   simulation::VirtualThread* owner_ = nullptr;
@@ -174,28 +177,14 @@ class Mutex {
   simulation::WaitList waiting_;
 };
 
-class CondVar {
+class Signal {
  public:
   using Lock = std::unique_lock<Mutex>;
 
   void notify_one() { waiting_.WakeOne(); }
   void notify_all() { waiting_.WakeAll(); }
-  void wait(Lock& lock);
-  template <typename Condition>
-  void wait(Lock& lock, Condition condition) {
-    while (!condition()) wait(lock);
-  }
+  void wait(Lock& lock) { wait_until(lock, SteadyTime::max()); }
   bool wait_until(Lock& lock, SteadyTime end);
-  bool wait_for(Lock& lock, Duration duration) {
-    return wait_until(lock, SteadyNow() + std::chrono::nanoseconds(duration.ns));
-  }
-  template <typename Condition>
-  bool wait_for(Lock& lock, Duration duration, Condition condition) {
-    const SteadyTime end = SteadyNow() + std::chrono::nanoseconds(duration.ns);
-    while (!condition())
-      if (!wait_until(lock, end)) return condition();
-    return true;
-  }
 
  private:
   simulation::WaitList waiting_;
