@@ -42,7 +42,7 @@ class WaitBudget {
   WaitBudget& operator=(const WaitBudget&) = delete;
 
   // A full budget from now on, for work that no program waits for yet.
-  static Limit ForStore() { return {SteadyNow() + Chrono(kAll), false}; }
+  static Limit ForBackground() { return {SteadyNow() + Chrono(kAll), false}; }
   static Limit OfThisThread() { return OfThread<Limit>(); }
 
   // How long a question may wait: at least kQuestionMin; kWaitMax on a thread without a budget.

@@ -46,7 +46,7 @@ TEST(WaitBudget, WhatBeginsAtTheLastMomentEndsWithinTheLongestWait) {
 TEST(WaitBudget, AStoreHasOneOfItsOwnAndNoProgramWaitsForIt) {
   const WaitBudget spent(std::chrono::steady_clock::now() - std::chrono::seconds(60));
   {
-    const WaitBudget store(WaitBudget::ForStore());
+    const WaitBudget store(WaitBudget::ForBackground());
     EXPECT_FALSE(WaitBudget::ProgramWaits());
     EXPECT_FALSE(WaitBudget::IsSpent());
     EXPECT_GT(WaitBudget::ForTransfer(), WaitBudget::kAll - Seconds(5));

@@ -104,18 +104,19 @@ TEST(Convert, EveryReasonHasAnErrno) {
   EXPECT_EQ(ToErrno({StatusCode::kDataLoss, ErrorReason::kCorrupt, ""}), EIO);
 }
 
-TEST(Passthrough, WhatADroppedObjectWouldBeMappedForIsNotOpened) {
+TEST(Passthrough, WhatWouldMapADroppedObjectOrStoreIntoOneUnseenIsNotOpened) {
   struct Row {
-    bool is_linked, has_the_bytes;
+    bool is_linked, has_the_bytes, is_lent;
     uint32_t flags;
     bool expected;
   };
-  for (const Row& row : {Row{true, false, O_RDONLY, true}, Row{true, false, O_RDWR, true},
-                         Row{false, true, O_RDONLY, true}, Row{false, false, O_RDONLY, false},
-                         Row{false, true, O_RDWR, false}, Row{false, false, O_RDWR, false},
-                         Row{false, false, O_WRONLY, true}})
-    EXPECT_EQ(MayBeJoined(row.is_linked, row.has_the_bytes, row.flags), row.expected)
-        << row.is_linked << row.has_the_bytes << row.flags;
+  for (const Row& row :
+       {Row{true, false, false, O_RDONLY, true}, Row{false, true, false, O_RDONLY, true},
+        Row{false, false, true, O_RDONLY, false}, Row{true, false, true, O_RDWR, true},
+        Row{true, true, false, O_RDWR, false}, Row{false, true, true, O_RDWR, false},
+        Row{false, false, false, O_WRONLY, true}})
+    EXPECT_EQ(MayBeJoined({row.is_linked, row.has_the_bytes, row.is_lent}, row.flags), row.expected)
+        << row.is_linked << row.has_the_bytes << row.is_lent << row.flags;
 }
 
 TEST(Passthrough, AProtocolHasNothingThatCameWithANewerOne) {

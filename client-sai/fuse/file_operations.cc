@@ -54,8 +54,8 @@ Result<kernel::OpenOut> PrepareOpen(Mount& mount, const Opened& opened) {
     out.open_flags = FOPEN_KEEP_CACHE;
   if (mode.kind == OpenMode::Kind::kDirect) {
     out.open_flags = FOPEN_DIRECT_IO | FOPEN_PARALLEL_DIRECT_WRITES;
-    MOSA_ASSIGN_OR_RETURN(out.backing_id,
-                          mount.session.backing_files().Join(file, flags, data_version));
+    MOSA_ASSIGN_OR_RETURN(out.backing_id, mount.session.backing_files().Join(
+                                              file, flags, mode.descriptor, data_version));
     if (out.backing_id != 0) out.open_flags |= kernel::kOpenPassthrough;
   }
   out.handle = EncodeHandle({handle, out.backing_id != 0});

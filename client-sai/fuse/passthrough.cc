@@ -44,10 +44,15 @@ bool SameObject(int one, int other) {
 
 }  // namespace
 
-bool MayBeJoined(bool is_linked, bool has_the_bytes, uint32_t flags) {
-  const uint32_t mode = flags & O_ACCMODE;
-  if (is_linked || mode == O_WRONLY) return true;  // A write-only open cannot be mapped.
-  return mode == O_RDONLY && has_the_bytes;
+bool MayBeJoined(const JoinedBacking& backing, uint32_t flags) {
+  switch (flags & O_ACCMODE) {
+    case O_WRONLY:
+      return true;  // It cannot be mapped.
+    case O_RDONLY:
+      return backing.is_linked || backing.has_the_bytes;
+    default:
+      return backing.is_linked && backing.is_lent;
+  }
 }
 
 Status ProbePassthrough(int device) {
@@ -76,15 +81,24 @@ Result<int32_t> BackingFiles::Acquire(FileId file, int descriptor, uint64_t data
   return id;
 }
 
-Result<int32_t> BackingFiles::Join(FileId file, uint32_t flags, uint64_t data_version) {
+Result<int32_t> BackingFiles::Join(FileId file, uint32_t flags, int descriptor,
+                                   uint64_t data_version) {
   const std::lock_guard lock(mutex_);
   const auto found = backings_.find(file);
   if (found == backings_.end()) return 0;
   Backing& backing = found->second;
-  if (!MayBeJoined(IsLinked(backing.object.get()), backing.data_version == data_version, flags)) {
+  const JoinedBacking joined{
+      .is_linked = IsLinked(backing.object.get()),
+      .has_the_bytes = backing.data_version == data_version,
+      .is_lent = descriptor >= 0 && SameObject(backing.object.get(), descriptor)};
+  if (!MayBeJoined(joined, flags)) {
     return FailedPreconditionError(
-        "programs on this host still use an object of the file that its node has dropped and that "
-        "mmap would map: open the file again after they close it");
+        joined.is_linked
+            ? "programs on this host read an object of the file through the kernel, and what mmap "
+              "stored into that object would not reach the other copies in time: open the file "
+              "only for writing, or again after they close it"
+            : "programs on this host still use an object of the file that its node has dropped and "
+              "that mmap would map: open the file again after they close it");
   }
   ++backing.opens;
   return backing.id;

@@ -23,10 +23,16 @@ namespace mosa::sai {
 // in memory. The error says why not.
 Status ProbePassthrough(int device);
 
-// True if an open with `flags` that bypasses the backing file for reads and writes, but maps it,
-// may succeed. The backing file must still have a name on its node, or hold the file's current
-// bytes.
-bool MayBeJoined(bool is_linked, bool has_the_bytes, uint32_t flags);
+// What an open that bypasses the backing file for reads and writes, but maps it, would map.
+struct JoinedBacking {
+  bool is_linked = false;      // It still has a name on its node.
+  bool has_the_bytes = false;  // It holds the file's current bytes.
+  bool is_lent = false;        // Its node and the Filesystem look for stores into it.
+};
+
+// True if an open with `flags` may map it: a mapping must not show other bytes than the file's, nor
+// lose stores.
+bool MayBeJoined(const JoinedBacking& backing, uint32_t flags);
 
 // Thread-safe. Borrows the device, which must outlive every call.
 class BackingFiles {
@@ -40,11 +46,12 @@ class BackingFiles {
   // followed by one Release. FailedPrecondition if the kernel has another object registered: the
   // file was stored in a new object while programs still read the old one.
   Result<int32_t> Acquire(FileId file, int descriptor, uint64_t data_version);
-  // As Acquire, for an open that bypasses the page cache. `flags` are those of open(2), and the
-  // file is at `data_version`. Returns the backing id that the reply must name, or 0 if the file
-  // has no backing file; then no Release is due. FailedPrecondition if a mapping would show other
-  // bytes than the file's or lose stores, because the node has dropped the backing file.
-  Result<int32_t> Join(FileId file, uint32_t flags, uint64_t data_version);
+  // As Acquire, for an open that bypasses the page cache. `flags` are those of open(2);
+  // `descriptor` is the object that may be mapped for writing, or -1; the file is at
+  // `data_version`. Returns the backing id that the reply must name, or 0 if the file has no
+  // backing file; then no Release is due. FailedPrecondition if a mapping would show other bytes
+  // than the file's or lose stores.
+  Result<int32_t> Join(FileId file, uint32_t flags, int descriptor, uint64_t data_version);
   // Precondition: an Acquire or Join of `file` has not been released yet.
   void Release(FileId file);
   size_t size() const;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include "client-sai/api/wait_budget.h"
+
 namespace mosa::sai {
 namespace {
 
@@ -38,7 +40,15 @@ std::optional<Failure> Block::Wait(DurationTable* waits) const {
   timed.set_bytes(range_.size());
   timed.set_link(fetched_for_);
   std::unique_lock lock(mutex_);
-  finished_.wait(lock, [this] { return is_finished_; });
+  const std::optional<SteadyTime> limit = WaitBudget::OfThisThread().end;
+  while (!is_finished_) {
+    if (!limit) {
+      finished_.wait(lock);
+    } else if (!finished_.wait_until(lock, *limit) && !is_finished_) {
+      return Failure{StatusCode::kDeadlineExceeded, ErrorReason::kTimedOut,
+                     "the bytes that were read ahead have not arrived in time"};
+    }
+  }
   return failure_;
 }
 

@@ -34,8 +34,8 @@ class Block {
   std::byte* bytes() { return bytes_; }
   const std::byte* bytes() const { return bytes_; }
   void Finish(std::optional<Failure> failure);
-  // Blocks until Finish, and returns its failure. A wait that blocks is counted in `waits`, if not
-  // null.
+  // Waits for Finish, and returns its failure; DeadlineExceeded if the thread's WaitBudget ends
+  // first. A wait that blocks is counted in `waits`, if not null.
   std::optional<Failure> Wait(DurationTable* waits = nullptr) const;
 
  private:

@@ -58,7 +58,8 @@ void Filesystem::Impl::FinishBeforeCopies(Inode& inode) {
     const std::lock_guard lock(inode.mutex);
     access = inode.access;
     if (!access || access->close_copies <= 1 || !access->layout.bound() ||
-        inode.passthrough_writers > 0 || !std::exchange(inode.wrote_locally, false))
+        inode.passthrough_writers > 0 || inode.mappable_handles > 0 ||
+        !std::exchange(inode.wrote_locally, false))
       return;
     std::erase_if(inode.objects, [](const auto& o) { return o.second->writable; });
   }

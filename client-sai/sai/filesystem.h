@@ -108,11 +108,14 @@ struct AttributesResult {
 };
 
 // How the kernel must open the file. All concurrent opens of an inode are compatible: passthrough
-// and cached never mix; direct goes with either.
+// and cached never mix; direct goes with either. While an open is passthrough, others that are
+// direct must name its backing file, which their mappings then show.
 struct OpenMode {
   enum class Kind : uint8_t {
-    kCached,       // Pages are cached; keep_cache tells whether cached pages stay.
-    kDirect,       // FOPEN_DIRECT_IO.
+    kCached,  // Pages are cached; keep_cache tells whether cached pages stay.
+    // FOPEN_DIRECT_IO. If the open is for reading and writing and names a backing file, that file
+    // must be `descriptor`; without one it must fail.
+    kDirect,
     kPassthrough,  // The kernel reads and writes `descriptor`, the object itself.
   };
   Kind kind = Kind::kCached;

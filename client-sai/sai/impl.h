@@ -216,8 +216,18 @@ class Filesystem::Impl final : public SessionListener {
   void ReaderCloses(const OpenFile& handle);
   void ChooseMode(OpenFile& handle);
   std::shared_ptr<LocalObject> PassthroughObject(Inode& inode, bool write);
+  // Returns the object for a mapping that the kernel's backing file will serve; null if there is no
+  // backing file, or if programs must not store into the object.
+  std::shared_ptr<LocalObject> ObjectToMap(Inode& inode);
+  // Returns the local node's object; null if it has not all bytes.
+  std::shared_ptr<LocalObject> WholeLocalObject(Inode& inode, const DataAccess& access, bool write);
+  // Returns true if the object was not recalled or moved since it was opened. These count a handle.
+  // The caller must hold the inode's mutex.
+  bool IsCurrent(const Inode& inode, const LocalObject& object) const;
+  void EnterBacking(OpenFile& handle, std::shared_ptr<LocalObject> object);
+  void EnterPages(OpenFile& handle);
   OpenMode PassthroughRefused(HandleId handle);
-  void LeavePassthrough(OpenFile& handle);
+  void LeaveBacking(OpenFile& handle);
   void FollowKernelWrites();
   std::optional<NodeId> LocalHolder(const DataAccess& access) const;
   void Flush(HandleId handle, uint64_t lock_owner, std::function<void(Outcome<Done>)> done);

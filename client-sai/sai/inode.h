@@ -142,8 +142,14 @@ struct Inode : Unsaved {
   uint32_t unclosed_writers = 0;  // Writers not closed since their last write.
   uint32_t closes_waiting = 0;    // Closes that wait for copies, counted from before their commits.
   uint32_t cached_handles = 0;
+  // Handles that programs can map, and whose mappings use the kernel's pages. While there are any,
+  // the kernel refuses a backing file.
+  uint32_t unbacked_handles = 0;
+  // Handles for which the kernel has a backing file. While there are any, it refuses others.
+  uint32_t backed_handles = 0;
+  // Those of them that read, write or may map the object: it must stay where it is.
   uint32_t passthrough_handles = 0;
-  uint32_t passthrough_writers = 0;
+  uint32_t passthrough_writers = 0;  // The kernel writes the object by itself.
   // Handles through which programs may have mapped the object for writing, including a handle that
   // is kept for this reason.
   uint32_t mappable_handles = 0;
@@ -163,7 +169,8 @@ struct Inode : Unsaved {
   // True if bytes may change without this mount asking the manager first. False after the last
   // close, although the kernel's release is still to come, unless the kernel writes directly.
   bool MayWriteUnasked() const {
-    return write_handles > 0 && (manager_counts_open || passthrough_writers > 0);
+    return write_handles > 0 &&
+           (manager_counts_open || passthrough_writers > 0 || mappable_handles > 0);
   }
   // Bytes were committed, and no close has waited for their copies yet.
   bool awaits_copies = false;
@@ -201,7 +208,8 @@ struct Inode : Unsaved {
   std::vector<NodeId> full_nodes;              // Nodes without room for bytes in `buffer`.
   Time kernel_modify_time;  // Passthrough only: the object's modify time as last reported.
   uint64_t kernel_allocated = 0;
-  uint64_t kernel_stored_by = 0;  // Generation by which passthrough writers got the object.
+  // Generation by which programs got the object that they write or map through the kernel.
+  uint64_t kernel_stored_by = 0;
   // The size to which objects are being truncated, before the manager knows it; `cuts` counts the
   // truncations. Readers see this end, so that they do not mistake truncated bytes for a hole.
   std::optional<uint64_t> cutting_to;
@@ -239,8 +247,12 @@ struct OpenFile {
   ObjectView view;                    // Thread-safe.
   // Guarded by the inode's mutex.
   OpenMode mode;
-  bool uses_pages = false;  // It uses the kernel's pages, and is counted in cached_handles.
-  std::shared_ptr<LocalObject> object;  // Backs a passthrough descriptor.
+  // How it is counted in the inode's numbers of handles.
+  bool uses_pages = false;  // Reads the kernel's pages: in cached_handles.
+  bool backed = false;
+  bool unbacked = false;
+  // The object that the kernel reads or writes by itself, or that programs may map for writing.
+  std::shared_ptr<LocalObject> object;
   uint64_t errors_seen = 0;
   bool closed = false;  // Open for writing: one of its descriptors was closed since its last write.
   bool was_closed = false;  // One of its descriptors was closed, perhaps the last one.

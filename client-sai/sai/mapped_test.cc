@@ -31,10 +31,10 @@ class Mapped : public ::testing::Test {
   uint64_t Count(const char* name) {
     return nlohmann::json::parse(cluster_.a().fs().StatsJson())[name].get<uint64_t>();
   }
-  OpenResult OpenAndMap() {
+  OpenResult OpenAndMap(OpenMode::Kind kind = OpenMode::Kind::kPassthrough) {
     auto opened = cluster_.a().Open("/d/f", O_RDWR);
     EXPECT_TRUE(Ok(opened));
-    EXPECT_EQ(opened->mode.kind, OpenMode::Kind::kPassthrough);
+    EXPECT_EQ(opened->mode.kind, kind);
     bytes_ = static_cast<char*>(
         mmap(nullptr, kSize, PROT_READ | PROT_WRITE, MAP_SHARED, opened->mode.descriptor, 0));
     EXPECT_NE(static_cast<void*>(bytes_), MAP_FAILED);
@@ -144,6 +144,72 @@ TEST_F(Mapped, StoresBehindTheCloseAreCommittedWhenTheMountEnds) {
   Store('B');
   ASSERT_TRUE(cluster_.a().fs().Stop().ok());
   EXPECT_TRUE(Seen('B'));
+}
+
+// The kernel maps its backing file for every open while a reader has it.
+TEST_F(Mapped, StoresThroughAnOpenThatOnlyMapsTheBackingFileAreSeen) {
+  const FileId file = *cluster_.a().Find("/d/f");
+  AttributeChanges changes;
+  changes.permissions = 06755;  // Its writes must be seen, so it is no passthrough open.
+  ASSERT_TRUE(Ok(cluster_.a().fs().SetAttributes(file, changes)));
+  const auto reader = cluster_.a().Open("/d/f", O_RDONLY);
+  ASSERT_EQ(reader->mode.kind, OpenMode::Kind::kPassthrough);
+  const OpenResult opened = OpenAndMap(OpenMode::Kind::kDirect);
+  ASSERT_TRUE(Ok(cluster_.a().Close(reader->handle)));
+  Store('B');
+  ASSERT_TRUE(Ok(cluster_.a().Close(opened.handle)));
+  EXPECT_TRUE(Seen('B'));
+  Store('C');
+  Unmap();
+  EXPECT_TRUE(Eventually([&] { return Seen('C'); }));
+  EXPECT_TRUE(Eventually([&] { return Count("kept") == 0; }));
+  EXPECT_EQ(cluster_.a().Open("/d/f", O_RDONLY)->mode.kind, OpenMode::Kind::kPassthrough);
+}
+
+// A close that waits for copies could not wait for such stores, and other nodes' copies would not
+// have them.
+TEST_F(Mapped, WhoseStoresWouldNotBeSeenMapsNothing) {
+  for (const char* const hint : {"user.mosa.replicate", "user.mosa.ack"}) {
+    ASSERT_TRUE(Ok(cluster_.a().SetXattr("/d/f", "user.mosa.replicas", "2")));
+    const bool eager = std::string_view(hint) == "user.mosa.replicate";
+    ASSERT_TRUE(Ok(cluster_.a().SetXattr("/d/f", hint, eager ? "eager" : "pessimistic")));
+    const auto reader = cluster_.a().Open("/d/f", O_RDONLY);
+    ASSERT_EQ(reader->mode.kind, OpenMode::Kind::kPassthrough);
+    const auto opened = cluster_.a().Open("/d/f", O_RDWR);
+    EXPECT_EQ(opened->mode.kind, OpenMode::Kind::kDirect) << hint;
+    EXPECT_EQ(opened->mode.descriptor, -1) << hint;
+    ASSERT_TRUE(Ok(cluster_.a().Close(opened->handle)));
+    ASSERT_TRUE(Ok(cluster_.a().Close(reader->handle)));
+    ASSERT_TRUE(Ok(cluster_.a().SetXattr("/d/f", hint, eager ? "lazy" : "optimistic")));
+  }
+}
+
+// The kernel refuses an open that names no backing file while it has one, and one that names one
+// while it maps its pages.
+TEST_F(Mapped, OpensDecideForThoseThatFollow) {
+  auto& a = cluster_.a();
+  const auto kind = [&](const Outcome<OpenResult>& opened) { return opened->mode.kind; };
+  for (const int flags : {O_RDWR | O_APPEND, O_RDWR | O_DIRECT}) {
+    const auto first = a.Open("/d/f", flags);
+    ASSERT_EQ(kind(first), OpenMode::Kind::kDirect);
+    const auto reader = a.Open("/d/f", O_RDONLY);
+    EXPECT_EQ(kind(reader), OpenMode::Kind::kCached) << "the first one may map pages";
+    ASSERT_TRUE(Ok(a.Close(first->handle)));
+    ASSERT_TRUE(Ok(a.Close(reader->handle)));
+  }
+  const auto first = a.Open("/d/f", O_WRONLY | O_APPEND);
+  const auto reader = a.Open("/d/f", O_RDONLY);
+  EXPECT_EQ(kind(reader), OpenMode::Kind::kPassthrough) << "the first one cannot map anything";
+  const auto second = a.Open("/d/f", O_WRONLY | O_APPEND);
+  ASSERT_TRUE(Ok(a.Close(reader->handle)));
+  for (const int flags : {O_RDWR | O_APPEND, O_RDONLY | O_DIRECT}) {
+    const auto third = a.Open("/d/f", flags);
+    EXPECT_EQ(kind(third), OpenMode::Kind::kDirect) << "the second one has the backing file";
+    EXPECT_EQ(third->mode.descriptor >= 0, (flags & O_RDWR) != 0);
+    ASSERT_TRUE(Ok(a.Close(third->handle)));
+  }
+  ASSERT_TRUE(Ok(a.Close(first->handle)));
+  ASSERT_TRUE(Ok(a.Close(second->handle)));
 }
 
 TEST_F(Mapped, SetUserIdGoesWithWhatTheKernelWritesByItself) {

@@ -1,4 +1,4 @@
-// Opening and closing: the open handles, the rights that they use, and how the kernel opens them.
+// Opening and closing: the open handles, and the rights that they use.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -16,14 +16,6 @@ namespace {
 bool IsThere(const LocalObject& object) {
   struct stat status {};
   return fstat(object.fd.get(), &status) == 0 && status.st_nlink > 0;
-}
-
-// False while others must learn of writes, or wait until nobody can write, or while a write clears
-// set-user-id bits.
-bool MayBeWrittenByKernel(const DataAccess& access, const Attributes& attributes) {
-  return access.may_write && access.layout.OnOneNode() && !access.copied_eagerly &&
-         access.close_copies <= 1 &&
-         WithoutPrivileges(attributes.permissions) == attributes.permissions;
 }
 
 bool Writes(uint32_t flags) { return (flags & O_ACCMODE) != O_RDONLY || (flags & O_TRUNC) != 0; }
@@ -413,149 +405,6 @@ OpenResult Filesystem::Impl::AddHandle(const InodePtr& inode, uint32_t flags, st
   const std::lock_guard lock(handles_mutex_);
   files_[handle->id.value] = handle;
   return {handle->id, handle->mode, size_bytes, data_version};
-}
-
-// Returns the node of this host, if it has a copy of every byte.
-std::optional<NodeId> Filesystem::Impl::LocalHolder(const DataAccess& access) const {
-  for (const NodeId node : access.layout.Nodes()) {
-    if (access.layout.HoldsAll(node) && nodes_.IsLocal(node)) return node;
-  }
-  return std::nullopt;
-}
-
-// Returns the object if the kernel may read (or write) it directly, with room for writing reserved.
-std::shared_ptr<LocalObject> Filesystem::Impl::PassthroughObject(Inode& inode, bool write) {
-  AccessPtr access;
-  uint64_t size = 0;
-  {
-    const std::lock_guard lock(inode.mutex);
-    if (inode.cached_handles > 0 || !inode.buffer.empty() || inode.inline_buffer) return nullptr;
-    access = inode.access;
-    size = View(inode).size_bytes;
-    if (!access || (write && !MayBeWrittenByKernel(*access, inode.attributes))) return nullptr;
-  }
-  if (access->is_inline || access->lost || access->frozen) return nullptr;
-  const std::optional<NodeId> node = LocalHolder(*access);
-  if (!node) return nullptr;
-  auto object = LocalObjectOf(inode, *access, *node, write);
-  struct stat status {};
-  if (!object.ok() || fstat((*object)->fd.get(), &status) != 0 ||
-      static_cast<uint64_t>(status.st_size) != size)
-    return nullptr;
-  if (write && !grants_.Reserve(*node, kPassthroughRoomBytes)) return nullptr;
-  return *object;
-}
-
-void Filesystem::Impl::ChooseMode(OpenFile& handle) {
-  Inode& inode = *handle.inode;
-  const bool may_pass = options_.passthrough && passthrough_allowed_ &&
-                        notifier_.capabilities().passthrough && !handle.append &&
-                        (handle.flags & O_DIRECT) == 0;
-  std::shared_ptr<LocalObject> object = may_pass ? PassthroughObject(inode, handle.write) : nullptr;
-  const std::lock_guard lock(inode.mutex);
-  // Not if it was recalled or relocated since: the file may continue elsewhere.
-  const bool current = inode.access_era != 0 && inode.access_era == lease_.ValidEra() &&
-                       !inode.fenced && !inode.access->frozen && !inode.access->is_inline &&
-                       object && inode.access->layout.HoldsAll(object->node) &&
-                       (!handle.write || MayBeWrittenByKernel(*inode.access, inode.attributes));
-  if (object && current && inode.cached_handles == 0) {
-    struct stat status {};
-    if (fstat(object->fd.get(), &status) == 0 && inode.passthrough_writers == 0) {
-      inode.kernel_modify_time = {status.st_mtim.tv_sec * 1'000'000'000 + status.st_mtim.tv_nsec};
-      inode.kernel_allocated = static_cast<uint64_t>(status.st_blocks) * 512;
-    }
-    ++inode.passthrough_handles;
-    if ((handle.flags & O_ACCMODE) == O_RDWR && inode.mappable_handles++ == 0)
-      inode.stores_known = !inode.data_dirty && !inode.committing.data_dirty &&
-                           !inode.wrote_locally && inode.finishing == 0 && inode.write_handles == 1;
-    if (handle.write) {
-      if (inode.passthrough_writers == 0) inode.kernel_stored_by = 0;
-      inode.kernel_stored_by = OlderGeneration(inode.kernel_stored_by, inode.access->generation);
-      ++inode.passthrough_writers;
-      inode.kernel_room += kPassthroughRoomBytes;
-      inode.pages_version.reset();
-      // A recall may have dropped it since it was opened, and the kernel's changes are looked for
-      // there.
-      inode.objects[object->node] = object;
-    }
-    handle.object = object;
-    handle.mode = {OpenMode::Kind::kPassthrough, false, object->fd.get()};
-    stats_.Add(Counter::kOpensPassthrough);
-    return;
-  }
-  if (object && handle.write) grants_.Unreserve(object->node, kPassthroughRoomBytes);
-  const bool only_writes = (handle.flags & O_ACCMODE) == O_WRONLY;
-  if (handle.append || only_writes || (handle.flags & O_DIRECT) != 0 ||
-      inode.passthrough_handles > 0) {
-    handle.mode = {OpenMode::Kind::kDirect, false, -1};
-    return;
-  }
-  // Programs may still map a file that they read past the pages.
-  handle.uses_pages = true;
-  ++inode.cached_handles;
-  ++inode.cached_opens;
-  if (notifier_.capabilities().maps_direct && inode.size_in_kernel.may_be_old()) {
-    handle.mode = {OpenMode::Kind::kDirect, false, -1};
-    return;
-  }
-  const uint64_t version = inode.attributes.data_version;
-  handle.mode = {OpenMode::Kind::kCached, inode.pages_version == version, -1};
-  inode.pages_version = version;
-}
-
-void Filesystem::Impl::LeavePassthrough(OpenFile& handle) {
-  Inode& inode = *handle.inode;
-  RefreshFromKernelWrites(inode);
-  uint64_t unused = 0;
-  {
-    const std::lock_guard lock(inode.mutex);
-    --inode.passthrough_handles;
-    if (MayBeMapped(handle)) --inode.mappable_handles;
-    if (handle.write && --inode.passthrough_writers == 0)
-      unused = std::exchange(inode.kernel_room, 0);
-  }
-  if (unused > 0) grants_.Unreserve(handle.object->node, unused);
-  handle.object.reset();
-}
-
-// Accounts for the kernel's direct writes while the file grows, and holds room ahead of them, so
-// that others are not promised the same room.
-void Filesystem::Impl::FollowKernelWrites() {
-  std::vector<InodePtr> written;
-  {
-    const std::lock_guard lock(handles_mutex_);
-    for (const auto& [id, handle] : files_)
-      if (handle->write) written.push_back(handle->inode);
-  }
-  std::sort(written.begin(), written.end());
-  written.erase(std::unique(written.begin(), written.end()), written.end());
-  for (const InodePtr& inode : written) {
-    RefreshFromKernelWrites(*inode);
-    std::optional<NodeId> node;
-    {
-      const std::lock_guard lock(inode->mutex);
-      if (inode->passthrough_writers > 0 && inode->kernel_room < kPassthroughRoomBytes / 2 &&
-          inode->access->layout.bound())
-        node = inode->access->layout.segments.front().nodes.front();
-    }
-    // If there is no more, the RAM disk itself ends the growth.
-    if (!node || !grants_.Reserve(*node, kPassthroughRoomBytes)) continue;
-    const std::lock_guard lock(inode->mutex);
-    if (inode->passthrough_writers > 0)
-      inode->kernel_room += kPassthroughRoomBytes;
-    else
-      grants_.Unreserve(*node, kPassthroughRoomBytes);
-  }
-}
-
-OpenMode Filesystem::Impl::PassthroughRefused(HandleId id) {
-  const std::shared_ptr<OpenFile> handle = HandleOf(id);
-  if (!handle) return {};
-  if (handle->mode.kind != OpenMode::Kind::kPassthrough) return handle->mode;
-  LeavePassthrough(*handle);
-  const std::lock_guard lock(handle->inode->mutex);
-  handle->mode = {OpenMode::Kind::kDirect, false, -1};
-  return handle->mode;
 }
 
 Outcome<Done> Filesystem::Impl::TellError(OpenFile& handle) {

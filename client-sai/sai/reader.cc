@@ -272,6 +272,7 @@ void Filesystem::Impl::FetchAhead(const InodePtr& inode, const AccessPtr& access
                  [this, inode, access, block, mark] {
                    // The cache has dropped it, for example at a close, and nobody waits for it.
                    if (block.use_count() == 1) return;
+                   const WaitBudget budget(WaitBudget::ForBackground());
                    Outcome<Done> fetched =
                        FetchRange(*inode, *access, block->range(), block->bytes(), false);
                    {

@@ -141,7 +141,7 @@ void Filesystem::Impl::Release(HandleId id, std::optional<uint64_t> flock_owner)
   }
   const InodePtr inode = handle->inode;
   const bool mapped = MayBeMapped(*handle);
-  if (handle->object && !mapped) LeavePassthrough(*handle);
+  if (!mapped) LeaveBacking(*handle);
   if (handle->reader) ReaderCloses(*handle);
   bool unfinished = false;
   if (handle->write) unfinished = !CommitAtRelease(*inode, id);
@@ -159,7 +159,7 @@ void Filesystem::Impl::Release(HandleId id, std::optional<uint64_t> flock_owner)
   }
   if (mapped) DropObject(*handle);
   if (unfinished && KeepHandle(handle)) return;
-  if (mapped) LeavePassthrough(*handle);
+  if (mapped) LeaveBacking(*handle);
   EndHandle(*handle);
 }
 
@@ -254,7 +254,8 @@ void Filesystem::Impl::DropObject(OpenFile& handle) {
   const NodeId node = handle.object->node;
   {
     const std::lock_guard lock(inode.mutex);
-    if (inode.passthrough_writers == 1) unused = std::exchange(inode.kernel_room, 0);
+    const bool writes = handle.mode.kind == OpenMode::Kind::kPassthrough;
+    if (writes && inode.passthrough_writers == 1) unused = std::exchange(inode.kernel_room, 0);
     handle.object = std::make_shared<LocalObject>(LocalObject{.node = node, .fd = {}});
   }
   if (unused > 0) grants_.Unreserve(node, unused);
@@ -270,6 +271,7 @@ void Filesystem::Impl::EndHandle(OpenFile& handle) {
   {
     const std::lock_guard lock(inode->mutex);
     if (handle.uses_pages) --inode->cached_handles;
+    if (handle.unbacked) --inode->unbacked_handles;
     if (handle.write) --inode->write_handles;
     if (handle.write && !std::exchange(handle.closed, true)) --inode->unclosed_writers;
     handle.ended = true;
@@ -333,7 +335,7 @@ void Filesystem::Impl::LookAtWatched() {
     const Time begun = clock_.Monotonic();
     if (LookAt(*due)) {
       if (const std::shared_ptr<OpenFile> kept = watched_.Finish(due->file)) {
-        if (kept->object) LeavePassthrough(*kept);
+        LeaveBacking(*kept);
         EndHandle(*kept);
         SendQueued();
       }

@@ -107,7 +107,7 @@ void Filesystem::Impl::AwaitRoomForBuffer(Inode& inode, uint64_t bytes) {
 // store begins, because bytes may wait long for a slow node before that.
 void Filesystem::Impl::RunStore(NodeId node, std::function<void()> store) {
   stores_.Run({FileId{}, node.value}, options_.io_threads, [store = std::move(store)] {
-    const WaitBudget budget(WaitBudget::ForStore());
+    const WaitBudget budget(WaitBudget::ForBackground());
     store();
   });
 }

@@ -224,7 +224,7 @@ TEST_F(SessionStreamTest, AStoreWaitsForAManagerForWhichProgramsDoNotWaitAnyMore
     StartServer();
   });
   {
-    const sai::WaitBudget store(sai::WaitBudget::ForStore());
+    const sai::WaitBudget store(sai::WaitBudget::ForBackground());
     EXPECT_TRUE(std::holds_alternative<AttributesReply>(ask()));
   }
   restart.join();

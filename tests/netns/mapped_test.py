@@ -329,6 +329,78 @@ def check_copies_follow(store):
     wait_until(lambda: digest(path) == content("B"), 60, "the first copy again")
 
 
+def check_a_mapping_beside_a_reader(store):
+    """The kernel maps the object for every open while a reader has it; the mount sees the other calls of such an open."""
+    path, other = new_file(store, "beside", replicas="2")
+    wait_until(lambda: copies(other) == 1, 60, "the copy of the first content")
+    os.chmod(path, 0o6755)  # So that writes reach the mount.
+    for letter, reader_closes_first in (("B", True), ("C", False)):
+        with passed(store.mount("h1"), "a reader"):
+            reader = os.open(path, os.O_RDONLY)
+        before = passthrough_opens(store.mount("h1"))
+        mapping = Mapping(path)
+        check(passthrough_opens(store.mount("h1")) == before, "writes by this open do not reach the mount")
+        mapping.read()
+        if reader_closes_first:
+            os.close(reader)
+        mapping.store(letter)
+        mapping.close()
+        mapping.unmap()
+        if not reader_closes_first:
+            os.close(reader)
+        seen(other, letter, f"stores beside a reader, who closes {'first' if reader_closes_first else 'last'}")
+        wait_until(lambda: copies(other) == 1, 60, "the copy of what was stored")
+        for where in (path, other):
+            check(digest(where) == content(letter), f"{where} is not what was stored")
+
+
+def check_a_mapping_beside_a_reader_of_a_copy(store):
+    """Stores into a further copy would reach nobody else, so an open that might map it is refused."""
+    path, other = new_file(store, "copy", replicas="2")
+    wait_until(lambda: copies(other) == 1, 60, "the copy")
+    with passed(store.mount("h2"), "a reader of the copy"):
+        reader = os.open(other, os.O_RDONLY)
+    try:
+        os.close(os.open(other, os.O_RDWR))
+        check(False, "an open that could map the copy for writing was not refused")
+    except OSError as error:
+        check(error.errno == errno.EBUSY, f"open: {error}")
+    descriptor = os.open(other, os.O_WRONLY)
+    os.pwrite(descriptor, b"B" * SIZE, 0)
+    os.close(descriptor)
+    seen(path, "B", "a write beside a reader of a copy")
+    os.close(reader)
+    with open(other, "r+b") as file, mmap.mmap(file.fileno(), SIZE) as mapping:
+        mapping[:] = b"C" * SIZE
+    seen(path, "C", "a mapping after the reader of the copy")
+
+
+def check_opens_one_after_the_other(store):
+    """The kernel refuses an open with a backing file beside mapped pages, and the other way round."""
+    path, other = new_file(store, "opens")
+    for flags in (os.O_RDWR | os.O_APPEND, os.O_RDWR | os.O_DIRECT):
+        writer = os.open(path, flags)
+        with mmap.mmap(writer, SIZE) as mapping:
+            reader = os.open(path, os.O_RDONLY)
+            mapping[:] = b"B" * SIZE
+        os.close(reader)
+        reader = os.open(path, os.O_RDONLY)
+        with mmap.mmap(writer, SIZE) as mapping:
+            mapping[:] = b"C" * SIZE
+        os.close(reader)
+        os.close(writer)
+        seen(other, "C", "stores through a descriptor that bypasses pages")
+    with passed(store.mount("h1"), "a reader"):
+        reader = os.open(path, os.O_RDONLY)
+    writer = os.open(path, os.O_WRONLY | os.O_APPEND)
+    os.close(reader)
+    for flags in (os.O_RDWR | os.O_APPEND, os.O_RDWR, os.O_RDONLY):
+        descriptor = os.open(path, flags)
+        check(os.pread(descriptor, 4, 0) == b"CCCC", "a reader after the backing file's first reader")
+        os.close(descriptor)
+    os.close(writer)
+
+
 def check_a_dropped_object(store):
     """A mapping is never of an object that the node has dropped, while an old reader still has it."""
     path, other = new_file(store, "dropped", replicas="2")

@@ -32,7 +32,7 @@ WRITERS = 4
 APPENDERS = 3
 WAIT_MAX_S = 15.0
 SETTLE_S = 30.0
-RAM = "256M"
+RAM = "256M"  # Less than kernels need to write files by themselves.
 # A lazy copy may be missing for as long when its node is wiped.
 COPYING_S = 20.0
 
@@ -272,7 +272,7 @@ class Clusters:
     def get(self):
         if self.store is None:
             self.stack = contextlib.ExitStack()
-            store = cluster.Cluster(self.arguments.bin, HOSTS, ram=RAM)
+            store = cluster.Cluster(self.arguments.bin, HOSTS, ram=self.arguments.ram)
             self.stack.enter_context(store)
             try:
                 data = rounds_faults.give_manager_a_disk(store)
@@ -441,6 +441,9 @@ def parse_arguments():
     parser.add_argument("--fault", default="", help="only faults with this in their name")
     parser.add_argument("--json", help="where the table and all rounds are written")
     parser.add_argument("--keep", help="a directory for journals and logs of rounds that fail")
+    parser.add_argument(
+        "--ram", default=RAM, help=f"of each node, {RAM} if not given; with 4G kernels write, too"
+    )
     parser.add_argument("--limit", type=int, default=1 << 30, help="begin no round after so many s")
     arguments = parser.parse_args()
     if arguments.rounds < 1 or (arguments.only is not None and arguments.only < 0):

@@ -1,0 +1,232 @@
+// How the kernel opens a file: by its own pages, past them, or with the object as the backing file
+// that it reads, writes and maps by itself (passthrough).
+//
+// The kernel takes one backing file for all opens of an inode, and none while programs can map its
+// pages. So the first opens decide for those that follow.
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "client-sai/core/rules.h"
+#include "client-sai/sai/impl.h"
+
+namespace mosa::sai {
+namespace {
+
+// False while others must learn of writes, or wait until nobody can write.
+bool MayBeStoredIntoUnseen(const DataAccess& access) {
+  return access.may_write && access.layout.OnOneNode() && !access.copied_eagerly &&
+         access.close_copies <= 1;
+}
+
+// False while a write clears set-user-id bits.
+bool MayBeWrittenByKernel(const DataAccess& access, const Attributes& attributes) {
+  return MayBeStoredIntoUnseen(access) &&
+         WithoutPrivileges(attributes.permissions) == attributes.permissions;
+}
+
+// How often an open asks again, because its object was recalled meanwhile.
+constexpr int kJoinsMax = 5;
+
+}  // namespace
+
+// Returns the node of this host, if it has a copy of every byte.
+std::optional<NodeId> Filesystem::Impl::LocalHolder(const DataAccess& access) const {
+  for (const NodeId node : access.layout.Nodes()) {
+    if (access.layout.HoldsAll(node) && nodes_.IsLocal(node)) return node;
+  }
+  return std::nullopt;
+}
+
+std::shared_ptr<LocalObject> Filesystem::Impl::WholeLocalObject(Inode& inode,
+                                                                const DataAccess& access,
+                                                                bool write) {
+  if (access.is_inline || access.lost || access.frozen) return nullptr;
+  const std::optional<NodeId> node = LocalHolder(access);
+  if (!node) return nullptr;
+  auto object = LocalObjectOf(inode, access, *node, write);
+  return object.ok() ? *object : nullptr;
+}
+
+// Returns the object if the kernel may read (or write) it directly, with room for writing reserved.
+std::shared_ptr<LocalObject> Filesystem::Impl::PassthroughObject(Inode& inode, bool write) {
+  AccessPtr access;
+  uint64_t size = 0;
+  {
+    const std::lock_guard lock(inode.mutex);
+    if (inode.unbacked_handles > 0 || !inode.buffer.empty() || inode.inline_buffer) return nullptr;
+    access = inode.access;
+    size = View(inode).size_bytes;
+    if (!access || (write && !MayBeWrittenByKernel(*access, inode.attributes))) return nullptr;
+  }
+  auto object = WholeLocalObject(inode, *access, write);
+  struct stat status {};
+  if (!object || fstat(object->fd.get(), &status) != 0 ||
+      static_cast<uint64_t>(status.st_size) != size)
+    return nullptr;
+  if (write && !grants_.Reserve(object->node, kPassthroughRoomBytes)) return nullptr;
+  return object;
+}
+
+std::shared_ptr<LocalObject> Filesystem::Impl::ObjectToMap(Inode& inode) {
+  {
+    const std::lock_guard lock(inode.mutex);
+    if (inode.backed_handles == 0) return nullptr;
+  }
+  const auto access = EnsureAccess(inode, true);
+  if (!access.ok() || !MayBeStoredIntoUnseen(**access)) return nullptr;
+  return WholeLocalObject(inode, **access, /*write=*/true);
+}
+
+bool Filesystem::Impl::IsCurrent(const Inode& inode, const LocalObject& object) const {
+  return inode.access_era != 0 && inode.access_era == lease_.ValidEra() && !inode.fenced &&
+         !inode.access->frozen && !inode.access->is_inline &&
+         inode.access->layout.HoldsAll(object.node);
+}
+
+void Filesystem::Impl::ChooseMode(OpenFile& handle) {
+  Inode& inode = *handle.inode;
+  const bool may_pass = options_.passthrough && passthrough_allowed_ &&
+                        notifier_.capabilities().passthrough && !handle.append &&
+                        (handle.flags & O_DIRECT) == 0;
+  const bool may_map_to_write = (handle.flags & O_ACCMODE) == O_RDWR;
+  std::shared_ptr<LocalObject> object = may_pass ? PassthroughObject(inode, handle.write) : nullptr;
+  for (int attempt = 1;; ++attempt) {
+    std::shared_ptr<LocalObject> mapped;
+    if (!object && may_map_to_write) mapped = ObjectToMap(inode);
+    const std::lock_guard lock(inode.mutex);
+    if (object && IsCurrent(inode, *object) && inode.unbacked_handles == 0 &&
+        (!handle.write || MayBeWrittenByKernel(*inode.access, inode.attributes))) {
+      handle.mode = {OpenMode::Kind::kPassthrough, false, object->fd.get()};
+      return EnterBacking(handle, std::move(object));
+    }
+    if (object && handle.write) grants_.Unreserve(object->node, kPassthroughRoomBytes);
+    object.reset();
+    if (inode.backed_handles == 0) return EnterPages(handle);
+    if (mapped && !(IsCurrent(inode, *mapped) && MayBeStoredIntoUnseen(*inode.access)))
+      mapped.reset();
+    if (may_map_to_write && !mapped && attempt < kJoinsMax) continue;
+    handle.mode = {OpenMode::Kind::kDirect, false, mapped ? mapped->fd.get() : -1};
+    return EnterBacking(handle, std::move(mapped));
+  }
+}
+
+void Filesystem::Impl::EnterBacking(OpenFile& handle, std::shared_ptr<LocalObject> object) {
+  Inode& inode = *handle.inode;
+  const bool passes = handle.mode.kind == OpenMode::Kind::kPassthrough;
+  handle.backed = true;
+  ++inode.backed_handles;
+  // What is open only for writing past the object cannot be mapped.
+  if (passes || (handle.flags & O_ACCMODE) != O_WRONLY) ++inode.passthrough_handles;
+  if (passes) stats_.Add(Counter::kOpensPassthrough);
+  if (!object) return;
+  if (struct stat status{};
+      inode.passthrough_writers == 0 && fstat(object->fd.get(), &status) == 0) {
+    inode.kernel_modify_time = {status.st_mtim.tv_sec * 1'000'000'000 + status.st_mtim.tv_nsec};
+    inode.kernel_allocated = static_cast<uint64_t>(status.st_blocks) * 512;
+  }
+  if (handle.write) {
+    if (inode.passthrough_writers == 0 && inode.mappable_handles == 0) inode.kernel_stored_by = 0;
+    inode.kernel_stored_by = OlderGeneration(inode.kernel_stored_by, inode.access->generation);
+    inode.pages_version.reset();
+    // A recall may have dropped it since it was opened, and the kernel's changes are looked for
+    // there.
+    inode.objects[object->node] = object;
+  }
+  if (handle.write && passes) {
+    ++inode.passthrough_writers;
+    inode.kernel_room += kPassthroughRoomBytes;
+  }
+  handle.object = std::move(object);
+  if (MayBeMapped(handle) && inode.mappable_handles++ == 0)
+    inode.stores_known = !inode.data_dirty && !inode.committing.data_dirty &&
+                         !inode.wrote_locally && inode.finishing == 0 && inode.write_handles == 1;
+}
+
+void Filesystem::Impl::EnterPages(OpenFile& handle) {
+  Inode& inode = *handle.inode;
+  const bool only_writes = (handle.flags & O_ACCMODE) == O_WRONLY;
+  if (!only_writes) {
+    handle.unbacked = true;
+    ++inode.unbacked_handles;
+  }
+  if (handle.append || only_writes || (handle.flags & O_DIRECT) != 0) {
+    handle.mode = {OpenMode::Kind::kDirect, false, -1};
+    return;
+  }
+  // Programs may still map a file that they read past the pages.
+  handle.uses_pages = true;
+  ++inode.cached_handles;
+  ++inode.cached_opens;
+  if (notifier_.capabilities().maps_direct && inode.size_in_kernel.may_be_old()) {
+    handle.mode = {OpenMode::Kind::kDirect, false, -1};
+    return;
+  }
+  const uint64_t version = inode.attributes.data_version;
+  handle.mode = {OpenMode::Kind::kCached, inode.pages_version == version, -1};
+  inode.pages_version = version;
+}
+
+void Filesystem::Impl::LeaveBacking(OpenFile& handle) {
+  Inode& inode = *handle.inode;
+  RefreshFromKernelWrites(inode);
+  uint64_t unused = 0;
+  {
+    const std::lock_guard lock(inode.mutex);
+    if (!std::exchange(handle.backed, false)) return;
+    const bool passes = handle.mode.kind == OpenMode::Kind::kPassthrough;
+    --inode.backed_handles;
+    if (passes || (handle.flags & O_ACCMODE) != O_WRONLY) --inode.passthrough_handles;
+    if (MayBeMapped(handle)) --inode.mappable_handles;
+    if (handle.write && passes && --inode.passthrough_writers == 0)
+      unused = std::exchange(inode.kernel_room, 0);
+  }
+  if (unused > 0) grants_.Unreserve(handle.object->node, unused);
+  handle.object.reset();
+}
+
+// Accounts for the kernel's direct writes while the file grows, and holds room ahead of them, so
+// that others are not promised the same room.
+void Filesystem::Impl::FollowKernelWrites() {
+  std::vector<InodePtr> written;
+  {
+    const std::lock_guard lock(handles_mutex_);
+    for (const auto& [id, handle] : files_)
+      if (handle->write) written.push_back(handle->inode);
+  }
+  std::sort(written.begin(), written.end());
+  written.erase(std::unique(written.begin(), written.end()), written.end());
+  for (const InodePtr& inode : written) {
+    RefreshFromKernelWrites(*inode);
+    std::optional<NodeId> node;
+    {
+      const std::lock_guard lock(inode->mutex);
+      if (inode->passthrough_writers > 0 && inode->kernel_room < kPassthroughRoomBytes / 2 &&
+          inode->access->layout.bound())
+        node = inode->access->layout.segments.front().nodes.front();
+    }
+    // If there is no more, the RAM disk itself ends the growth.
+    if (!node || !grants_.Reserve(*node, kPassthroughRoomBytes)) continue;
+    const std::lock_guard lock(inode->mutex);
+    if (inode->passthrough_writers > 0)
+      inode->kernel_room += kPassthroughRoomBytes;
+    else
+      grants_.Unreserve(*node, kPassthroughRoomBytes);
+  }
+}
+
+OpenMode Filesystem::Impl::PassthroughRefused(HandleId id) {
+  const std::shared_ptr<OpenFile> handle = HandleOf(id);
+  if (!handle) return {};
+  if (handle->mode.kind != OpenMode::Kind::kPassthrough) return handle->mode;
+  LeaveBacking(*handle);
+  const std::lock_guard lock(handle->inode->mutex);
+  handle->mode = {OpenMode::Kind::kDirect, false, -1};
+  // The kernel may have an earlier object for other opens.
+  EnterBacking(*handle, nullptr);
+  return handle->mode;
+}
+
+}  // namespace mosa::sai
