@@ -1,5 +1,5 @@
 // WaitBudget: limits how long a thread may wait in total, either while it serves a kernel request
-// or while it stores buffered data for which a program may come to wait.
+// or while it stores buffered data, or reads ahead, and a program may come to wait for that.
 //
 // One request may ask the manager and nodes several times, and each question may take kWaitMax. The
 // budget bounds the sum: later questions get what earlier ones left.
@@ -24,6 +24,8 @@ class WaitBudget {
   struct Limit {
     std::optional<SteadyTime> end{};
     bool program_waits = false;
+    // Of the last calls, which have their minimum although the budget is spent.
+    std::optional<SteadyTime> last_end{};
   };
   // A question to the manager has at least this long, even if the budget is spent.
   static constexpr Duration kQuestionMin = Milliseconds(500);
@@ -32,6 +34,8 @@ class WaitBudget {
   // A request that has spent its budget may still send one transfer and ask two questions, for
   // example to release a lock. With these it stays within kWaitMax.
   static constexpr Duration kAll = kWaitMax - kTransferMin - kQuestionMin * 2;
+  // What comes after these is answered in this time, or not at all.
+  static constexpr Duration kLeast = Milliseconds(100);
 
   // `begun`: when the kernel sent the request.
   explicit WaitBudget(SteadyTime begun) : WaitBudget(Limit{begun + Chrono(kAll), true}) {}
@@ -45,9 +49,9 @@ class WaitBudget {
   static Limit ForBackground() { return {SteadyNow() + Chrono(kAll), false}; }
   static Limit OfThisThread() { return OfThread<Limit>(); }
 
-  // How long a question may wait: at least kQuestionMin; kWaitMax on a thread without a budget.
-  static Duration ForQuestion() { return std::clamp(Left(), kQuestionMin, kWaitMax); }
-  static Duration ForTransfer() { return std::clamp(Left(), kTransferMin, kWaitMax); }
+  // How long a question may wait: kWaitMax on a thread without a budget.
+  static Duration ForQuestion() { return LeftFor(kQuestionMin, kQuestionMin * 2); }
+  static Duration ForTransfer() { return LeftFor(kTransferMin, kTransferMin + kQuestionMin * 2); }
   // True if a program waits for this thread's work.
   static bool ProgramWaits() { return OfThread<Limit>().program_waits; }
   static bool IsSpent() { return Left() <= Duration{0}; }
@@ -62,6 +66,17 @@ class WaitBudget {
     const auto left = *limit.end - SteadyNow();
     return Duration{std::chrono::duration_cast<std::chrono::nanoseconds>(left).count()};
   }
+  // At least `least` for a first call, of which some may follow for `last` in all.
+  static Duration LeftFor(Duration least, Duration last) {
+    const Duration left = Left();
+    if (left >= least) return std::min(left, kWaitMax);
+    Limit& limit = OfThread<Limit>();
+    const SteadyTime now = SteadyNow();
+    if (!limit.last_end) limit.last_end = now + Chrono(last);
+    const auto rest = std::chrono::duration_cast<std::chrono::nanoseconds>(*limit.last_end - now);
+    return std::clamp(Duration{rest.count()}, kLeast, least);
+  }
+
   const Limit hidden_;
 };
 

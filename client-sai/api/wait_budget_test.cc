@@ -20,8 +20,15 @@ TEST(WaitBudget, LaterQuestionsHaveWhatEarlierOnesHaveLeft) {
   {
     const WaitBudget budget(now - std::chrono::seconds(60));
     EXPECT_TRUE(WaitBudget::IsSpent());
-    EXPECT_EQ(WaitBudget::ForQuestion(), WaitBudget::kQuestionMin);
     EXPECT_EQ(WaitBudget::ForTransfer(), WaitBudget::kTransferMin);
+    EXPECT_EQ(WaitBudget::ForQuestion(), WaitBudget::kQuestionMin);
+  }
+  {
+    const WaitBudget budget(now - std::chrono::seconds(60));
+    EXPECT_EQ(WaitBudget::ForQuestion(), WaitBudget::kQuestionMin);
+    std::this_thread::sleep_for(std::chrono::nanoseconds((WaitBudget::kQuestionMin * 2).ns));
+    EXPECT_EQ(WaitBudget::ForQuestion(), WaitBudget::kLeast) << "the third of three that fail";
+    EXPECT_EQ(WaitBudget::ForTransfer(), WaitBudget::kLeast);
   }
   EXPECT_FALSE(WaitBudget::ProgramWaits());
   EXPECT_EQ(WaitBudget::ForQuestion(), kWaitMax);

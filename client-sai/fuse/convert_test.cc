@@ -106,17 +106,18 @@ TEST(Convert, EveryReasonHasAnErrno) {
 
 TEST(Passthrough, WhatWouldMapADroppedObjectOrStoreIntoOneUnseenIsNotOpened) {
   struct Row {
-    bool is_linked, has_the_bytes, is_lent;
+    bool is_linked, has_the_bytes, is_current;
     uint32_t flags;
     bool expected;
   };
   for (const Row& row :
-       {Row{true, false, false, O_RDONLY, true}, Row{false, true, false, O_RDONLY, true},
-        Row{false, false, true, O_RDONLY, false}, Row{true, false, true, O_RDWR, true},
+       {Row{false, false, true, O_RDONLY, true}, Row{false, true, false, O_RDONLY, true},
+        Row{true, false, false, O_RDONLY, false}, Row{true, false, true, O_RDWR, true},
         Row{true, true, false, O_RDWR, false}, Row{false, true, true, O_RDWR, false},
         Row{false, false, false, O_WRONLY, true}})
-    EXPECT_EQ(MayBeJoined({row.is_linked, row.has_the_bytes, row.is_lent}, row.flags), row.expected)
-        << row.is_linked << row.has_the_bytes << row.is_lent << row.flags;
+    EXPECT_EQ(MayBeJoined({row.is_linked, row.has_the_bytes, row.is_current}, row.flags),
+              row.expected)
+        << row.is_linked << row.has_the_bytes << row.is_current << row.flags;
 }
 
 TEST(Passthrough, AProtocolHasNothingThatCameWithANewerOne) {

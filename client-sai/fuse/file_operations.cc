@@ -52,11 +52,15 @@ Result<kernel::OpenOut> PrepareOpen(Mount& mount, const Opened& opened) {
   }
   if (mode.kind == OpenMode::Kind::kCached && mode.keep_cache && !mount.tracer.cold())
     out.open_flags = FOPEN_KEEP_CACHE;
-  if (mode.kind == OpenMode::Kind::kDirect) {
+  if (mode.kind == OpenMode::Kind::kDirect)
     out.open_flags = FOPEN_DIRECT_IO | FOPEN_PARALLEL_DIRECT_WRITES;
+  if (mode.joins) {
     MOSA_ASSIGN_OR_RETURN(out.backing_id, mount.session.backing_files().Join(
                                               file, flags, mode.descriptor, data_version));
-    if (out.backing_id != 0) out.open_flags |= kernel::kOpenPassthrough;
+    if (out.backing_id != 0)
+      out.open_flags |= kernel::kOpenPassthrough;
+    else
+      mount.filesystem.OpenedUnbacked(handle);
   }
   out.handle = EncodeHandle({handle, out.backing_id != 0});
   return out;

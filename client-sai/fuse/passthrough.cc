@@ -11,6 +11,7 @@
 #include "client-sai/fuse/kernel_protocol.h"
 #include "common/base/check.h"
 #include "common/base/errno_status.h"
+#include "common/base/log.h"
 #include "common/base/unique_fd.h"
 
 namespace mosa::sai {
@@ -49,9 +50,9 @@ bool MayBeJoined(const JoinedBacking& backing, uint32_t flags) {
     case O_WRONLY:
       return true;  // It cannot be mapped.
     case O_RDONLY:
-      return backing.is_linked || backing.has_the_bytes;
+      return backing.is_current || backing.has_the_bytes;
     default:
-      return backing.is_linked && backing.is_lent;
+      return backing.is_current && backing.is_linked;
   }
 }
 
@@ -74,6 +75,10 @@ Result<int32_t> BackingFiles::Acquire(FileId file, int descriptor, uint64_t data
     ++found->second.opens;
     return found->second.id;
   }
+  return Register(file, descriptor, data_version);
+}
+
+Result<int32_t> BackingFiles::Register(FileId file, int descriptor, uint64_t data_version) {
   UniqueFd object(fcntl(descriptor, F_DUPFD_CLOEXEC, 0));
   if (!object) return ErrnoStatus(errno, "cannot duplicate an object's descriptor");
   MOSA_ASSIGN_OR_RETURN(const int32_t id, OpenBacking(device_, descriptor));
@@ -85,18 +90,23 @@ Result<int32_t> BackingFiles::Join(FileId file, uint32_t flags, int descriptor,
                                    uint64_t data_version) {
   const std::lock_guard lock(mutex_);
   const auto found = backings_.find(file);
-  if (found == backings_.end()) return 0;
+  if (found == backings_.end()) {
+    if ((flags & O_ACCMODE) == O_WRONLY || descriptor < 0) return 0;
+    const Result<int32_t> id = Register(file, descriptor, data_version);
+    if (!id.ok()) LogWarning("file {} has no backing file: {}", file.value, MessageOf(id.status()));
+    return id.ok() ? *id : 0;
+  }
   Backing& backing = found->second;
   const JoinedBacking joined{
       .is_linked = IsLinked(backing.object.get()),
       .has_the_bytes = backing.data_version == data_version,
-      .is_lent = descriptor >= 0 && SameObject(backing.object.get(), descriptor)};
+      .is_current = descriptor >= 0 && SameObject(backing.object.get(), descriptor)};
   if (!MayBeJoined(joined, flags)) {
     return FailedPreconditionError(
         joined.is_linked
-            ? "programs on this host read an object of the file through the kernel, and what mmap "
-              "stored into that object would not reach the other copies in time: open the file "
-              "only for writing, or again after they close it"
+            ? "programs on this host use an object of the file through the kernel that no longer "
+              "holds all of it and that mmap would map: open the file only for writing, or again "
+              "after they close it"
             : "programs on this host still use an object of the file that its node has dropped and "
               "that mmap would map: open the file again after they close it");
   }

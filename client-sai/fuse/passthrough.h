@@ -27,7 +27,7 @@ Status ProbePassthrough(int device);
 struct JoinedBacking {
   bool is_linked = false;      // It still has a name on its node.
   bool has_the_bytes = false;  // It holds the file's current bytes.
-  bool is_lent = false;        // Its node and the Filesystem look for stores into it.
+  bool is_current = false;     // It is the object of which the Filesystem gave the descriptor.
 };
 
 // True if an open with `flags` may map it: a mapping must not show other bytes than the file's, nor
@@ -47,10 +47,9 @@ class BackingFiles {
   // file was stored in a new object while programs still read the old one.
   Result<int32_t> Acquire(FileId file, int descriptor, uint64_t data_version);
   // As Acquire, for an open that bypasses the page cache. `flags` are those of open(2);
-  // `descriptor` is the object that may be mapped for writing, or -1; the file is at
-  // `data_version`. Returns the backing id that the reply must name, or 0 if the file has no
-  // backing file; then no Release is due. FailedPrecondition if a mapping would show other bytes
-  // than the file's or lose stores.
+  // `descriptor` is the object that may be mapped, or -1; the file is at `data_version`. Returns
+  // the backing id that the reply must name, or 0 if there is none; then no Release is due.
+  // FailedPrecondition if a mapping would show other bytes than the file's or lose stores.
   Result<int32_t> Join(FileId file, uint32_t flags, int descriptor, uint64_t data_version);
   // Precondition: an Acquire or Join of `file` has not been released yet.
   void Release(FileId file);
@@ -63,6 +62,9 @@ class BackingFiles {
     UniqueFd object;
     uint64_t data_version = 0;
   };
+
+  // The caller must hold mutex_.
+  Result<int32_t> Register(FileId file, int descriptor, uint64_t data_version);
 
   const int device_;
   // Held across the ioctls, which do not block; no other lock is taken meanwhile.

@@ -111,10 +111,19 @@ void Filesystem::Impl::TakeBack(Inode& inode) {
   inode.stored_by = OlderGeneration(inode.stored_by, old.stored_by);
 }
 
-void Filesystem::Impl::DropUncommitted(Inode& inode, const Failure& failure) {
-  LogWarning("{}", failure.message);
-  NoteError(inode, failure);
+Filesystem::Impl::Reported Filesystem::Impl::DropUncommitted(Inode& inode, const Failure& failure) {
+  Reported reported = Reported::kNow;
+  {
+    const std::lock_guard lock(inode.mutex);
+    if (inode.committing.change_failed && !inode.committing.data_dirty && !inode.data_dirty)
+      reported = Reported::kBefore;
+  }
+  if (reported == Reported::kNow) {
+    LogWarning("{}", failure.message);
+    NoteError(inode, failure);
+  }
   DropUnsaved(inode);
+  return reported;
 }
 
 void Filesystem::Impl::DropUnsaved(Inode& inode) {
@@ -243,7 +252,7 @@ Outcome<Done> Filesystem::Impl::CommitOnce(Inode& inode, CommitKind kind, bool* 
                     ((failure->code == StatusCode::kFailedPrecondition &&
                       failure->reason == ErrorReason::kStale) ||
                      failure->reason == ErrorReason::kNodeLost);
-  if (lost) DropUncommitted(inode, *failure);
+  if (lost && DropUncommitted(inode, *failure) == Reported::kBefore) failure = nullptr;
   const std::lock_guard lock(inode.mutex);
   if (tells && !committed && !lost) TakeBack(inode);
   if (committed && kind.last_close && unsent) inode.manager_counts_open = false;
@@ -256,7 +265,7 @@ Outcome<Done> Filesystem::Impl::CommitOnce(Inode& inode, CommitKind kind, bool* 
   if (inode.make_state == MakeState::kRefused) return inode.make_failure;
   if (failure != nullptr) return *failure;
   if (!tells) return Done{};
-  if (!committed) return UnexpectedReply();
+  if (!committed && !lost) return UnexpectedReply();
   inode.unsent_times.reset();
   return Done{};
 }

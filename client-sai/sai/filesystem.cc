@@ -203,6 +203,7 @@ Outcome<OpenResult> Filesystem::Open(FileId file, uint32_t flags, const Caller& 
 OpenMode Filesystem::PassthroughRefused(HandleId handle) {
   return impl_->PassthroughRefused(handle);
 }
+void Filesystem::OpenedUnbacked(HandleId handle) { impl_->OpenedUnbacked(handle); }
 Outcome<ReadResult> Filesystem::Read(HandleId handle, uint64_t offset, size_t size_bytes) {
   return impl_->Read(handle, offset, size_bytes);
 }

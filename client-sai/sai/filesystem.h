@@ -112,10 +112,8 @@ struct AttributesResult {
 // direct must name its backing file, which their mappings then show.
 struct OpenMode {
   enum class Kind : uint8_t {
-    kCached,  // Pages are cached; keep_cache tells whether cached pages stay.
-    // FOPEN_DIRECT_IO. If the open is for reading and writing and names a backing file, that file
-    // must be `descriptor`; without one it must fail.
-    kDirect,
+    kCached,       // Pages are cached; keep_cache tells whether cached pages stay.
+    kDirect,       // FOPEN_DIRECT_IO.
     kPassthrough,  // The kernel reads and writes `descriptor`, the object itself.
   };
   Kind kind = Kind::kCached;
@@ -124,6 +122,9 @@ struct OpenMode {
   // descriptors of the same object. The kernel wants one backing file per inode, so register the
   // first.
   int descriptor = -1;
+  // kDirect: the open must name the backing file of other opens, and its mappings are of that file.
+  // If there is none, `descriptor` becomes it, if given.
+  bool joins = false;
 };
 struct OpenResult {
   HandleId handle;
@@ -252,6 +253,8 @@ class Filesystem {
   // Returns how to open instead if the kernel refused the descriptor of a kPassthrough answer. Call
   // before replying to the open.
   OpenMode PassthroughRefused(HandleId handle);
+  // The open `joins`, but names no backing file. Call before replying to the open.
+  void OpenedUnbacked(HandleId handle);
   // Returns size_bytes bytes, or fewer at the file's end.
   Outcome<ReadResult> Read(HandleId handle, uint64_t offset, size_t size_bytes);
   // The kernel could not copy `mapped` of a ReadResult and will ask again. Reads of this handle no

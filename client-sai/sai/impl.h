@@ -199,7 +199,7 @@ class Filesystem::Impl final : public SessionListener {
   Outcome<Done> ContinueListing(Listing& listing);
   bool ListFromCache(Listing& listing);
 
-  // ---- open files (open_files.cc)
+  // ---- open files (open_files.cc, open_modes.cc)
   Outcome<CreateResult> Create(const NewEntry& entry, uint32_t flags);
   Outcome<CreateResult> OpenExisting(const NewEntry& entry, uint32_t flags);
   InodePtr DeferCreate(Inode& parent, const MakeRequest& request);
@@ -209,24 +209,27 @@ class Filesystem::Impl final : public SessionListener {
   // Counts a handle that is about to be opened. AddHandle creates it; ReturnHandle gives it up.
   void ReserveHandle(Inode& inode, uint32_t flags);
   void ReturnHandle(Inode& inode, uint32_t flags);
-  OpenResult AddHandle(const InodePtr& inode, uint32_t flags, std::string task);
+  Outcome<OpenResult> AddHandle(const InodePtr& inode, uint32_t flags, std::string task);
   // For files that count their readers: NoteReader records the handle's task, and ReaderCloses
   // reports the end of the task's reading when its last handle closes.
   void NoteReader(Inode& inode, HandleId handle, uint32_t pid);
   void ReaderCloses(const OpenFile& handle);
-  void ChooseMode(OpenFile& handle);
+  Outcome<Done> ChooseMode(OpenFile& handle);
   std::shared_ptr<LocalObject> PassthroughObject(Inode& inode, bool write);
-  // Returns the object for a mapping that the kernel's backing file will serve; null if there is no
-  // backing file, or if programs must not store into the object.
-  std::shared_ptr<LocalObject> ObjectToMap(Inode& inode);
+  // Returns the object for an open that the kernel will map to its backing file. Busy if its node
+  // is elsewhere, or if programs must not store into it unseen.
+  Outcome<std::shared_ptr<LocalObject>> ObjectToMap(Inode& inode, bool write);
+  static bool IsBacked(Inode& inode);
   // Returns the local node's object; null if it has not all bytes.
   std::shared_ptr<LocalObject> WholeLocalObject(Inode& inode, const DataAccess& access, bool write);
-  // Returns true if the object was not recalled or moved since it was opened. These count a handle.
-  // The caller must hold the inode's mutex.
+  // Returns true if the object was not recalled or moved since it was opened. For this and the next
+  // two the caller must hold the inode's mutex.
   bool IsCurrent(const Inode& inode, const LocalObject& object) const;
+  // Count the handle in the inode's numbers of handles.
   void EnterBacking(OpenFile& handle, std::shared_ptr<LocalObject> object);
   void EnterPages(OpenFile& handle);
   OpenMode PassthroughRefused(HandleId handle);
+  void OpenedUnbacked(HandleId handle);
   void LeaveBacking(OpenFile& handle);
   void FollowKernelWrites();
   std::optional<NodeId> LocalHolder(const DataAccess& access) const;
@@ -440,8 +443,9 @@ class Filesystem::Impl final : public SessionListener {
   CommitRequest BuildCommit(Inode& inode, bool last_close);
   static void TakeBack(Inode& inode);
   // Stored bytes no longer count, because the file's bytes are elsewhere. Forgets them and reports
-  // the error to all open handles.
-  void DropUncommitted(Inode& inode, const Failure& failure);
+  // the error to all open handles, unless the only change was one whose call has failed.
+  enum class Reported : uint8_t { kNow, kBefore };
+  Reported DropUncommitted(Inode& inode, const Failure& failure);
   static void NoteOutdated(Inode& inode);
   std::vector<CommitRequest::NodeBytes> NodeBytesOf(Inode& inode);
   // ---- copies (copies.cc)

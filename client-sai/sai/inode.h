@@ -145,7 +145,8 @@ struct Inode : Unsaved {
   // Handles that programs can map, and whose mappings use the kernel's pages. While there are any,
   // the kernel refuses a backing file.
   uint32_t unbacked_handles = 0;
-  // Handles for which the kernel has a backing file. While there are any, it refuses others.
+  // Handles for which the kernel has a backing file, or, if they only write, had one at their open.
+  // While there are any, others must name it, too.
   uint32_t backed_handles = 0;
   // Those of them that read, write or may map the object: it must stay where it is.
   uint32_t passthrough_handles = 0;

@@ -168,7 +168,7 @@ TEST_F(Mapped, StoresThroughAnOpenThatOnlyMapsTheBackingFileAreSeen) {
 
 // A close that waits for copies could not wait for such stores, and other nodes' copies would not
 // have them.
-TEST_F(Mapped, WhoseStoresWouldNotBeSeenMapsNothing) {
+TEST_F(Mapped, AnOpenWhoseStoresWouldNotBeSeenIsRefused) {
   for (const char* const hint : {"user.mosa.replicate", "user.mosa.ack"}) {
     ASSERT_TRUE(Ok(cluster_.a().SetXattr("/d/f", "user.mosa.replicas", "2")));
     const bool eager = std::string_view(hint) == "user.mosa.replicate";
@@ -176,12 +176,42 @@ TEST_F(Mapped, WhoseStoresWouldNotBeSeenMapsNothing) {
     const auto reader = cluster_.a().Open("/d/f", O_RDONLY);
     ASSERT_EQ(reader->mode.kind, OpenMode::Kind::kPassthrough);
     const auto opened = cluster_.a().Open("/d/f", O_RDWR);
-    EXPECT_EQ(opened->mode.kind, OpenMode::Kind::kDirect) << hint;
-    EXPECT_EQ(opened->mode.descriptor, -1) << hint;
-    ASSERT_TRUE(Ok(cluster_.a().Close(opened->handle)));
+    ASSERT_FALSE(opened.ok()) << hint;
+    EXPECT_EQ(opened.failure().reason, ErrorReason::kBusy) << opened.failure().message;
     ASSERT_TRUE(Ok(cluster_.a().Close(reader->handle)));
     ASSERT_TRUE(Ok(cluster_.a().SetXattr("/d/f", hint, eager ? "lazy" : "optimistic")));
   }
+}
+
+// A node whose process has begun anew refuses older rights.
+TEST_F(Mapped, AnOpenBesideAReaderHasANewRight) {
+  const auto reader = cluster_.a().Open("/d/f", O_RDONLY);
+  cluster_.nodes().FailOperation(1, 0, StatusCode::kPermissionDenied);
+  const auto opened = cluster_.a().Open("/d/f", O_RDWR | O_APPEND);
+  ASSERT_TRUE(Ok(opened));
+  EXPECT_TRUE(opened->mode.joins && opened->mode.descriptor >= 0);
+  ASSERT_TRUE(Ok(cluster_.a().Close(opened->handle)));
+  ASSERT_TRUE(Ok(cluster_.a().Close(reader->handle)));
+}
+
+// A mapping that lives on keeps the object of its file in use without an open.
+TEST_F(Mapped, ALaterOpenMapsTheSameObjectAsAMappingThatLivesOn) {
+  const OpenResult first = OpenAndMap();
+  ASSERT_TRUE(Ok(cluster_.a().Close(first.handle)));
+  const auto second = cluster_.a().Open("/d/f", O_RDWR | O_APPEND);
+  ASSERT_TRUE(Ok(second));
+  ASSERT_TRUE(second->mode.joins);
+  Store('B');
+  char letter = 0;
+  ASSERT_EQ(pread(second->mode.descriptor, &letter, 1, 0), 1);
+  EXPECT_EQ(letter, 'B');
+  // The kernel did not take it.
+  cluster_.a().fs().OpenedUnbacked(second->handle);
+  Unmap();
+  EXPECT_TRUE(Eventually([&] { return Count("kept") == 0; }));
+  EXPECT_EQ(cluster_.a().Open("/d/f", O_RDONLY)->mode.kind, OpenMode::Kind::kCached)
+      << "the second one may map pages";
+  ASSERT_TRUE(Ok(cluster_.a().Close(second->handle)));
 }
 
 // The kernel refuses an open that names no backing file while it has one, and one that names one
@@ -205,7 +235,7 @@ TEST_F(Mapped, OpensDecideForThoseThatFollow) {
   for (const int flags : {O_RDWR | O_APPEND, O_RDONLY | O_DIRECT}) {
     const auto third = a.Open("/d/f", flags);
     EXPECT_EQ(kind(third), OpenMode::Kind::kDirect) << "the second one has the backing file";
-    EXPECT_EQ(third->mode.descriptor >= 0, (flags & O_RDWR) != 0);
+    EXPECT_TRUE(third->mode.joins && third->mode.descriptor >= 0);
     ASSERT_TRUE(Ok(a.Close(third->handle)));
   }
   ASSERT_TRUE(Ok(a.Close(first->handle)));

@@ -272,9 +272,13 @@ Outcome<CreateResult> Filesystem::Impl::Create(const NewEntry& entry, uint32_t f
     inode = *made;
   }
   ReserveHandle(*inode, flags);
-  const OpenResult opened = AddHandle(inode, flags, request.task);
+  const auto opened = AddHandle(inode, flags, request.task);
+  if (!opened.ok()) {
+    ReturnHandle(*inode, flags);
+    return opened.failure();
+  }
   return CreateResult{EntryOf(*inode, may_keep && KnownName(*parent, name) == inode->file),
-                      opened.handle, opened.mode, opened.size_bytes, opened.data_version};
+                      opened->handle, opened->mode, opened->size_bytes, opened->data_version};
 }
 
 Outcome<CreateResult> Filesystem::Impl::OpenExisting(const NewEntry& entry, uint32_t flags) {
@@ -381,7 +385,8 @@ void Filesystem::Impl::ReturnHandle(Inode& inode, uint32_t flags) {
   if (release) QueueRelease(inode.file);
 }
 
-OpenResult Filesystem::Impl::AddHandle(const InodePtr& inode, uint32_t flags, std::string task) {
+Outcome<OpenResult> Filesystem::Impl::AddHandle(const InodePtr& inode, uint32_t flags,
+                                                std::string task) {
   auto handle = std::make_shared<OpenFile>();
   handle->id = HandleId{next_handle_++};
   handle->inode = inode;
@@ -393,7 +398,7 @@ OpenResult Filesystem::Impl::AddHandle(const InodePtr& inode, uint32_t flags, st
     const std::lock_guard lock(inode->mutex);
     handle->errors_seen = inode->error_count;
   }
-  ChooseMode(*handle);
+  MOSA_RETURN_IF_FAILED(ChooseMode(*handle));
   uint64_t size_bytes = 0;
   uint64_t data_version = 0;
   {
@@ -404,7 +409,7 @@ OpenResult Filesystem::Impl::AddHandle(const InodePtr& inode, uint32_t flags, st
   WatchIfMappable(handle);
   const std::lock_guard lock(handles_mutex_);
   files_[handle->id.value] = handle;
-  return {handle->id, handle->mode, size_bytes, data_version};
+  return OpenResult{handle->id, handle->mode, size_bytes, data_version};
 }
 
 Outcome<Done> Filesystem::Impl::TellError(OpenFile& handle) {

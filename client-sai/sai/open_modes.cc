@@ -4,13 +4,16 @@
 // The kernel takes one backing file for all opens of an inode, and none while programs can map its
 // pages. So the first opens decide for those that follow.
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/stat.h>
 
 #include <algorithm>
 #include <utility>
 
+#include "client-sai/api/wait_budget.h"
 #include "client-sai/core/rules.h"
 #include "client-sai/sai/impl.h"
+#include "common/base/sync.h"
 
 namespace mosa::sai {
 namespace {
@@ -27,8 +30,7 @@ bool MayBeWrittenByKernel(const DataAccess& access, const Attributes& attributes
          WithoutPrivileges(attributes.permissions) == attributes.permissions;
 }
 
-// How often an open asks again, because its object was recalled meanwhile.
-constexpr int kJoinsMax = 5;
+constexpr Duration kJoinAgainAfter = Milliseconds(10);
 
 }  // namespace
 
@@ -70,14 +72,27 @@ std::shared_ptr<LocalObject> Filesystem::Impl::PassthroughObject(Inode& inode, b
   return object;
 }
 
-std::shared_ptr<LocalObject> Filesystem::Impl::ObjectToMap(Inode& inode) {
-  {
-    const std::lock_guard lock(inode.mutex);
-    if (inode.backed_handles == 0) return nullptr;
-  }
-  const auto access = EnsureAccess(inode, true);
-  if (!access.ok() || !MayBeStoredIntoUnseen(**access)) return nullptr;
-  return WholeLocalObject(inode, **access, /*write=*/true);
+Outcome<std::shared_ptr<LocalObject>> Filesystem::Impl::ObjectToMap(Inode& inode, bool write) {
+  auto access = write ? EnsureThawed(inode) : EnsureAccess(inode, false);
+  if (!access.ok()) return access.failure();
+  const std::optional<NodeId> node = LocalHolder(**access);
+  if (!node || (*access)->is_inline || (*access)->lost ||
+      (write && !MayBeStoredIntoUnseen(**access)))
+    return Fail(StatusCode::kFailedPrecondition, ErrorReason::kBusy,
+                fmt::format("programs on this host read an object of file {} through the kernel, "
+                            "and what mmap stored into that object would not reach the other "
+                            "copies in time: open the file only for writing, or again after they "
+                            "close it",
+                            inode.file.value));
+  auto object = LocalObjectOf(inode, **access, *node, write);
+  if (!object.ok() && object.failure().code == StatusCode::kPermissionDenied)
+    object = LocalObjectOf(inode, *RenewRight(inode, *access), *node, write);
+  return object;
+}
+
+bool Filesystem::Impl::IsBacked(Inode& inode) {
+  const std::lock_guard lock(inode.mutex);
+  return inode.backed_handles > 0;
 }
 
 bool Filesystem::Impl::IsCurrent(const Inode& inode, const LocalObject& object) const {
@@ -86,30 +101,47 @@ bool Filesystem::Impl::IsCurrent(const Inode& inode, const LocalObject& object) 
          inode.access->layout.HoldsAll(object.node);
 }
 
-void Filesystem::Impl::ChooseMode(OpenFile& handle) {
+Outcome<Done> Filesystem::Impl::ChooseMode(OpenFile& handle) {
   Inode& inode = *handle.inode;
   const bool may_pass = options_.passthrough && passthrough_allowed_ &&
                         notifier_.capabilities().passthrough && !handle.append &&
                         (handle.flags & O_DIRECT) == 0;
-  const bool may_map_to_write = (handle.flags & O_ACCMODE) == O_RDWR;
+  const bool may_map = (handle.flags & O_ACCMODE) != O_WRONLY;
+  const Time begun = clock_.Monotonic();
+  const Duration patience = WaitBudget::ForQuestion();
   std::shared_ptr<LocalObject> object = may_pass ? PassthroughObject(inode, handle.write) : nullptr;
-  for (int attempt = 1;; ++attempt) {
+  for (;;) {
     std::shared_ptr<LocalObject> mapped;
-    if (!object && may_map_to_write) mapped = ObjectToMap(inode);
-    const std::lock_guard lock(inode.mutex);
+    if (!object && may_map && IsBacked(inode)) {
+      auto found = ObjectToMap(inode, handle.write);
+      if (!found.ok() && handle.write) return found.failure();
+      if (found.ok()) mapped = *std::move(found);
+    }
+    std::unique_lock lock(inode.mutex);
     if (object && IsCurrent(inode, *object) && inode.unbacked_handles == 0 &&
         (!handle.write || MayBeWrittenByKernel(*inode.access, inode.attributes))) {
       handle.mode = {OpenMode::Kind::kPassthrough, false, object->fd.get()};
-      return EnterBacking(handle, std::move(object));
+      EnterBacking(handle, std::move(object));
+      return Done{};
     }
     if (object && handle.write) grants_.Unreserve(object->node, kPassthroughRoomBytes);
     object.reset();
-    if (inode.backed_handles == 0) return EnterPages(handle);
-    if (mapped && !(IsCurrent(inode, *mapped) && MayBeStoredIntoUnseen(*inode.access)))
+    if (inode.backed_handles == 0) {
+      EnterPages(handle);
+      return Done{};
+    }
+    if (mapped &&
+        !(IsCurrent(inode, *mapped) && (!handle.write || MayBeStoredIntoUnseen(*inode.access))))
       mapped.reset();
-    if (may_map_to_write && !mapped && attempt < kJoinsMax) continue;
-    handle.mode = {OpenMode::Kind::kDirect, false, mapped ? mapped->fd.get() : -1};
-    return EnterBacking(handle, std::move(mapped));
+    if (mapped || !may_map || !handle.write) {
+      handle.mode = {OpenMode::Kind::kDirect, false, mapped ? mapped->fd.get() : -1, true};
+      EnterBacking(handle, std::move(mapped));
+      return Done{};
+    }
+    lock.unlock();
+    // Another open was faster, or the layout was recalled meanwhile.
+    if (clock_.Monotonic() - begun > patience) return FrozenTooLong(inode, patience);
+    SleepFor(kJoinAgainAfter);
   }
 }
 
@@ -221,12 +253,22 @@ OpenMode Filesystem::Impl::PassthroughRefused(HandleId id) {
   const std::shared_ptr<OpenFile> handle = HandleOf(id);
   if (!handle) return {};
   if (handle->mode.kind != OpenMode::Kind::kPassthrough) return handle->mode;
+  std::shared_ptr<LocalObject> object = handle->object;
   LeaveBacking(*handle);
   const std::lock_guard lock(handle->inode->mutex);
-  handle->mode = {OpenMode::Kind::kDirect, false, -1};
   // The kernel may have an earlier object for other opens.
-  EnterBacking(*handle, nullptr);
+  handle->mode = {OpenMode::Kind::kDirect, false, object->fd.get(), true};
+  EnterBacking(*handle, std::move(object));
   return handle->mode;
+}
+
+void Filesystem::Impl::OpenedUnbacked(HandleId id) {
+  const std::shared_ptr<OpenFile> handle = HandleOf(id);
+  if (!handle || (handle->flags & O_ACCMODE) == O_WRONLY) return;
+  LeaveBacking(*handle);
+  const std::lock_guard lock(handle->inode->mutex);
+  handle->unbacked = true;
+  ++handle->inode->unbacked_handles;
 }
 
 }  // namespace mosa::sai

@@ -154,7 +154,7 @@ void Filesystem::Impl::DropEverything() {
     ClearNames(*inode);
     for (const auto& [name, file] : inode->names.unsent) unsent.push_back(file);
     if (inode->passthrough_handles == 0) inode->objects.clear();
-    if (inode->cached_handles > 0) cached.push_back(inode->file);
+    if (inode->unbacked_handles > 0) cached.push_back(inode->file);
   }
   for (const FileId file : cached)
     DropPages(

@@ -224,7 +224,8 @@ void Filesystem::Impl::CloseWritable(Inode& inode) {
     const std::lock_guard lock(inode.mutex);
     access = inode.access;
     if (access) node = LocalHolder(*access);
-    if (!node || inode.write_handles > 1) return;  // Other handles write through it.
+    // Others store through it, too. Writers that store by calls open it again.
+    if (!node || inode.mappable_handles > 1 || inode.passthrough_writers > 1) return;
     const auto found = inode.objects.find(*node);
     if (found != inode.objects.end() && found->second->watched) return;
     if (found != inode.objects.end()) written = found->second;
@@ -240,7 +241,7 @@ void Filesystem::Impl::CloseWritable(Inode& inode) {
     looked_at = *std::move(opened);
   }
   const std::lock_guard lock(inode.mutex);
-  if (inode.write_handles > 1) return;
+  if (inode.mappable_handles > 1 || inode.passthrough_writers > 1) return;
   std::erase_if(inode.objects, [](const auto& each) { return each.second->writable; });
   inode.objects[*node] = std::make_shared<LocalObject>(
       LocalObject{.node = *node, .fd = std::move(looked_at), .watched = true});

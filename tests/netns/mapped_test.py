@@ -390,6 +390,23 @@ def check_opens_one_after_the_other(store):
         os.close(reader)
         os.close(writer)
         seen(other, "C", "stores through a descriptor that bypasses pages")
+    # A mapping lives on without an open, and its object stays the backing file.
+    mapping = Mapping(path)
+    mapping.read()
+    mapping.close()
+    time.sleep(1)
+    writer = os.open(path, os.O_RDWR | os.O_APPEND)
+    with mmap.mmap(writer, SIZE) as other_mapping:
+        mapping.store("D")
+        check(other_mapping[:4] == b"DDDD", f"two mappings on one host differ: {other_mapping[:4]}")
+        reader = os.open(path, os.O_RDONLY)
+        check(os.pread(reader, 4, 0) == b"DDDD", "a reader beside two mappings")
+        os.close(reader)
+        other_mapping[:] = b"C" * SIZE
+    os.close(writer)
+    mapping.unmap()
+    seen(other, "C", "stores of two mappings")
+    wait_until(lambda: kept(store.mount("h1")) == 0, 30, "the end of both mappings")
     with passed(store.mount("h1"), "a reader"):
         reader = os.open(path, os.O_RDONLY)
     writer = os.open(path, os.O_WRONLY | os.O_APPEND)

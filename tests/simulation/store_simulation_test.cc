@@ -49,7 +49,7 @@ TEST_P(StoreSimulation, WhatWasAcknowledgedIsThereAndEveryCallEnds) {
     failed += history.failed;
     if (history.longest <= longest) continue;
     longest = history.longest;
-    longest_call = history.longest_call;
+    longest_call = history.longest_call + ", seed " + std::to_string(seed);
   }
   std::printf(
       "%lu histories, %.0f simulated seconds; %lu calls failed as they may; the longest "
