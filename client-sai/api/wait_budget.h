@@ -24,18 +24,18 @@ class WaitBudget {
   struct Limit {
     std::optional<SteadyTime> end{};
     bool program_waits = false;
-    // Of the last calls, which have their minimum although the budget is spent.
+    // Until when the last calls have their minimum although the budget is spent.
     std::optional<SteadyTime> last_end{};
   };
   // A question to the manager has at least this long, even if the budget is spent.
   static constexpr Duration kQuestionMin = Milliseconds(500);
   // A call to a node moves bytes, and has at least this long.
-  static constexpr Duration kTransferMin = Seconds(2);
+  static constexpr Duration kTransferMin = Milliseconds(1500);
   // A request that has spent its budget may still send one transfer and ask two questions, for
-  // example to release a lock. With these it stays within kWaitMax.
-  static constexpr Duration kAll = kWaitMax - kTransferMin - kQuestionMin * 2;
-  // What comes after these is answered in this time, or not at all.
+  // example to release a lock. Further calls, of which there are few, have this long.
   static constexpr Duration kLeast = Milliseconds(100);
+  // With these a request stays within kWaitMax.
+  static constexpr Duration kAll = kWaitMax - kTransferMin - kQuestionMin * 2 - kLeast * 5;
 
   // `begun`: when the kernel sent the request.
   explicit WaitBudget(SteadyTime begun) : WaitBudget(Limit{begun + Chrono(kAll), true}) {}

@@ -352,13 +352,13 @@ class Filesystem::Impl final : public SessionListener {
   Outcome<Done> BufferPiece(Inode& inode, const Piece& piece, std::span<const std::byte> data,
                             uint64_t chunk_bytes, const Memory& memory);
   void NoteStored(Inode& inode, const Piece& piece);  // Locks the inode's mutex.
-  void SendBuffered(Inode& inode, bool all);
+  void SendBuffered(Inode& inode, bool all, std::optional<SteadyTime> end = {});
   void SendExtent(const InodePtr& inode, const std::shared_ptr<const Extent>& extent);
   Outcome<Done> StoreExtent(Inode& inode, const Extent& extent, std::vector<NodeId>* full);
   Status WriteToNode(Inode& inode, NodeId node, uint64_t offset, std::span<const std::byte> data);
   void NoteUnbuffered(Inode& inode, uint64_t bytes);
   // Runs `store` on io_, in the node's lane.
-  void RunStore(NodeId node, std::function<void()> store);
+  void RunStore(NodeId node, std::function<void()> store, std::optional<SteadyTime> end = {});
   void AwaitRoomForBuffer(Inode& inode, uint64_t bytes);
   // Stores everything buffered, and spills what nodes had no room for.
   void Drain(Inode& inode);

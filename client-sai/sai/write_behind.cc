@@ -103,16 +103,19 @@ void Filesystem::Impl::AwaitRoomForBuffer(Inode& inode, uint64_t bytes) {
   });
 }
 
-// A program may come to wait for the store and must be answered in time. The budget starts when the
+// A program may come to wait for the store and must be answered in time. Its budget starts when the
 // store begins, because bytes may wait long for a slow node before that.
-void Filesystem::Impl::RunStore(NodeId node, std::function<void()> store) {
-  stores_.Run({FileId{}, node.value}, options_.io_threads, [store = std::move(store)] {
-    const WaitBudget budget(WaitBudget::ForBackground());
+void Filesystem::Impl::RunStore(NodeId node, std::function<void()> store,
+                                std::optional<SteadyTime> end) {
+  stores_.Run({FileId{}, node.value}, options_.io_threads, [store = std::move(store), end] {
+    WaitBudget::Limit limit = WaitBudget::ForBackground();
+    if (end) limit.end = std::min(*limit.end, *end);
+    const WaitBudget budget(limit);
     store();
   });
 }
 
-void Filesystem::Impl::SendBuffered(Inode& inode, bool all) {
+void Filesystem::Impl::SendBuffered(Inode& inode, bool all, std::optional<SteadyTime> end) {
   std::vector<std::shared_ptr<const Extent>> extents;
   AccessPtr access;
   {
@@ -127,8 +130,9 @@ void Filesystem::Impl::SendBuffered(Inode& inode, bool all) {
   const InodePtr self = Get(inode.file);
   for (const auto& extent : extents) {
     const bool bound = access && access->layout.bound();
-    RunStore(bound ? access->layout.NodeAt(extent->offset) : NodeId{},
-             [this, self, extent] { SendExtent(self, extent); });
+    RunStore(
+        bound ? access->layout.NodeAt(extent->offset) : NodeId{},
+        [this, self, extent] { SendExtent(self, extent); }, end);
   }
 }
 
@@ -228,7 +232,7 @@ AccessPtr Filesystem::Impl::RenewRight(Inode& inode, const AccessPtr& refused) {
 void Filesystem::Impl::Drain(Inode& inode) {
   SpillProgress progress;
   for (;;) {
-    SendBuffered(inode, true);
+    SendBuffered(inode, true, WaitBudget::OfThisThread().end);
     std::vector<NodeId> refused;
     ByteRange first;
     {

@@ -27,9 +27,7 @@ using sai::Outcome;
 constexpr HostId kFirstHost = SimulatedManager::kHost + 1;
 constexpr Time kHistoryMax{Seconds(3'000).ns};
 constexpr uint64_t kNodeBytes = uint64_t{64} << 20;
-// A call should take kWaitMax at most. A close that stores, commits and cannot take back what it
-// has asked takes a little longer.
-constexpr Duration kCallMax = kWaitMax + Seconds(2);
+constexpr Duration kCallMax = kWaitMax;
 // Until this long after the end of a fault calls may fail for it: sessions and nodes return.
 constexpr Duration kSettleMax = Seconds(20);
 
