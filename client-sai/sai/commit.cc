@@ -33,7 +33,7 @@ std::vector<CommitRequest::NodeBytes> Filesystem::Impl::NodeBytesOf(Inode& inode
   {
     const std::lock_guard lock(inode.mutex);
     access = inode.access;
-    known = inode.allocated_known;
+    known = inode.allocated_known();
     allocated = inode.allocated;
     objects = inode.objects;
     stored_on = inode.stored_on;
@@ -94,6 +94,8 @@ CommitRequest Filesystem::Impl::BuildCommit(Inode& inode, bool last_close) {
     if (inode.make_state == MakeState::kSent) request.based_on_version = inode.inline_version;
     request.size_bytes = inode.inline_buffer->size();
   } else {
+    if (inode.make_state == MakeState::kSent)
+      request.based_on_version = inode.attributes.data_version;
     request.size_bytes = inode.committing.dirty_end;
     request.size_is_exact = false;
   }
@@ -132,7 +134,7 @@ void Filesystem::Impl::DropUnsaved(Inode& inode) {
     inode.committing = static_cast<Unsaved&>(inode) = {};
     inode.pages.Clear();
     inode.allocated.clear();
-    inode.allocated_known = false;
+    inode.allocated_version.reset();
     inode.access_era = inode.attributes_era = 0;
     if (inode.passthrough_handles == 0) inode.objects.clear();
   }
@@ -277,6 +279,8 @@ void Filesystem::Impl::FinishCommit(Inode& inode, bool is_inline, const Attribut
     const uint64_t version_before = inode.attributes.data_version;
     if (inode.pages_version == version_before && attributes.data_version <= version_before + 1)
       inode.pages_version = attributes.data_version;
+    if (inode.allocated_version == version_before && attributes.data_version <= version_before + 1)
+      inode.allocated_version = attributes.data_version;
     if (inode.committing.data_dirty) inode.awaits_copies = true;
     // The appenders' lock ensures that nobody else has appended.
     if (inode.append_right && inode.append_right->era == lease_.ValidEra())
@@ -405,7 +409,7 @@ Outcome<Done> Filesystem::Impl::CutObjects(Inode& inode, ByteRange removed) {
   const std::lock_guard lock(inode.mutex);
   if (inode.lays_out_anew) return Done{};
   inode.pages.Remove(WidenToPages({removed.begin, kFileBytesMax}));
-  inode.allocated_known = false;  // The next commit asks the nodes for the remaining space.
+  inode.allocated_version.reset();  // The next commit asks the nodes for the remaining space.
   inode.needs_commit = true;
   return Done{};
 }
@@ -609,7 +613,7 @@ Outcome<Done> Filesystem::Impl::PunchObjects(Inode& inode, ByteRange range) {
     {
       const std::lock_guard lock(inode.mutex);
       inode.pages.Remove(range);
-      inode.allocated_known = false;
+      inode.allocated_version.reset();
     }
     for (const NodeId node : nodes) {
       const Status status = PunchOn(inode, access, node, range);

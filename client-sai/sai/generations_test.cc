@@ -327,5 +327,19 @@ TEST(Generations, ANameThatAnotherFileHasByNowIsLookedUpAgain) {
   EXPECT_EQ(ReasonOf(cluster.a().Find("/x")), ErrorReason::kNoEntry);
 }
 
+// Else the manager would take the other one's bytes for a hole when their node returns empty.
+TEST(Commits, WhoHasEmptiedAFileDoesNotReportOthersBytesAsNone) {
+  Cluster cluster;
+  ASSERT_TRUE(Ok(cluster.a().MakeDirectory("/d")));
+  ASSERT_TRUE(Ok(cluster.a().SetXattr("/d", "user.mosa.placement", "stripe")));
+  ASSERT_TRUE(Ok(cluster.b().WriteFile("/d/f", "small")));
+  ASSERT_TRUE(Ok(cluster.b().Truncate("/d/f", 0)));
+  ASSERT_TRUE(Ok(cluster.a().WriteFile("/d/f", std::string(8 << 20, 'A'))));
+  auto written = cluster.b().Open("/d/f", O_WRONLY);
+  ASSERT_TRUE(Ok(cluster.b().Write(written->handle, 0, "B")));
+  ASSERT_TRUE(Ok(cluster.b().Close(written->handle)));
+  EXPECT_GE(cluster.a().Stat("/d/f")->allocated_bytes, uint64_t{8} << 20);
+}
+
 }  // namespace
 }  // namespace mosa::sai

@@ -143,7 +143,7 @@ class Filesystem::Impl final : public SessionListener {
   std::optional<AwaitCopiesRequest> CopiesOfClosed(Inode& inode);
   Outcome<AttributesReply> ChangeAttributes(Inode& inode, SetAttributesRequest request, Mark* mark);
   bool SetUnsentAttributes(Inode& inode, const AttributeChanges& changes);
-  void NoteCut(Inode& inode, uint64_t size_bytes);
+  void NoteCut(Inode& inode, uint64_t size_bytes, uint64_t data_version);
   void RefreshFromKernelWrites(Inode& inode);
 
   // ---- names (names.cc)

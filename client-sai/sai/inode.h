@@ -195,10 +195,12 @@ struct Inode : Unsaved {
   IntervalSet inline_ranges;
   bool appended = false;  // Some of it was appended before others could know the file.
   uint64_t inline_version = 0;
-  WriteBuffer buffer;                       // Write-behind to other nodes.
-  IntervalSet pages;                        // Pages that this mount has written, with room taken.
-  std::map<NodeId, uint64_t> allocated;     // Bytes of `pages`, per node.
-  bool allocated_known = false;             // `allocated` covers the whole file.
+  WriteBuffer buffer;                    // Write-behind to other nodes.
+  IntervalSet pages;                     // Pages that this mount has written, with room taken.
+  std::map<NodeId, uint64_t> allocated;  // Bytes of `pages`, per node.
+  // `allocated` covers the whole file at this data_version: nobody else has changed it since.
+  std::optional<uint64_t> allocated_version;
+  bool allocated_known() const { return allocated_version == attributes.data_version; }
   std::optional<AppendRight> append_right;  // While a system call appends.
   std::set<NodeId> stored_on;               // Nodes that have stored bytes of this mount.
   uint32_t stores = 0;                      // Stores in progress; see BeginStore.

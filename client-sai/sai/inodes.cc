@@ -151,7 +151,7 @@ bool Filesystem::Impl::AttributesValid(const Inode& inode) const {
 Duration Filesystem::Impl::AttributesCachedFor(const Inode& inode) const {
   // After a truncation, the next commit learns what is left of the objects.
   const bool blocks_unknown =
-      (inode.needs_commit || inode.committing.needs_commit) && !inode.allocated_known;
+      (inode.needs_commit || inode.committing.needs_commit) && !inode.allocated_known();
   const bool may_keep =
       AttributesValid(inode) && !blocks_unknown && inode.size_in_kernel.is_settled();
   return may_keep ? lease_.Remaining() : Duration{0};
@@ -325,15 +325,16 @@ bool Filesystem::Impl::SetUnsentAttributes(Inode& inode, const AttributeChanges&
 }
 
 // The manager has the new size, and the objects are truncated.
-void Filesystem::Impl::NoteCut(Inode& inode, uint64_t size_bytes) {
+void Filesystem::Impl::NoteCut(Inode& inode, uint64_t size_bytes, uint64_t data_version) {
   {
     const std::lock_guard lock(inode.mutex);
     inode.dirty_end = 0;
     // An empty file needs nothing of any node.
     inode.awaits_copies = size_bytes > 0;
     inode.pages.Remove({WidenToPages({0, size_bytes}).end, UINT64_MAX});
-    inode.allocated_known = size_bytes == 0;
+    inode.allocated_version.reset();
     if (size_bytes == 0) {
+      inode.allocated_version = data_version;
       inode.pages.Clear();
       inode.allocated.clear();
       // The file is placed anew: what could be reported of the objects counts no more.
@@ -449,7 +450,7 @@ Outcome<AttributesResult> Filesystem::Impl::SetAttributes(FileId file,
     auto reply = ChangeAttributes(*inode, std::move(request), &mark);
     if (!reply.ok()) return reply.failure();
     inode->partly_changed = false;
-    if (changes.size_bytes) NoteCut(*inode, *changes.size_bytes);
+    if (changes.size_bytes) NoteCut(*inode, *changes.size_bytes, reply->attributes.data_version);
     StoreAttributes(*inode, reply->attributes, mark, true);
   }
   const std::lock_guard lock(inode->mutex);

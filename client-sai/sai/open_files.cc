@@ -177,7 +177,7 @@ InodePtr Filesystem::Impl::DeferCreate(Inode& parent, const MakeRequest& request
     inode->make.bind = false;
     inode->make_state = MakeState::kUnsent;
     inode->needs_commit = true;
-    inode->allocated_known = true;
+    inode->allocated_version = inode->attributes.data_version;
     Attributes& attributes = inode->attributes;
     attributes.type = FileType::kRegular;
     attributes.permissions = request.permissions;
@@ -226,7 +226,7 @@ Outcome<InodePtr> Filesystem::Impl::CreateNow(const NewEntry& entry, MakeRequest
     inode->counts_readers = reply->counts_readers;
     inode->needs_commit = true;
     inode->manager_counts_open = true;
-    inode->allocated_known = true;
+    inode->allocated_version = reply->entry.attributes.data_version;
   }
   ChangeNames(*parent, mark, {{request.name, inode->file}}, &reply->parent_attributes);
   const std::lock_guard lock(parent->mutex);

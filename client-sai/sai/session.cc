@@ -234,7 +234,7 @@ void Filesystem::Impl::EndPartialChange(Inode& inode) {
     const std::lock_guard lock(inode.mutex);
     inode.pages.Clear();
     inode.allocated.clear();
-    inode.allocated_known = false;
+    inode.allocated_version.reset();
     inode.needs_commit = inode.change_failed = true;
   }
   DropFailedPages(inode);

@@ -275,7 +275,7 @@ void Filesystem::Impl::MoveRoom(Inode& inode, const Layout& from, const Layout& 
   std::map<NodeId, uint64_t> gained;
   {
     const std::lock_guard lock(inode.mutex);
-    inode.allocated_known = false;
+    inode.allocated_version.reset();
     for (const ByteRange& taken : inode.pages.All()) {
       ByteRange part{std::max(taken.begin, hole.begin), std::min(taken.end, hole.end)};
       while (!part.empty()) {

@@ -293,7 +293,7 @@ void Filesystem::Impl::EndHandle(OpenFile& handle) {
       inode->objects.clear();
       inode->pages.Clear();
       inode->allocated.clear();
-      inode->allocated_known = false;
+      inode->allocated_version.reset();
       // Unstored bytes were reported, and no program is left to retry.
       inode->inline_buffer.reset();
       inode->inline_ranges.Clear();

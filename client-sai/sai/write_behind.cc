@@ -29,7 +29,7 @@ void Filesystem::Impl::NoteError(Inode& inode, Failure failure) {
     const std::lock_guard lock(inode.mutex);
     inode.error = std::move(failure);
     ++inode.error_count;
-    inode.allocated_known = false;  // Bytes to be stored may be missing.
+    inode.allocated_version.reset();  // Bytes to be stored may be missing.
   }
   DropFailedPages(inode);
 }

@@ -110,6 +110,26 @@ TEST_F(CoreBytes, InlineBytesThatRestOnAnOldVersionAreRefused) {
   EXPECT_EQ(Ok<AttributesReply>(kAnna, commit).attributes.data_version, first + 2);
 }
 
+// A node that comes back without an object has lost it if its size is not 0.
+TEST_F(CoreBytes, AReportThatMayBeOlderThanAnothersBytesMakesNoObjectSmaller) {
+  const NodeId n1 = AddNode("n1");
+  const FileId f = MakeBound(kAnna, kRootFile, "f", 8192);
+  CommitRequest commit{.file = f, .size_bytes = 8192};
+  const auto report = [&](uint64_t allocated_bytes, uint64_t based_on_version) {
+    commit.nodes = {{n1, allocated_bytes, 0}};
+    commit.based_on_version = based_on_version;
+    const Attributes a = Ok<AttributesReply>(kAnna, commit).attributes;
+    EXPECT_EQ(a.allocated_bytes, std::max(allocated_bytes, uint64_t{8192}));
+    return a.data_version;
+  };
+  const uint64_t version = report(8192, 0);
+  EXPECT_EQ(report(0, version - 1), version + 1);
+  EXPECT_EQ(report(12288, version), version + 2) << "it has grown, whoever tells it";
+  commit.nodes = {{n1, 0, 0}};
+  commit.based_on_version = version + 2;
+  EXPECT_EQ(Ok<AttributesReply>(kAnna, commit).attributes.allocated_bytes, 0U);
+}
+
 TEST_F(CoreBytes, CommitTimesLieBetweenBirthAndNow) {
   const FileId f = Make(kAnna, kRootFile, "f");
   const Time birth = now_;

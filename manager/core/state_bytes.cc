@@ -540,9 +540,12 @@ Reply ManagerCore::State::Apply(const CommitRequest& request) {
   if (inode.bytes) {
     FileBytes& bytes = *inode.bytes;
     const std::vector<NodeId> bound = LayoutOf(inode).Nodes();
+    const bool is_current =
+        !request.based_on_version || *request.based_on_version == inode.data_version;
     for (const CommitRequest::NodeBytes& report : request.nodes) {
       if (!std::binary_search(bound.begin(), bound.end(), report.node)) continue;
-      ObjectOn(bytes, report.node).allocated_bytes = report.allocated_bytes;
+      uint64_t& allocated = ObjectOn(bytes, report.node).allocated_bytes;
+      allocated = is_current ? report.allocated_bytes : std::max(allocated, report.allocated_bytes);
     }
   }
   if (request.data_changed) RaiseVersion(request.file, inode, /*committed=*/!request.change_failed);
