@@ -82,6 +82,13 @@ Time BulkNodeApi::Deadline() const {
   return SystemClock().Monotonic() + std::min(options_.call_wait, WaitBudget::ForTransfer());
 }
 
+Status BulkNodeApi::Run(NodeChannel& channel, const NodeChannel::Exchange& exchange,
+                        const NodeChannel::Terms& terms) {
+  const Status status = channel.Run(exchange, terms);
+  if (status.ok()) WaitBudget::NoteAnswer();
+  return status;
+}
+
 TimedRequest BulkNodeApi::Measure(size_t kind, const NodeChannel& channel) const {
   DurationTable* const table = options_.residence;
   return {table, DurationTable::ClassId{kind},
@@ -104,7 +111,8 @@ Status BulkNodeApi::Read(const ObjectTarget& target, uint64_t offset, std::span<
     answer = OkStatus();
     return TransferRead(transfer, socket, offset, out, answer);
   };
-  MOSA_RETURN_IF_ERROR(channel->Run(exchange, {.repeatable = true, .deadline = transfer.deadline}));
+  MOSA_RETURN_IF_ERROR(
+      Run(*channel, exchange, {.repeatable = true, .deadline = transfer.deadline}));
   return answer;
 }
 
@@ -125,7 +133,8 @@ Status BulkNodeApi::Write(const ObjectTarget& target, uint64_t offset,
     answer = OkStatus();
     return TransferWrite(transfer, socket, offset, data, answer);
   };
-  MOSA_RETURN_IF_ERROR(channel->Run(exchange, {.repeatable = true, .deadline = transfer.deadline}));
+  MOSA_RETURN_IF_ERROR(
+      Run(*channel, exchange, {.repeatable = true, .deadline = transfer.deadline}));
   return answer;
 }
 
@@ -143,7 +152,7 @@ Result<v1::BulkReply> BulkNodeApi::Call(const ObjectTarget& target, v1::BulkRequ
     MOSA_RETURN_IF_ERROR(socket.SendFrame(request, {}, deadline));
     return ReceiveReply(socket, request.id(), reply, deadline).status();
   };
-  MOSA_RETURN_IF_ERROR(channel->Run(exchange, {.repeatable = true, .deadline = deadline}));
+  MOSA_RETURN_IF_ERROR(Run(*channel, exchange, {.repeatable = true, .deadline = deadline}));
   MOSA_RETURN_IF_ERROR(StatusOf(reply, channel->Name()));
   return reply;
 }
@@ -261,8 +270,9 @@ Result<UniqueFd> BulkNodeApi::OpenLocal(const ObjectTarget& target, bool write) 
     MOSA_RETURN_IF_ERROR(ReceiveReply(socket, request.id(), reply, deadline, &descriptor).status());
     return descriptor ? channel->CheckDescriptor(descriptor.get(), socket, write) : OkStatus();
   };
-  MOSA_RETURN_IF_ERROR(channel->Run(
-      exchange, {.kind = NodeChannel::Kind::kUnix, .repeatable = true, .deadline = deadline}));
+  MOSA_RETURN_IF_ERROR(
+      Run(*channel, exchange,
+          {.kind = NodeChannel::Kind::kUnix, .repeatable = true, .deadline = deadline}));
   MOSA_RETURN_IF_ERROR(StatusOf(reply, channel->Name()));
   if (!descriptor)
     return InternalError(fmt::format("{} replied without a file descriptor", channel->Name()));
@@ -293,7 +303,7 @@ Result<LocalWrites> BulkNodeApi::LookAtLocalWrites(const ObjectTarget& target,
     return ReceiveReply(socket, request.id(), reply, deadline).status();
   };
   // Not repeatable: the node remembers its previous answer.
-  MOSA_RETURN_IF_ERROR(channel->Run(exchange, {.repeatable = false, .deadline = deadline}));
+  MOSA_RETURN_IF_ERROR(Run(*channel, exchange, {.repeatable = false, .deadline = deadline}));
   MOSA_RETURN_IF_ERROR(StatusOf(reply, channel->Name()));
   const v1::BulkLocalWrites& answer = reply.local_writes();
   if (!answer.complete() && answer.next_bytes() <= question.from_bytes)

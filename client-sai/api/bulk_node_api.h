@@ -72,6 +72,8 @@ class BulkNodeApi final : public NodeApi {
   Result<v1::BulkReply> Call(const ObjectTarget& target, v1::BulkRequest request,
                              Duration longer = {});
   Time Deadline() const;
+  static Status Run(NodeChannel& channel, const NodeChannel::Exchange& exchange,
+                    const NodeChannel::Terms& terms);
   // Starts timing a call of class `kind` (BulkOperationNames) to the channel's node.
   TimedRequest Measure(size_t kind, const NodeChannel& channel) const;
 

@@ -260,6 +260,7 @@ std::vector<Reply> GrpcManagerApi::Call(std::vector<Request> requests, Duration 
                     "the manager at {} did not reply within {} ms and was last heard from {} s ago",
                     options_.address, deadline.ns / 1'000'000, SilentFor().ns / 1'000'000'000)}};
   }
+  WaitBudget::NoteAnswer();
   return std::move(waiter->replies);
 }
 

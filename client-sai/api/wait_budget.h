@@ -24,15 +24,16 @@ class WaitBudget {
   struct Limit {
     std::optional<SteadyTime> end{};
     bool program_waits = false;
-    // Until when the last calls have their minimum although the budget is spent.
+    // Until when calls have their minimum although the budget is spent and nobody answers.
     std::optional<SteadyTime> last_end{};
   };
   // A question to the manager has at least this long, even if the budget is spent.
   static constexpr Duration kQuestionMin = Milliseconds(500);
   // A call to a node moves bytes, and has at least this long.
   static constexpr Duration kTransferMin = Milliseconds(1500);
-  // A request that has spent its budget may still send one transfer and ask two questions, for
-  // example to release a lock. Further calls, of which there are few, have this long.
+  // A request that has spent its budget may still send one transfer and ask two questions that are
+  // not answered, for example to release a lock. Further calls, of which there are few, have this
+  // long.
   static constexpr Duration kLeast = Milliseconds(100);
   // With these a request stays within kWaitMax.
   static constexpr Duration kAll = kWaitMax - kTransferMin - kQuestionMin * 2 - kLeast * 5;
@@ -50,8 +51,12 @@ class WaitBudget {
   static Limit OfThisThread() { return OfThread<Limit>(); }
 
   // How long a question may wait: kWaitMax on a thread without a budget.
-  static Duration ForQuestion() { return LeftFor(kQuestionMin, kQuestionMin * 2); }
-  static Duration ForTransfer() { return LeftFor(kTransferMin, kTransferMin + kQuestionMin * 2); }
+  static Duration ForQuestion() { return LeftFor(kQuestionMin); }
+  static Duration ForTransfer() { return LeftFor(kTransferMin); }
+  // How long to go on asking, with several questions.
+  static Duration Patience() { return std::clamp(Left(), kQuestionMin, kWaitMax); }
+  // A call of this thread was answered: the next one has its minimum again.
+  static void NoteAnswer() { OfThread<Limit>().last_end.reset(); }
   // True if a program waits for this thread's work.
   static bool ProgramWaits() { return OfThread<Limit>().program_waits; }
   static bool IsSpent() { return Left() <= Duration{0}; }
@@ -66,13 +71,13 @@ class WaitBudget {
     const auto left = *limit.end - SteadyNow();
     return Duration{std::chrono::duration_cast<std::chrono::nanoseconds>(left).count()};
   }
-  // At least `least` for a first call, of which some may follow for `last` in all.
-  static Duration LeftFor(Duration least, Duration last) {
+  // At least `least`, as long as calls that nobody answers have not taken all of the extra time.
+  static Duration LeftFor(Duration least) {
     const Duration left = Left();
     if (left >= least) return std::min(left, kWaitMax);
     Limit& limit = OfThread<Limit>();
     const SteadyTime now = SteadyNow();
-    if (!limit.last_end) limit.last_end = now + Chrono(last);
+    if (!limit.last_end) limit.last_end = now + Chrono(kTransferMin + kQuestionMin * 2);
     const auto rest = std::chrono::duration_cast<std::chrono::nanoseconds>(*limit.last_end - now);
     return std::clamp(Duration{rest.count()}, kLeast, least);
   }

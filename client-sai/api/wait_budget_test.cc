@@ -26,9 +26,13 @@ TEST(WaitBudget, LaterQuestionsHaveWhatEarlierOnesHaveLeft) {
   {
     const WaitBudget budget(now - std::chrono::seconds(60));
     EXPECT_EQ(WaitBudget::ForQuestion(), WaitBudget::kQuestionMin);
-    std::this_thread::sleep_for(std::chrono::nanoseconds((WaitBudget::kQuestionMin * 2).ns));
-    EXPECT_EQ(WaitBudget::ForQuestion(), WaitBudget::kLeast) << "the third of three that fail";
+    const Duration extra = WaitBudget::kTransferMin + WaitBudget::kQuestionMin * 2;
+    std::this_thread::sleep_for(std::chrono::nanoseconds(extra.ns));
+    EXPECT_EQ(WaitBudget::ForQuestion(), WaitBudget::kLeast) << "nobody has answered";
+    EXPECT_EQ(WaitBudget::Patience(), WaitBudget::kQuestionMin);
     EXPECT_EQ(WaitBudget::ForTransfer(), WaitBudget::kLeast);
+    WaitBudget::NoteAnswer();
+    EXPECT_EQ(WaitBudget::ForTransfer(), WaitBudget::kTransferMin);
   }
   EXPECT_FALSE(WaitBudget::ProgramWaits());
   EXPECT_EQ(WaitBudget::ForQuestion(), kWaitMax);

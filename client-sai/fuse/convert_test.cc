@@ -111,8 +111,8 @@ TEST(Passthrough, WhatWouldMapADroppedObjectOrStoreIntoOneUnseenIsNotOpened) {
     bool expected;
   };
   for (const Row& row :
-       {Row{false, false, true, O_RDONLY, true}, Row{false, true, false, O_RDONLY, true},
-        Row{true, false, false, O_RDONLY, false}, Row{true, false, true, O_RDWR, true},
+       {Row{true, false, false, O_RDONLY, true}, Row{false, true, false, O_RDONLY, true},
+        Row{false, false, true, O_RDONLY, false}, Row{true, false, true, O_RDWR, true},
         Row{true, true, false, O_RDWR, false}, Row{false, true, true, O_RDWR, false},
         Row{false, false, false, O_WRONLY, true}})
     EXPECT_EQ(MayBeJoined({row.is_linked, row.has_the_bytes, row.is_current}, row.flags),

@@ -50,7 +50,7 @@ bool MayBeJoined(const JoinedBacking& backing, uint32_t flags) {
     case O_WRONLY:
       return true;  // It cannot be mapped.
     case O_RDONLY:
-      return backing.is_current || backing.has_the_bytes;
+      return backing.is_linked || backing.has_the_bytes;
     default:
       return backing.is_current && backing.is_linked;
   }

@@ -57,8 +57,10 @@ std::vector<CommitRequest::NodeBytes> Filesystem::Impl::NodeBytesOf(Inode& inode
         bytes.allocated_bytes = asked->allocated_bytes;
       } else if (absent && IsKnownEmpty(*access, node)) {
         bytes.allocated_bytes = 0;  // The room taken there was moved to another node.
-      } else if (absent || allocated[node] == 0 || !stored_on.contains(node)) {
+      } else if (absent || !stored_on.contains(node)) {
         continue;  // Room was taken but nothing stored: the manager's number stays valid.
+      } else {
+        bytes.allocated_bytes = std::max(bytes.allocated_bytes, kPageBytes);
       }
     }
     bytes.consumed_bytes = grants_.TakeUnreported(node);
@@ -79,6 +81,9 @@ CommitRequest Filesystem::Impl::BuildCommit(Inode& inode, bool last_close) {
     // writer again, and an open that comes meanwhile counts.
     if (last_close && inode.make_state == MakeState::kSent) inode.manager_counts_open = false;
     changed = inode.committing.needs_commit || inode.committing.data_dirty;
+    // What is told of the nodes must not be older.
+    if (inode.make_state == MakeState::kSent)
+      request.based_on_version = inode.attributes.data_version;
   }
   if (changed) request.nodes = NodeBytesOf(inode);
   const std::lock_guard lock(inode.mutex);
@@ -94,8 +99,6 @@ CommitRequest Filesystem::Impl::BuildCommit(Inode& inode, bool last_close) {
     if (inode.make_state == MakeState::kSent) request.based_on_version = inode.inline_version;
     request.size_bytes = inode.inline_buffer->size();
   } else {
-    if (inode.make_state == MakeState::kSent)
-      request.based_on_version = inode.attributes.data_version;
     request.size_bytes = inode.committing.dirty_end;
     request.size_is_exact = false;
   }
@@ -277,10 +280,12 @@ void Filesystem::Impl::FinishCommit(Inode& inode, bool is_inline, const Attribut
   {
     const std::lock_guard lock(inode.mutex);
     const uint64_t version_before = inode.attributes.data_version;
-    if (inode.pages_version == version_before && attributes.data_version <= version_before + 1)
-      inode.pages_version = attributes.data_version;
-    if (inode.allocated_version == version_before && attributes.data_version <= version_before + 1)
-      inode.allocated_version = attributes.data_version;
+    const bool raises = inode.committing.data_dirty || inode.committing.change_failed;
+    if (attributes.data_version == version_before + (raises ? 1 : 0)) {  // Only by this commit.
+      if (inode.pages_version == version_before) inode.pages_version = attributes.data_version;
+      if (inode.allocated_version == version_before)
+        inode.allocated_version = attributes.data_version;
+    }
     if (inode.committing.data_dirty) inode.awaits_copies = true;
     // The appenders' lock ensures that nobody else has appended.
     if (inode.append_right && inode.append_right->era == lease_.ValidEra())

@@ -97,7 +97,7 @@ void Filesystem::Impl::NoteCopied(const AwaitCopiesRequest& request) {
 
 void Filesystem::Impl::AwaitCopies(const AwaitCopiesRequest& request,
                                    std::function<void(Outcome<Done>)> done) {
-  const Duration patience = std::max(WaitBudget::ForQuestion(), kCopiesPatienceMin);
+  const Duration patience = std::max(WaitBudget::Patience(), kCopiesPatienceMin);
   copy_waits_.Wait(request, patience, [this, request, done = std::move(done)](const auto& last) {
     if (last.copies_valid >= last.copies_wanted) {
       NoteCopied(request);

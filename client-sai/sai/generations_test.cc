@@ -341,5 +341,19 @@ TEST(Commits, WhoHasEmptiedAFileDoesNotReportOthersBytesAsNone) {
   EXPECT_GE(cluster.a().Stat("/d/f")->allocated_bytes, uint64_t{8} << 20);
 }
 
+// Its answer tells the version of the other one's bytes.
+TEST(Commits, ACommitWithoutBytesDoesNotMakeAnothersBytesKnown) {
+  Cluster cluster;
+  ASSERT_TRUE(Ok(cluster.a().MakeDirectory("/d")));
+  ASSERT_TRUE(Ok(cluster.a().SetXattr("/d", "user.mosa.placement", "stripe")));
+  auto opened = cluster.a().Open("/d/f", O_CREAT | O_RDWR);
+  ASSERT_TRUE(Ok(opened));
+  ASSERT_TRUE(Ok(cluster.b().WriteFile("/d/f", std::string(8 << 20, 'B'))));
+  ASSERT_TRUE(Ok(cluster.a().fs().Fsync(opened->handle)));
+  ASSERT_TRUE(Ok(cluster.a().Write(opened->handle, 0, "A")));
+  ASSERT_TRUE(Ok(cluster.a().Close(opened->handle)));
+  EXPECT_GE(cluster.b().Stat("/d/f")->allocated_bytes, uint64_t{8} << 20);
+}
+
 }  // namespace
 }  // namespace mosa::sai

@@ -19,7 +19,7 @@ void Grants::Settle(NodeId node, const std::vector<Reply>& replies, GrantBook::A
 
 Outcome<bool> Grants::CarryOut(Decision decide, NodeId node, uint64_t bytes) {
   // A request ahead of need is repeated until it is answered.
-  const auto give_up = SteadyNow() + std::chrono::nanoseconds(WaitBudget::ForQuestion().ns);
+  const auto give_up = SteadyNow() + std::chrono::nanoseconds(WaitBudget::Patience().ns);
   GrantBook::Attempt attempt;
   std::unique_lock lock(mutex_);
   for (;;) {

@@ -216,8 +216,9 @@ class Filesystem::Impl final : public SessionListener {
   void ReaderCloses(const OpenFile& handle);
   Outcome<Done> ChooseMode(OpenFile& handle);
   std::shared_ptr<LocalObject> PassthroughObject(Inode& inode, bool write);
-  // Returns the object for an open that the kernel will map to its backing file. Busy if its node
-  // is elsewhere, or if programs must not store into it unseen.
+  // Returns the object for an open that the kernel will map to its backing file. Null for reading a
+  // further copy that is not up to date; Busy if the object does not hold the whole file, or if
+  // programs must not store into it unseen.
   Outcome<std::shared_ptr<LocalObject>> ObjectToMap(Inode& inode, bool write);
   static bool IsBacked(Inode& inode);
   // Returns the local node's object; null if it has not all bytes.

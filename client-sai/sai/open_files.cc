@@ -473,8 +473,9 @@ Outcome<Done> Filesystem::Impl::FlushData(OpenFile& handle, uint64_t lock_owner,
     result = Commit(inode, last, tells_close);
     if (!result.ok() && last && handle.write && !MayBeMapped(handle))
       GiveUpUnsaved(inode, result.failure());
-    const Outcome<Done> earlier = TellError(handle);
-    if (!earlier.ok()) result = earlier;
+    // Who only reads has lost nothing.
+    const Outcome<Done> earlier = handle.write ? TellError(handle) : Outcome<Done>(Done{});
+    if (!earlier.ok() || !handle.write) result = earlier;
     if (awaits_copies && result.ok()) {
       FinishBeforeCopies(inode);  // The commit may have moved inline bytes to this host's node.
       *awaited = AwaitedCopies(inode);

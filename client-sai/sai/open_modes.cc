@@ -75,18 +75,22 @@ std::shared_ptr<LocalObject> Filesystem::Impl::PassthroughObject(Inode& inode, b
 Outcome<std::shared_ptr<LocalObject>> Filesystem::Impl::ObjectToMap(Inode& inode, bool write) {
   auto access = write ? EnsureThawed(inode) : EnsureAccess(inode, false);
   if (!access.ok()) return access.failure();
+  const std::vector<NodeId> nodes = (*access)->layout.Nodes();
+  const bool has_part =
+      std::ranges::any_of(nodes, [&](NodeId each) { return nodes_.IsLocal(each); });
   const std::optional<NodeId> node = LocalHolder(**access);
-  if (!node || (*access)->is_inline || (*access)->lost ||
-      (write && !MayBeStoredIntoUnseen(**access)))
+  const bool may_store = MayBeStoredIntoUnseen(**access) && !(*access)->is_inline;
+  if ((has_part && !node) || (write && !(node && may_store)))
     return Fail(StatusCode::kFailedPrecondition, ErrorReason::kBusy,
-                fmt::format("programs on this host read an object of file {} through the kernel, "
-                            "and what mmap stored into that object would not reach the other "
-                            "copies in time: open the file only for writing, or again after they "
-                            "close it",
+                fmt::format("programs on this host use an object of file {} through the kernel, "
+                            "and mmap would show or change that object alone: open the file only "
+                            "for writing, or again after they close it",
                             inode.file.value));
+  if (!node) return std::shared_ptr<LocalObject>();
   auto object = LocalObjectOf(inode, **access, *node, write);
   if (!object.ok() && object.failure().code == StatusCode::kPermissionDenied)
     object = LocalObjectOf(inode, *RenewRight(inode, *access), *node, write);
+  if (!object.ok() && !write) return std::shared_ptr<LocalObject>();
   return object;
 }
 
@@ -108,14 +112,14 @@ Outcome<Done> Filesystem::Impl::ChooseMode(OpenFile& handle) {
                         (handle.flags & O_DIRECT) == 0;
   const bool may_map = (handle.flags & O_ACCMODE) != O_WRONLY;
   const Time begun = clock_.Monotonic();
-  const Duration patience = WaitBudget::ForQuestion();
+  const Duration patience = WaitBudget::Patience();
   std::shared_ptr<LocalObject> object = may_pass ? PassthroughObject(inode, handle.write) : nullptr;
   for (;;) {
     std::shared_ptr<LocalObject> mapped;
     if (!object && may_map && IsBacked(inode)) {
       auto found = ObjectToMap(inode, handle.write);
-      if (!found.ok() && handle.write) return found.failure();
-      if (found.ok()) mapped = *std::move(found);
+      if (!found.ok()) return found.failure();
+      mapped = *std::move(found);
     }
     std::unique_lock lock(inode.mutex);
     if (object && IsCurrent(inode, *object) && inode.unbacked_handles == 0 &&

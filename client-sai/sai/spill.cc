@@ -25,7 +25,7 @@ void SleepWhileFrozen() { SleepFor(kFrozenDelay); }
 
 Outcome<AccessPtr> Filesystem::Impl::EnsureThawed(Inode& inode) {
   const Time begun = clock_.Monotonic();
-  const Duration patience = WaitBudget::ForQuestion();
+  const Duration patience = WaitBudget::Patience();
   for (;;) {
     auto access = EnsureAccess(inode, true);
     if (!access.ok()) return access;

@@ -14,6 +14,7 @@ namespace mosa::sai {
 namespace {
 
 constexpr Duration kBufferWaitMax = Seconds(1);
+constexpr Duration kStoreMin = Seconds(5);
 
 // A part that is not the last one is followed by the next part, so it has no spare bytes.
 Memory OfPart(const Memory& memory, std::span<const std::byte> part,
@@ -104,12 +105,15 @@ void Filesystem::Impl::AwaitRoomForBuffer(Inode& inode, uint64_t bytes) {
 }
 
 // A program may come to wait for the store and must be answered in time. Its budget starts when the
-// store begins, because bytes may wait long for a slow node before that.
+// store begins, because bytes may wait long for a slow node before that. With a program that waits
+// already it ends when that program's does, but many mounts may be storing on one node.
 void Filesystem::Impl::RunStore(NodeId node, std::function<void()> store,
                                 std::optional<SteadyTime> end) {
   stores_.Run({FileId{}, node.value}, options_.io_threads, [store = std::move(store), end] {
     WaitBudget::Limit limit = WaitBudget::ForBackground();
-    if (end) limit.end = std::min(*limit.end, *end);
+    if (end)
+      limit.end =
+          std::clamp(*end, SteadyNow() + std::chrono::nanoseconds(kStoreMin.ns), *limit.end);
     const WaitBudget budget(limit);
     store();
   });

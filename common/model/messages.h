@@ -338,8 +338,8 @@ struct CommitRequest {
   bool change_failed = false;
   bool last_close = false;  // The session holds no other open for writing.
   // The data_version that the client knew. If the file has another one, a commit with `inline_data`
-  // fails with kAborted, because it would overwrite another writer's bytes; and no object's
-  // `allocated_bytes` becomes smaller, because the other writer may have stored there.
+  // fails with kAborted, because it would overwrite another writer's bytes; and no object becomes
+  // empty by `nodes`, because the other writer may have stored there.
   std::optional<uint64_t> based_on_version;
   // Sent by the client that froze the file: the inline content is now in the objects.
   bool inline_moved = false;

@@ -545,7 +545,8 @@ Reply ManagerCore::State::Apply(const CommitRequest& request) {
     for (const CommitRequest::NodeBytes& report : request.nodes) {
       if (!std::binary_search(bound.begin(), bound.end(), report.node)) continue;
       uint64_t& allocated = ObjectOn(bytes, report.node).allocated_bytes;
-      allocated = is_current ? report.allocated_bytes : std::max(allocated, report.allocated_bytes);
+      // A part that is not empty must not be taken for a hole when its node returns without it.
+      if (is_current || report.allocated_bytes > 0) allocated = report.allocated_bytes;
     }
   }
   if (request.data_changed) RaiseVersion(request.file, inode, /*committed=*/!request.change_failed);

@@ -209,6 +209,7 @@ class SimulatedNodeApi final : public sai::NodeApi {
         answer->given_up = clock_.Monotonic();
         return DeadlineExceededError(fmt::format("node {} does not answer", target.node.value));
       }
+    sai::WaitBudget::NoteAnswer();
     return *std::move(answer->value);
   }
   ::mosa::Status Change(

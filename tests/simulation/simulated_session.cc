@@ -69,6 +69,7 @@ std::vector<Reply> SimulatedSession::Call(std::vector<Request> requests, Duratio
     return {Failure{StatusCode::kDeadlineExceeded, ErrorReason::kTimedOut,
                     "the manager did not reply in time"}};
   }
+  sai::WaitBudget::NoteAnswer();
   return *std::move(waiter->replies);
 }
 
