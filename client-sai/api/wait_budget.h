@@ -35,7 +35,7 @@ class WaitBudget {
   // not answered, for example to release a lock. Further calls, of which there are few, have this
   // long.
   static constexpr Duration kLeast = Milliseconds(100);
-  // With these a request stays within kWaitMax.
+  // With these a request ends after about kWaitMax.
   static constexpr Duration kAll = kWaitMax - kTransferMin - kQuestionMin * 2 - kLeast * 5;
 
   // `begun`: when the kernel sent the request.
