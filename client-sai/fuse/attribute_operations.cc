@@ -10,7 +10,6 @@
 
 #include "client-sai/fuse/convert.h"
 #include "client-sai/fuse/operations.h"
-#include "common/base/log.h"
 
 namespace mosa::sai {
 
@@ -176,7 +175,7 @@ void ControlTrace(fuse_req_t request, std::string_view value) {
     options.cold = value.front() == 'c';
     done = mount.tracer.Start(options);
   }
-  if (!done.ok()) LogInfo("trace '{}': {}", value, MessageOf(done));
+  if (!done.ok()) mount.refusals.Info("trace '{}': {}", value, MessageOf(done));
   mount.tracer.NoteRefusal(done);
   fuse_reply_err(request, done.ok()                                     ? 0
                           : done.code() == StatusCode::kInvalidArgument ? EINVAL
@@ -194,12 +193,12 @@ void SetXattr(fuse_req_t request, fuse_ino_t ino, const char* name, const char* 
   const XattrMode mode = (flags & XATTR_CREATE) != 0    ? XattrMode::kCreate
                          : (flags & XATTR_REPLACE) != 0 ? XattrMode::kReplace
                                                         : XattrMode::kAny;
+  Mount& mount = MountOf(request);
   const Outcome<Done> done =
-      MountOf(request).filesystem.SetXattr(FileId{ino}, name, {value, size_bytes}, mode);
+      mount.filesystem.SetXattr(FileId{ino}, name, {value, size_bytes}, mode);
   // errno cannot say why a hint was refused, so the log does.
-  if (!done.ok()) {
-    LogInfo("setxattr {} of file {}: {}", name, ino, done.failure().message);
-  }
+  if (!done.ok())
+    mount.refusals.Info("setxattr {} of file {}: {}", name, ino, done.failure().message);
   ReplyDone(request, done, "setxattr", FileId{ino});
 }
 

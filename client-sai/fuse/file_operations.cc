@@ -13,7 +13,6 @@
 #include "client-sai/fuse/write_call.h"
 #include "common/base/check.h"
 #include "common/base/large_buffer.h"
-#include "common/base/log.h"
 
 namespace mosa::sai {
 
@@ -45,8 +44,8 @@ Result<kernel::OpenOut> PrepareOpen(Mount& mount, const Opened& opened) {
       out.open_flags = kernel::kOpenPassthrough;
       out.backing_id = *backing;
     } else {
-      LogWarning("opening file {} without passthrough: {}", file.value,
-                 MessageOf(backing.status()));
+      mount.refusals.Warning("opening file {} without passthrough: {}", file.value,
+                             MessageOf(backing.status()));
       mode = mount.filesystem.PassthroughRefused(handle);
     }
   }
@@ -231,8 +230,9 @@ std::optional<size_t> AnswerRead(fuse_req_t request, fuse_ino_t ino, size_t size
   const LargeBuffer room = LargeBuffer::Take();
   const std::span<char> buffer(reinterpret_cast<char*>(room.data()), result->size_bytes);
   if (const int error = ReadAll(result->descriptor, result->offset, buffer); error != 0) {
-    LogWarning("cannot read file {} at offset {} through its object's descriptor: {}", ino,
-               result->offset, strerrorname_np(error));
+    MountOf(request).refusals.Warning(
+        "cannot read file {} at offset {} through its object's descriptor: {}", ino, result->offset,
+        strerrorname_np(error));
     fuse_reply_err(request, EIO);
     return std::nullopt;
   }

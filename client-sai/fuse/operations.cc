@@ -90,8 +90,8 @@ void KillPrivileges(Mount& mount, FileId file) {
   // knows.
   mount.session.InvalidateAttributes(file);
   if (!changed.ok()) {
-    LogWarning("cannot clear the set-user-id bits of file {}: {}", file.value,
-               changed.failure().message);
+    mount.refusals.Warning("cannot clear the set-user-id bits of file {}: {}", file.value,
+                           changed.failure().message);
   }
 }
 

@@ -12,6 +12,7 @@
 #include "client-sai/fuse/lock_waiters.h"
 #include "client-sai/sai/filesystem.h"
 #include "client-sai/trace/tracer.h"
+#include "common/base/rare_log.h"
 
 namespace mosa::sai {
 
@@ -23,6 +24,7 @@ struct Mount {
   Tracer& tracer;
   Tracer::Options trace_defaults;  // Host and mount point.
   LockWaiters lock_waiters{filesystem};
+  RareLog refusals{20};  // What programs cause to fail, as often as they like.
 };
 
 // The complete table, for KernelSession::Mount with a Mount* as userdata.

@@ -11,7 +11,6 @@
 #include "client-sai/fuse/kernel_protocol.h"
 #include "common/base/check.h"
 #include "common/base/errno_status.h"
-#include "common/base/log.h"
 #include "common/base/unique_fd.h"
 
 namespace mosa::sai {
@@ -93,7 +92,8 @@ Result<int32_t> BackingFiles::Join(FileId file, uint32_t flags, int descriptor,
   if (found == backings_.end()) {
     if ((flags & O_ACCMODE) == O_WRONLY || descriptor < 0) return 0;
     const Result<int32_t> id = Register(file, descriptor, data_version);
-    if (!id.ok()) LogWarning("file {} has no backing file: {}", file.value, MessageOf(id.status()));
+    if (!id.ok())
+      failures_.Warning("file {} has no backing file: {}", file.value, MessageOf(id.status()));
     return id.ok() ? *id : 0;
   }
   Backing& backing = found->second;

@@ -13,6 +13,7 @@
 #include <map>
 #include <mutex>
 
+#include "common/base/rare_log.h"
 #include "common/base/status.h"
 #include "common/base/unique_fd.h"
 #include "common/model/ids.h"
@@ -67,6 +68,7 @@ class BackingFiles {
   Result<int32_t> Register(FileId file, int descriptor, uint64_t data_version);
 
   const int device_;
+  RareLog failures_{20};
   // Held across the ioctls, which do not block; no other lock is taken meanwhile.
   mutable std::mutex mutex_;
   std::map<FileId, Backing> backings_;

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <future>
 
+#include "client-sai/api/wait_budget.h"
 #include "client-sai/core/read_ahead.h"
 #include "client-sai/sai/cluster_fixture.h"
 
@@ -53,6 +54,21 @@ TEST(BlockCache, FilesShareItsRoom) {
   EXPECT_EQ(cache.ShareBytes(), 4 * kMiB);
   cache.DropAll();
   EXPECT_EQ(cache.ShareBytes(), 8 * kMiB);
+}
+
+TEST(Block, ARequestWaitsForItNoLongerThanItsTime) {
+  Block block({0, kPageBytes});
+  {
+    const SteadyTime begun = SteadyNow();
+    const WaitBudget budget({.end = begun + std::chrono::milliseconds(50), .program_waits = true});
+    const auto failure = block.Wait(nullptr);
+    ASSERT_TRUE(failure);
+    EXPECT_EQ(failure->reason, ErrorReason::kTimedOut);
+    EXPECT_GE(SteadyNow() - begun, std::chrono::milliseconds(50));
+  }
+  block.Finish(std::nullopt);
+  const WaitBudget spent({.end = SteadyNow(), .program_waits = true});
+  EXPECT_FALSE(block.Wait(nullptr)) << "what has arrived is there at once";
 }
 
 // How a file system uses the cache.

@@ -11,7 +11,6 @@
 #include "client-sai/api/wait_budget.h"
 #include "client-sai/core/rules.h"
 #include "client-sai/sai/impl.h"
-#include "common/base/log.h"
 #include "common/base/sync.h"
 
 namespace mosa::sai {
@@ -124,7 +123,7 @@ Filesystem::Impl::Reported Filesystem::Impl::DropUncommitted(Inode& inode, const
       reported = Reported::kBefore;
   }
   if (reported == Reported::kNow) {
-    LogWarning("{}", failure.message);
+    losses_.Warning("{}", failure.message);
     NoteError(inode, failure);
   }
   DropUnsaved(inode);
@@ -311,15 +310,7 @@ void Filesystem::Impl::FinishCommit(Inode& inode, bool is_inline, const Attribut
 // Makes the committed content the access' inline data, so that the next open here needs no call.
 // The caller must hold the inode's mutex.
 void Filesystem::Impl::KeepInline(Inode& inode) {
-  auto access = std::make_shared<DataAccess>();
-  access->layout = inode.access->layout;
-  access->capability = inode.access->capability;
-  access->expires = inode.access->expires;
-  access->may_write = inode.access->may_write;
-  access->inline_bytes_max = inode.access->inline_bytes_max;
-  access->lost = inode.access->lost;
-  access->generation = inode.access->generation;
-  access->empty_nodes = inode.access->empty_nodes;
+  auto access = WithoutInlineBytes(*inode.access);
   access->is_inline = !inode.inline_buffer->empty();
   access->inline_data = std::move(*inode.inline_buffer);
   access->inline_valid_bytes = access->inline_data.size();

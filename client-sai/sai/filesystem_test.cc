@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "client-sai/sai/cluster_fixture.h"
+#include "client-sai/sai/inode.h"
 
 namespace mosa::sai {
 namespace {
@@ -581,6 +582,17 @@ TEST(Leases, AFrozenMountServesNothingOldOnceTheChangeElsewhereIsDone) {
   const auto closed = cluster.a().Close(deferred->handle);
   const auto there = cluster.b().ReadFile("/d/deferred");
   EXPECT_EQ(closed.ok(), there.ok() && *there == "kept");
+}
+
+// A mount would otherwise keep the bytes of every small file that its kernel knows.
+TEST(Forgotten, InlineBytesLeaveNoMemoryBehind) {
+  DataAccess access;
+  access.inline_data = std::string(16 << 10, 'x');
+  access.generation = 7;
+  const auto without = WithoutInlineBytes(access);
+  EXPECT_EQ(without->generation, 7U);
+  EXPECT_TRUE(without->inline_data.empty());
+  EXPECT_LT(without->inline_data.capacity(), 64U);
 }
 
 TEST(Forgotten, FilesBeyondTheLimitAreLookedUpAgain) {

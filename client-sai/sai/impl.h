@@ -25,6 +25,7 @@
 #include "client-sai/sai/stats.h"
 #include "client-sai/sai/watched_files.h"
 #include "client-sai/trace/task_names.h"
+#include "common/base/rare_log.h"
 #include "common/base/sync.h"
 
 namespace mosa::sai {
@@ -602,6 +603,7 @@ class Filesystem::Impl final : public SessionListener {
   std::deque<FileId> idle_;
   std::atomic<size_t> names_count_{0};
   std::atomic<uint64_t> inline_cached_bytes_{0};
+  RareLog losses_{100};  // Each names a file whose bytes were not stored.
   // Counts this mount's changes of hints. What directories remember about hints is valid for one
   // value.
   std::atomic<uint64_t> hints_generation_{0};

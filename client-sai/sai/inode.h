@@ -49,6 +49,13 @@ struct Names {
   Duration patience{};  // How long shared_until last lay ahead.
 };
 
+// Copies all but the inline bytes, and does not keep their memory, as clear() would.
+inline std::shared_ptr<DataAccess> WithoutInlineBytes(const DataAccess& access) {
+  auto without = std::make_shared<DataAccess>(access);
+  std::string().swap(without->inline_data);
+  return without;
+}
+
 enum class MakeState : uint8_t { kSent = 1, kUnsent, kSending, kRefused };
 
 // A mount's own changes of a file that the manager does not know yet.

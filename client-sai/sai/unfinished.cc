@@ -192,8 +192,8 @@ void Filesystem::Impl::NoteUnsaved(const Inode& inode, const Failure& failure) {
   if (IsGone(failure)) return;  // Nobody can miss bytes of a file that was removed.
   stats_.Add(Counter::kFilesUnsaved);
   unsaved_.Note(inode.file);
-  LogWarning("bytes written to file {} after its last close are not stored: {}", inode.file.value,
-             failure.message);
+  losses_.Warning("bytes written to file {} after its last close are not stored: {}",
+                  inode.file.value, failure.message);
 }
 
 bool Filesystem::Impl::KeepHandle(const std::shared_ptr<OpenFile>& handle) {
@@ -300,9 +300,7 @@ void Filesystem::Impl::EndHandle(OpenFile& handle) {
       static_cast<Unsaved&>(*inode) = {};
       if (access && inline_cached_bytes_ > kInlineCachedBytesMax && access->is_inline) {
         inline_cached_bytes_ -= access->inline_data.size();
-        auto without = std::make_shared<DataAccess>(*access);
-        without->inline_data.clear();
-        inode->access = std::move(without);
+        inode->access = WithoutInlineBytes(*access);
         inode->access_era = 0;
       }
     }

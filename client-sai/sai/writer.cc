@@ -260,10 +260,9 @@ Outcome<Done> Filesystem::Impl::PutInlineIntoObjects(Inode& inode, const DataAcc
   inode.inline_buffer.reset();
   inode.inline_ranges.Clear();
   ++inode.own_changes;
-  auto objects_only = std::make_shared<DataAccess>(*inode.access);
-  inline_cached_bytes_ -= objects_only->inline_data.size();
+  inline_cached_bytes_ -= inode.access->inline_data.size();
+  auto objects_only = WithoutInlineBytes(*inode.access);
   objects_only->is_inline = false;
-  objects_only->inline_data.clear();
   inode.access = std::move(objects_only);
   return Done{};
 }

@@ -1,15 +1,12 @@
 #include "manager/service/access.h"
 
 #include "common/base/clock.h"
-#include "common/base/log.h"
 #include "fmt/format.h"
 #include "proto/convert/credentials.h"
 
 namespace mosa::manager {
 
 namespace {
-
-constexpr Duration kLogEvery = Seconds(60);
 
 bool Has(Role role, Right right) {
   switch (right) {
@@ -69,12 +66,8 @@ Result<Identity> Access::Admit(const grpc::ServerContext& context, Right right) 
   if (caller.ok()) {
     if (const Status allowed = CheckRight(*caller, right); !allowed.ok()) caller = allowed;
   }
-  if (caller.ok()) return caller;
-  const Time now = SystemClock().Monotonic();
-  if (now >= log_again_at_) {
-    log_again_at_ = now + kLogEvery;
-    LogWarning("{} was refused: {}", context.peer(), MessageOf(caller.status()));
-  }
+  if (!caller.ok())
+    refusals_.Warning("{} was refused: {}", context.peer(), MessageOf(caller.status()));
   return caller;
 }
 

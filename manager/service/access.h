@@ -9,8 +9,8 @@
 #include <string>
 #include <string_view>
 
+#include "common/base/rare_log.h"
 #include "common/base/status.h"
-#include "common/base/time.h"
 #include "manager/core/manager_core.h"
 #include "proto/convert/role.h"
 
@@ -43,7 +43,7 @@ class Access {
 
  private:
   const bool secured_;
-  Time log_again_at_;  // Monotonic.
+  RareLog refusals_;
 };
 
 }  // namespace mosa::manager

@@ -15,7 +15,6 @@
 
 #include "common/base/check.h"
 #include "common/base/errno_status.h"
-#include "common/base/log.h"
 #include "common/base/socket_address.h"
 
 namespace mosa::manager {
@@ -27,7 +26,6 @@ constexpr std::chrono::milliseconds kSweepEvery{1000};
 // Used when there is no room, since a place may have become free.
 constexpr std::chrono::milliseconds kSweepInNeedEvery{100};
 constexpr std::chrono::milliseconds kWithoutDescriptorRest{100};
-constexpr std::chrono::seconds kWarnEvery{60};
 // As gRPC sets with keep-alives: a peer that does not acknowledge data for this long is gone.
 constexpr int kUserTimeoutMs = 30'000;
 
@@ -157,8 +155,8 @@ bool ConnectionDoor::AcceptOne() {
   if (errno == EAGAIN || errno == EWOULDBLOCK) return false;
   lacks_descriptors_ = errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS;
   if (!lacks_descriptors_) return errno == EINTR || errno == ECONNABORTED;
-  WarnRarely(fmt::format("{}; it waits until there is room",
-                         MessageOf(ErrnoStatus(errno, "cannot accept a connection"))));
+  warnings_.Warning("{}; it waits until there is room",
+                    MessageOf(ErrnoStatus(errno, "cannot accept a connection")));
   return false;
 }
 
@@ -167,10 +165,11 @@ void ConnectionDoor::LetIn(UniqueFd socket, const sockaddr_storage& peer) {
   if (!book_.HasRoomFor(host)) SweepIfDue(kSweepInNeedEvery);
   if (!book_.HasRoomFor(host)) {
     ++turned_away_;
-    return WarnRarely(fmt::format(
+    warnings_.Warning(
         "a connection from {} was refused: {} of at most {} are open, and one address may have {}",
         PeerAddress(socket.get()).value_or("a peer that has gone"), book_.count(),
-        limits_.connections_max, limits_.per_address_max));
+        limits_.connections_max, limits_.per_address_max);
+    return;
   }
   book_.Add(socket.get(), {.inode = InodeOf(socket.get()), .host = host});
   connections_ = book_.count();
@@ -187,20 +186,6 @@ void ConnectionDoor::SweepIfDue(std::chrono::milliseconds every) {
   book_.Sweep();
   connections_ = book_.count();
   most_of_one_address_ = book_.most_of_one_address();
-}
-
-// Peers decide how often they are refused, so the log says it once a minute, with the count.
-void ConnectionDoor::WarnRarely(const std::string& text) {
-  const Clock::time_point now = Clock::now();
-  if (has_warned_ && now - warned_at_ < kWarnEvery) {
-    ++unwarned_;
-    return;
-  }
-  has_warned_ = true;
-  warned_at_ = now;
-  const uint64_t unwarned = std::exchange(unwarned_, 0);
-  LogWarning("{}{}", text,
-             unwarned == 0 ? "" : fmt::format(" ({} other warnings since the last one)", unwarned));
 }
 
 }  // namespace mosa::manager

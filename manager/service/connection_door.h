@@ -26,6 +26,7 @@
 #include <thread>
 #include <utility>
 
+#include "common/base/rare_log.h"
 #include "common/base/status.h"
 #include "common/base/unique_fd.h"
 #include "manager/service/default_limits.h"
@@ -104,7 +105,6 @@ class ConnectionDoor {
   bool AcceptOne();
   void LetIn(UniqueFd socket, const sockaddr_storage& peer);
   void SweepIfDue(std::chrono::milliseconds every);
-  void WarnRarely(const std::string& text);
 
   // Constant.
   const DoorLimits limits_;
@@ -115,9 +115,9 @@ class ConnectionDoor {
   // Used only by the door's thread.
   DoorBook book_;
   std::unique_ptr<Acceptor> acceptor_;
-  Clock::time_point swept_at_, warned_at_;
-  uint64_t unwarned_ = 0;
-  bool lacks_descriptors_ = false, has_warned_ = false;
+  Clock::time_point swept_at_;
+  RareLog warnings_;
+  bool lacks_descriptors_ = false;
   std::thread thread_;
 
   std::atomic<size_t> connections_ = 0, most_of_one_address_ = 0;

@@ -29,7 +29,6 @@ constexpr int kStallsInRowMax = 30;
 constexpr Duration kLookEvery = Seconds(1);
 constexpr uint64_t kLookEveryBytes = uint64_t{1} << 20;
 constexpr Duration kReclaimEvery = Seconds(5);
-constexpr Duration kSaidAgainAfter = Seconds(60);
 constexpr std::chrono::milliseconds kRoomAwaitedFor{100};
 
 DataAccess* AccessOf(Reply& reply) {
@@ -314,12 +313,8 @@ bool CoreDriver::CommitBatch() {
     }
     if (options_.directory != nullptr) options_.directory->GiveReserveUp();
     looked_at_room_.reset();
-    const Time now = clock_.Monotonic();
-    if (!said_no_room_ || now - *said_no_room_ > kSaidAgainAfter) {
-      said_no_room_ = now;
-      LogError("holding back all replies until there is free space for the changes: {}",
-               MessageOf(committed));
-    }
+    no_room_.Error("holding back all replies until there is free space for the changes: {}",
+                   MessageOf(committed));
     if (options_.stopping != nullptr && *options_.stopping) return false;
     std::this_thread::sleep_for(kRoomAwaitedFor);
   }

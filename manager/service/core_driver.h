@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "common/base/clock.h"
+#include "common/base/rare_log.h"
 #include "common/model/session.h"
 #include "common/model/storage.h"
 #include "manager/core/manager_core.h"
@@ -182,7 +183,8 @@ class CoreDriver {
   uint64_t written_since_bytes_ = 0;  // Since `looked_at_room_`.
   size_t reply_bytes_ = 0;
   bool freed_since_reclaim_ = false;
-  std::optional<Time> reclaimed_, said_no_room_;
+  std::optional<Time> reclaimed_;
+  RareLog no_room_;
 };
 
 }  // namespace mosa::manager

@@ -22,6 +22,7 @@
 
 #include "common/base/check.h"
 #include "common/base/log.h"
+#include "common/base/rare_log.h"
 #include "manager/store/metadata_store.h"
 #include "manager/store/run_mark.h"
 
@@ -63,20 +64,14 @@ class ErrorLog final : public rocksdb::Logger {
   ErrorLog() : Logger(rocksdb::InfoLogLevel::ERROR_LEVEL) {}
   using Logger::Logv;
   void Logv(const char* format, va_list arguments) override {
-    constexpr std::chrono::steady_clock::rep kSaidAgainAfterS = 60;
-    const auto since_boot = std::chrono::steady_clock::now().time_since_epoch();
-    const auto now_s = std::chrono::duration_cast<std::chrono::seconds>(since_boot).count();
-    auto said_s = said_s_.load();
-    if (now_s - said_s < kSaidAgainAfterS || !said_s_.compare_exchange_strong(said_s, now_s))
-      return;
     std::array<char, 500> line{};
     std::vsnprintf(line.data(), line.size(), format, arguments);
-    LogWarning("RocksDB: {}", line.data());
+    lines_.Warning("RocksDB: {}", line.data());
   }
   void LogHeader(const char*, va_list) override {}
 
  private:
-  std::atomic<std::chrono::steady_clock::rep> said_s_ = -60;
+  RareLog lines_;
 };
 
 // Enough for the database's own threads to write before a batch is written.

@@ -8,7 +8,6 @@
 
 #include "common/base/clock.h"
 #include "common/base/errno_status.h"
-#include "common/base/log.h"
 #include "common/model/checksum_blocks.h"
 #include "common/model/messages.h"
 
@@ -116,7 +115,8 @@ bool BulkConnection::Serve(std::span<std::byte> scratch, const std::atomic<bool>
     if (!status.ok()) {
       // A peer that closes is normal; one that violates the protocol, or stalls, is logged.
       if (status.code() != StatusCode::kUnavailable)
-        LogWarning("connection from {} closed: {}", options_.peer, MessageOf(status));
+        options_.closings->Warning("connection from {} closed: {}", options_.peer,
+                                   MessageOf(status));
       return false;
     }
     for (Duration stayed; !socket_.HasFrame(kStaySlice); stayed = stayed + kStaySlice)

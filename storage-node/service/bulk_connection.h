@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 
+#include "common/base/rare_log.h"
 #include "common/base/status.h"
 #include "common/observe/duration_table.h"
 #include "mosa/v1/bulk.pb.h"
@@ -21,6 +22,7 @@ namespace mosa::node {
 
 struct BulkConnectionOptions {
   bool passes_descriptors = false;  // For Unix sockets.
+  RareLog* closings = nullptr;      // Says why connections end. Must outlive them.
   std::string peer;                 // For the log.
   std::string peer_host;            // The peer's address without the port, for residence times.
   ClientId client;                  // The client whose capabilities are accepted.

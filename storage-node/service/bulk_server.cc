@@ -24,7 +24,6 @@
 
 #include "common/base/check.h"
 #include "common/base/errno_status.h"
-#include "common/base/log.h"
 #include "common/base/socket_address.h"
 #include "common/base/tcp_options.h"
 
@@ -35,7 +34,6 @@ constexpr int kBacklog = 1024;
 // Maximum number of connections accepted before others are served.
 constexpr int kAcceptedAtOnce = 64;
 constexpr std::chrono::seconds kWorkerRest{10};
-constexpr Duration kWarnEvery = Seconds(60);
 
 // Identifiers returned by epoll; connections are numbered from 1.
 constexpr uint64_t kTcpListener = UINT64_MAX;
@@ -223,7 +221,7 @@ void BulkServer::Accept(int listener, bool is_unix) {
     if (!socket) {
       if (errno != EMFILE && errno != ENFILE && errno != ENOMEM && errno != ENOBUFS) return;
       const std::lock_guard lock(mutex_);
-      WarnRarely(MessageOf(ErrnoStatus(errno, "cannot accept a connection")));
+      warnings_.Warning("{}", MessageOf(ErrnoStatus(errno, "cannot accept a connection")));
       const auto spared = book_.Spare();
       if (!spared) return;
       Close(*spared);
@@ -252,9 +250,9 @@ void BulkServer::Accept(int listener, bool is_unix) {
     connection->id = book_.Accept(connection->host, clock_.Monotonic(), displaced);
     connections_[connection->id] = connection;
     if (displaced) {
-      WarnRarely(fmt::format(
+      warnings_.Warning(
           "{} connections are not authenticated, which is the limit; the last one is from {}",
-          options_.limits.unproven_max, connection->peer));
+          options_.limits.unproven_max, connection->peer);
       connections_.erase(*displaced);  // Not the new one, which is the newest.
     }
     epoll_event event{.events = EPOLLIN | EPOLLONESHOT, .data = {.u64 = connection->id.value}};
@@ -339,6 +337,7 @@ void BulkServer::LetIn(const ConnectionRef& connection) {
   connection->served = std::make_unique<BulkConnection>(
       std::move(connection->socket),
       BulkConnectionOptions{.passes_descriptors = connection->is_unix,
+                            .closings = &closings_,
                             .peer = connection->peer,
                             .peer_host = connection->host,
                             .client = client,
@@ -388,8 +387,7 @@ void BulkServer::SendAway(ConnectionId id, const Status& why) {
   const ConnectionRef connection = connections_.at(id);
   if (connection->served == nullptr) {
     book_.CountTurnedAway();
-    WarnRarely(
-        fmt::format("a connection from {} was refused: {}", connection->peer, MessageOf(why)));
+    warnings_.Warning("a connection from {} was refused: {}", connection->peer, MessageOf(why));
   }
   // The lock is held, so never wait for a peer that does not read.
   SetBlocking(connection->fd, false);
@@ -411,19 +409,6 @@ void BulkServer::Publish() {
   gauges.turned_away = book_.turned_away();
 }
 
-// Peers decide how often they are refused, so the log says it once a minute, with the count.
-void BulkServer::WarnRarely(const std::string& text) {
-  const Time now = clock_.Monotonic();
-  if (warned_at_ && now - *warned_at_ < kWarnEvery) {
-    ++unwarned_;
-    return;
-  }
-  warned_at_ = now;
-  const uint64_t unwarned = std::exchange(unwarned_, 0);
-  LogWarning("{}{}", text,
-             unwarned == 0 ? "" : fmt::format(" ({} other warnings since the last one)", unwarned));
-}
-
 // ---- the pool
 
 void BulkServer::Dispatch() {
@@ -435,8 +420,8 @@ void BulkServer::Dispatch() {
     try {
       workers_.emplace(worker, std::thread([this, worker] { Work(worker); }));
     } catch (const std::system_error& error) {
-      WarnRarely(fmt::format("{} threads serve connections, and no other one can be started: {}",
-                             workers_.size(), error.what()));
+      warnings_.Warning("{} threads serve connections, and no other one can be started: {}",
+                        workers_.size(), error.what());
     }
   }
   Review();

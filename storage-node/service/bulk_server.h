@@ -24,6 +24,7 @@
 #include <utility>
 
 #include "common/base/clock.h"
+#include "common/base/rare_log.h"
 #include "common/base/status.h"
 #include "common/base/unique_fd.h"
 #include "storage-node/core/connection_book.h"
@@ -96,7 +97,6 @@ class BulkServer {
   void Close(ConnectionId id);
   void SendAway(ConnectionId id, const Status& why);
   void Publish();
-  void WarnRarely(const std::string& text);
 
   // Constant after Start.
   const BulkServerOptions options_;
@@ -104,6 +104,7 @@ class BulkServer {
   const AccessGate& gate_;
   const Copier& copier_;
   const SystemClock clock_;
+  RareLog warnings_, closings_;  // Thread-safe.
   std::string address_;
   UniqueFd tcp_;
   UniqueFd unix_;
@@ -124,8 +125,6 @@ class BulkServer {
   uint64_t last_worker_ = 0;
   size_t resting_ = 0;  // Workers without a connection.
   bool stopping_ = false;
-  std::optional<Time> warned_at_;
-  uint64_t unwarned_ = 0;
 };
 
 }  // namespace mosa::node

@@ -23,6 +23,8 @@ import cluster
 USER = 65534
 MIB = 1 << 20
 ATTRIBUTES_MAX = 68 << 10  # Of one file, as docs/reference/limits.md says.
+MOUNT_BYTES = 192 * MIB
+MOUNT_BYTES_OF_FILE = 4 << 10
 SLOWER_MAX = 2.0
 SLACK_S = 0.004  # Of processors that flood and store share here, and would not on hosts of their own.
 
@@ -186,11 +188,13 @@ def manager_limits(store):
 
 
 def memory_table(store):
-    stated = manager_limits(store).get("memory", {}).get("limit") or 4096 * MIB
+    limits = manager_limits(store)
+    stated = limits.get("memory", {}).get("limit") or 4096 * MIB
+    mount = MOUNT_BYTES + limits["names"]["used"] * MOUNT_BYTES_OF_FILE
     rows = []
     for daemon in store.state["daemons"]:
         kind, pid = daemon["kind"], daemon["process"]["pid"]
-        most = {"manager": stated, "storage": 1024 * MIB, "mount": 1024 * MIB}.get(kind)
+        most = {"manager": stated, "storage": 1024 * MIB, "mount": mount}.get(kind)
         if most is None:
             continue
         alive = os.path.exists(f"/proc/{pid}/status")
