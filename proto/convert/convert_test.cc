@@ -355,8 +355,13 @@ TEST(Convert, LongOrdersTravelAsSeveral) {
   EXPECT_TRUE(generations == sent.generations);
   EXPECT_EQ(numbers, (std::vector<uint64_t>{0, 7})) << "it is carried out when its end is";
   v1::ManagerToNode message = ToProto(ManagerToNode(NodeOrder(sent))).front();
-  (*message.mutable_drop_objects()->mutable_generations())[UINT64_MAX] = 1;
-  EXPECT_THAT(MessageOf(FromProto(message).status()), HasSubstr("drop_objects.generations"));
+  auto* const generations_sent = message.mutable_drop_objects()->mutable_generations();
+  for (const FileId wrong : {FileId{UINT64_MAX}, FileId{1}}) {
+    generations_sent->Add()->set_file_id(wrong.value);
+    EXPECT_THAT(MessageOf(FromProto(message).status()), HasSubstr("drop_objects.generations"));
+    generations_sent->RemoveLast();
+    EXPECT_TRUE(FromProto(message).ok());
+  }
 }
 
 // ---- what is refused

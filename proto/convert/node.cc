@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 #include <optional>
+#include <set>
 #include <span>
 #include <utility>
 
@@ -37,8 +38,11 @@ void Put(const DropObjectsOrder& value, std::vector<wire::ManagerToNode>& out) {
     wire::DropObjectsOrder* const item = out.emplace_back().mutable_drop_objects();
     for (const FileId file : page) {
       item->add_file_ids(file.value);
-      if (const auto at = value.generations.find(file); at != value.generations.end())
-        (*item->mutable_generations())[file.value] = at->second;
+      const auto at = value.generations.find(file);
+      if (at == value.generations.end()) continue;
+      wire::DroppedGeneration* const dropped = item->add_generations();
+      dropped->set_file_id(file.value);
+      dropped->set_generation(at->second);
     }
     // The order is carried out when its last page is.
     if (is_last) item->set_number(value.number);
@@ -48,11 +52,13 @@ DropObjectsOrder Read(const wire::DropObjectsOrder& in, FieldChecker& check) {
   DropObjectsOrder order{
       .files = ReadIds<FileId>("drop_objects.file_ids", in.file_ids(), kObjectsPerPage, check),
       .number = in.number()};
-  for (const FileId file : order.files)
-    if (const auto at = in.generations().find(file.value); at != in.generations().end())
-      order.generations.emplace(file, at->second);
-  if (order.generations.size() != static_cast<size_t>(in.generations_size()))
-    check.Wrong("drop_objects.generations", "names files that are not dropped");
+  if (in.generations().empty()) return order;
+  const std::set<FileId> dropped(order.files.begin(), order.files.end());
+  for (const wire::DroppedGeneration& each : in.generations()) {
+    const FileId file{each.file_id()};
+    if (!dropped.contains(file) || !order.generations.emplace(file, each.generation()).second)
+      check.Wrong("drop_objects.generations", "names a file that is not dropped, or one twice");
+  }
   return order;
 }
 void Put(const CopyOrder& value, std::vector<wire::ManagerToNode>& out) {

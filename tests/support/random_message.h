@@ -117,8 +117,14 @@ class MessageFiller {
       }
     } else if (auto* const drop = dynamic_cast<v1::DropObjectsOrder*>(&message)) {
       drop->clear_generations();
-      for (const uint64_t file : drop->file_ids())
-        if (rng_.Chance(500)) (*drop->mutable_generations())[file] = RandomNumber(rng_, 49);
+      uint64_t file = 0;
+      for (uint64_t& id : *drop->mutable_file_ids()) {
+        id = file += 1 + rng_.Below(1000);
+        if (!rng_.Chance(500)) continue;
+        v1::DroppedGeneration* const dropped = drop->add_generations();
+        dropped->set_file_id(file);
+        dropped->set_generation(RandomNumber(rng_, 49));
+      }
     } else if (auto* const lock = dynamic_cast<v1::Lock*>(&message)) {
       lock->set_last_bytes(rng_.Chance(300) ? UINT64_MAX : lock->begin_bytes() + rng_.Below(100));
     } else if (auto* const start = dynamic_cast<v1::SessionStart*>(&message)) {
