@@ -101,7 +101,11 @@ Status ObjectEngine::FinishLocalWrites(FileId file) {
   if (object == nullptr) return OkStatus();
   const std::lock_guard lock(object->mutex);
   const Status looked = LookForWriters(*object);
-  if (looked.ok() && !object->lent) NoteTold(*object);
+  if (!looked.ok()) return looked;
+  if (!object->lent)
+    NoteTold(*object);
+  else if (object->told)  // The mount's descriptor lasts a moment longer, or another mount has one.
+    object->told = ChecksumTable::ForUnknownBytes();
   return looked;
 }
 

@@ -109,6 +109,20 @@ TEST_F(LocalWrites, StoresIntoAMappingAreFoundByTheirBytes) {
   ASSERT_TRUE(node_->client().FinishLocalWrites(Writer()).ok());
 }
 
+// The kernel may release a mount's descriptor some time after the mount has told of its writes.
+TEST_F(LocalWrites, WhatWasToldBeforeTheDescriptorWentIsNotFoundAsANewStore) {
+  Write(0, Noise(2 * kBlock, 11));
+  node_->SealAll();
+  auto fd = node_->client().OpenLocal(Writer(), true);
+  ASSERT_TRUE(fd.ok());
+  ASSERT_EQ(::pwrite(fd->get(), "stored", 6, 0), 6);
+  ASSERT_TRUE(node_->client().FinishLocalWrites(Writer()).ok());
+  const auto found = node_->client().LookAtLocalWrites(Writer(), {0, true});
+  ASSERT_TRUE(found.ok()) << MessageOf(found.status());
+  EXPECT_FALSE(found->changed);
+  EXPECT_TRUE(found->unknown) << "a store behind what was told would look alike";
+}
+
 // The answers' fields, over the wire: where a look begins, where it goes on, and what is refused.
 TEST_F(LocalWrites, ALookBeginsWhereItIsTold) {
   Write(0, Noise(4 * kBlock, 11));
