@@ -39,10 +39,4 @@ std::optional<size_t> Schedule::Next(Duration left) const {
   return next;
 }
 
-size_t Schedule::settled() const {
-  size_t settled = 0;
-  for (size_t i = 0; i < count(); ++i) settled += dead_[i] || At(i).IsSettled() ? 1 : 0;
-  return settled;
-}
-
 }  // namespace mosa::predict

@@ -31,8 +31,6 @@ class Schedule {
   size_t count() const { return samples_.size(); }
   bool is_dead(size_t index) const { return dead_[index]; }
   Measured At(size_t index) const;
-  // Items whose interval is narrow enough, or that were given up.
-  size_t settled() const;
 
  private:
   // Samples beyond this number tell nothing new: such an item simply varies.

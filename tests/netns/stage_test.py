@@ -357,7 +357,10 @@ def check_readers(store):
     write(path, b"")
     cluster.set_hint(path, "lifetime", "readers:1")
     write(path, b"read me")
-    store.stage("out", path, f"{store.backend}/readers")
+    store.refused(
+        "stage", "out", path, f"{store.backend}/readers", code=3, saying=["no directory", "/readers/"]
+    )
+    store.stage("out", path, f"{store.backend}/readers/")
     time.sleep(0.5)
     cluster.check(os.path.exists(path), "gone behind who copied it out")
     pathlib.Path(path).read_bytes()
@@ -389,7 +392,7 @@ def check_restart(store):
     write(path, b"kept")
     # Its answers are held back behind its greeting.
     script = f'sh -c "$1" | {{ head -c 21; until [ -e "{go}" ]; do sleep 0.02; done; cat; }}'
-    stage = store.begin("out", path, f"{store.backend}/restart", *elsewhere(store, script))
+    stage = store.begin("out", path, f"{store.backend}/restart/", *elsewhere(store, script))
     await_path(copied)
     command = store.store.kill("manager", "h0")
     write(go, b"")

@@ -294,6 +294,7 @@ Status Measure::MeasureAll() {
   made_.assign(items_.size(), false);
   seconds_.assign(items_.size(), 0);
   ProgressBar bar;
+  const Time begun = clock_.Monotonic();
   while (const auto next = schedule_->Next(options_.until - clock_.Monotonic())) {
     if (cluster::InterruptGuard::Interrupted() != 0) return AbortedError("interrupted");
     const Time begin = clock_.Monotonic();
@@ -316,7 +317,9 @@ Status Measure::MeasureAll() {
                       item.what, expected, left));
       continue;
     }
-    bar.Show(schedule_->settled(), items_.size(), left, item.what);
+    // All figures are measured in turns until the time is over.
+    const auto spent_s = static_cast<size_t>((begin - begun).ns / 1'000'000'000);
+    bar.Show(spent_s, spent_s + static_cast<size_t>(left), left, "s: " + item.what);
     const Result<double> sample = item.sample();
     if (!sample.ok()) {
       if (sample.status().code() == StatusCode::kAborted) return sample.status();

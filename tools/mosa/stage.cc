@@ -46,7 +46,8 @@ void AddCopy(CLI::App& noun, CommandLine& line, bool out) {
                 "again.");
   command
       ->add_option("paths", options->paths,
-                   "Files and directories to copy, followed by the target directory")
+                   "Files and directories to copy, followed by the target directory. For a single "
+                   "file, end a new directory with '/'")
       ->required();
   if (out) {
     command->add_flag(

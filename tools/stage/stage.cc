@@ -54,6 +54,12 @@ Status FindEnds(CopyRequest& options) {
     return InvalidArgumentError(request.unstaged
                                     ? "--unstaged chooses the files: name only where they go"
                                     : "name at least one source, and where it goes");
+  // Other programs would make a file of that name.
+  if (request.sources.size() == 1 && !options.paths.back().ends_with('/') &&
+      fs::is_regular_file(request.sources.front(), error) && !fs::exists(real, error))
+    return NotFoundError(
+        fmt::format("there is no directory {0}: to make it and stage the file into it, write {0}/",
+                    options.paths.back()));
   MOSA_ASSIGN_OR_RETURN(const MountedPath target, FindMountOfNew(request.target));
   if (request.out == IsStore(target.mount_point))
     return InvalidArgumentError(
