@@ -175,7 +175,7 @@ void ControlTrace(fuse_req_t request, std::string_view value) {
     options.cold = value.front() == 'c';
     done = mount.tracer.Start(options);
   }
-  if (!done.ok()) mount.refusals.Info("trace '{}': {}", value, MessageOf(done));
+  if (!done.ok()) mount.refusals.Info("trace '{}': {}", value.substr(0, 200), MessageOf(done));
   mount.tracer.NoteRefusal(done);
   fuse_reply_err(request, done.ok()                                     ? 0
                           : done.code() == StatusCode::kInvalidArgument ? EINVAL

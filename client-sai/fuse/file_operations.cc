@@ -44,7 +44,7 @@ Result<kernel::OpenOut> PrepareOpen(Mount& mount, const Opened& opened) {
       out.open_flags = kernel::kOpenPassthrough;
       out.backing_id = *backing;
     } else {
-      mount.refusals.Warning("opening file {} without passthrough: {}", file.value,
+      mount.failures.Warning("opening file {} without passthrough: {}", file.value,
                              MessageOf(backing.status()));
       mode = mount.filesystem.PassthroughRefused(handle);
     }
@@ -230,7 +230,7 @@ std::optional<size_t> AnswerRead(fuse_req_t request, fuse_ino_t ino, size_t size
   const LargeBuffer room = LargeBuffer::Take();
   const std::span<char> buffer(reinterpret_cast<char*>(room.data()), result->size_bytes);
   if (const int error = ReadAll(result->descriptor, result->offset, buffer); error != 0) {
-    MountOf(request).refusals.Warning(
+    MountOf(request).failures.Warning(
         "cannot read file {} at offset {} through its object's descriptor: {}", ino, result->offset,
         strerrorname_np(error));
     fuse_reply_err(request, EIO);

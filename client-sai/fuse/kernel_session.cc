@@ -279,7 +279,8 @@ void KernelSession::StartWorker() {
   } catch (const std::system_error& error) {
     // The existing workers continue; one that finishes its request tries to start another.
     idle_.fetch_sub(1);
-    LogWarning("cannot start more than {} worker threads: {}", workers_.size(), error.what());
+    failures_.Warning("cannot start more than {} worker threads: {}", workers_.size(),
+                      error.what());
     MOSA_CHECK(!workers_.empty());
   }
 }

@@ -28,6 +28,7 @@
 #include "client-sai/fuse/passthrough.h"
 #include "client-sai/sai/filesystem.h"
 #include "common/base/large_buffer.h"
+#include "common/base/rare_log.h"
 #include "common/base/status.h"
 #include "common/base/unique_fd.h"
 #include "common/observe/duration_table.h"
@@ -167,6 +168,7 @@ class KernelSession final : public KernelNotifier {
   std::atomic<bool> stopping_ = false;
   std::atomic<uint32_t> idle_ = 0;
   std::atomic<uint64_t> requests_ = 0;
+  RareLog failures_;
   mutable std::mutex mutex_;
   std::set<pthread_t> workers_;  // Guarded by mutex_: all workers that have not ended.
   std::condition_variable worker_ended_;

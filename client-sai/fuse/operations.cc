@@ -3,7 +3,6 @@
 #include "client-sai/core/rules.h"
 #include "client-sai/fuse/convert.h"
 #include "client-sai/fuse/to_errno.h"
-#include "common/base/log.h"
 #include "nlohmann/json.hpp"
 
 namespace mosa::sai {
@@ -90,7 +89,7 @@ void KillPrivileges(Mount& mount, FileId file) {
   // knows.
   mount.session.InvalidateAttributes(file);
   if (!changed.ok()) {
-    mount.refusals.Warning("cannot clear the set-user-id bits of file {}: {}", file.value,
+    mount.failures.Warning("cannot clear the set-user-id bits of file {}: {}", file.value,
                            changed.failure().message);
   }
 }

@@ -24,7 +24,8 @@ struct Mount {
   Tracer& tracer;
   Tracer::Options trace_defaults;  // Host and mount point.
   LockWaiters lock_waiters{filesystem};
-  RareLog refusals{20};  // What programs cause to fail, as often as they like.
+  RareLog refusals{20};  // Programs can cause them as often as they like.
+  RareLog failures{20};
 };
 
 // The complete table, for KernelSession::Mount with a Mount* as userdata.

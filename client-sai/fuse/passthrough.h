@@ -69,7 +69,7 @@ class BackingFiles {
 
   const int device_;
   RareLog failures_{20};
-  // Held across the ioctls, which do not block; no other lock is taken meanwhile.
+  // Held across the ioctls, which do not block; only the log's lock is taken meanwhile.
   mutable std::mutex mutex_;
   std::map<FileId, Backing> backings_;
 };

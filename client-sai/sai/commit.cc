@@ -17,6 +17,7 @@ namespace mosa::sai {
 namespace {
 
 constexpr int kCommitsMax = 20;
+constexpr uint64_t kInlineCachedBytesMax = uint64_t{32} << 20;
 // Bytes without room on a node are relocated in pieces of this size.
 constexpr uint64_t kAllocatedBytesMax = uint64_t{64} << 20;
 
@@ -311,6 +312,7 @@ void Filesystem::Impl::FinishCommit(Inode& inode, bool is_inline, const Attribut
 // The caller must hold the inode's mutex.
 void Filesystem::Impl::KeepInline(Inode& inode) {
   auto access = WithoutInlineBytes(*inode.access);
+  inode.inline_buffer->shrink_to_fit();  // Only its size is counted.
   access->is_inline = !inode.inline_buffer->empty();
   access->inline_data = std::move(*inode.inline_buffer);
   access->inline_valid_bytes = access->inline_data.size();
@@ -319,6 +321,16 @@ void Filesystem::Impl::KeepInline(Inode& inode) {
   inode.access = std::move(access);
   inode.inline_buffer.reset();
   inode.inline_ranges.Clear();
+}
+
+// Drops inline bytes that no handle needs, if they are outdated or there are too many of them. The
+// caller must hold the inode's mutex.
+void Filesystem::Impl::DropUnusedInline(Inode& inode) {
+  if (inode.handles > 0 || !inode.access || inode.access->inline_data.empty()) return;
+  if (inode.access_era != 0 && inline_cached_bytes_ <= kInlineCachedBytesMax) return;
+  inline_cached_bytes_ -= inode.access->inline_data.size();
+  inode.access = WithoutInlineBytes(*inode.access);
+  inode.access_era = 0;
 }
 
 // Does everything that a new size requires before the manager records it.
@@ -380,6 +392,7 @@ void Filesystem::Impl::EndResize(Inode& inode) {
   {
     const std::lock_guard lock(inode.mutex);
     inode.cutting_to.reset();
+    DropUnusedInline(inode);
     // truncate(2) opens nothing, so the right was needed only for this call.
     unused = inode.handles == 0 && std::exchange(inode.manager_counts_open, false);
   }

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <malloc.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -593,6 +594,25 @@ TEST(Forgotten, InlineBytesLeaveNoMemoryBehind) {
   EXPECT_EQ(without->generation, 7U);
   EXPECT_TRUE(without->inline_data.empty());
   EXPECT_LT(without->inline_data.capacity(), 64U);
+}
+
+// Files that were cut count by their size, and those that were not by what they hold.
+TEST(Forgotten, SmallFilesTakeLittleMemoryOnceTheyAreClosed) {
+  constexpr int kFiles = 6000;
+  Cluster cluster;
+  const std::string content(15'000, 'x');
+  const size_t before = mallinfo2().uordblks;
+  for (int i = 0; i < kFiles; ++i) {
+    const std::string path = "/f" + std::to_string(i);
+    const auto made = cluster.a().Open(path, O_CREAT | O_WRONLY);
+    ASSERT_TRUE(Ok(made));
+    ASSERT_TRUE(Ok(cluster.a().Write(made->handle, 0, content)));
+    AttributeChanges cut;
+    cut.size_bytes = 1;
+    ASSERT_TRUE(Ok(cluster.a().fs().SetAttributes(*cluster.a().Find(path), cut)));
+    ASSERT_TRUE(Ok(cluster.a().Close(made->handle)));
+  }
+  EXPECT_LT(mallinfo2().uordblks - before, kFiles * content.size() / 2);
 }
 
 TEST(Forgotten, FilesBeyondTheLimitAreLookedUpAgain) {

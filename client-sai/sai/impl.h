@@ -189,6 +189,7 @@ class Filesystem::Impl final : public SessionListener {
   static void EndMake(Inode& inode, MakeState state);  // The caller must hold the inode's mutex.
   Outcome<Done> EnsureAllMade(Inode& directory);
   Outcome<Done> EnsureNameMade(Inode& directory, const std::string& name);
+  void ClearEntries(Names& names);    // The caller must hold their mutex.
   void ClearNames(Inode& directory);  // The caller must hold the directory's mutex.
 
   // ---- directories (directories.cc)
@@ -465,6 +466,7 @@ class Filesystem::Impl final : public SessionListener {
 
   void FinishCommit(Inode& inode, bool is_inline, const Attributes& attributes, Mark mark);
   void KeepInline(Inode& inode);
+  void DropUnusedInline(Inode& inode);
   Outcome<Done> Resize(Inode& inode, uint64_t size_bytes);
   void EndResize(Inode& inode);
   // Removes the bytes from `removed.begin` on; `removed.end` is the size before.
@@ -604,6 +606,7 @@ class Filesystem::Impl final : public SessionListener {
   std::atomic<size_t> names_count_{0};
   std::atomic<uint64_t> inline_cached_bytes_{0};
   RareLog losses_{100};  // Each names a file whose bytes were not stored.
+  RareLog delays_;
   // Counts this mount's changes of hints. What directories remember about hints is valid for one
   // value.
   std::atomic<uint64_t> hints_generation_{0};

@@ -49,7 +49,7 @@ struct Names {
   Duration patience{};  // How long shared_until last lay ahead.
 };
 
-// Copies all but the inline bytes, and does not keep their memory, as clear() would.
+// Copies all but the inline bytes. (After clear(), their memory would still be in use.)
 inline std::shared_ptr<DataAccess> WithoutInlineBytes(const DataAccess& access) {
   auto without = std::make_shared<DataAccess>(access);
   std::string().swap(without->inline_data);

@@ -68,9 +68,14 @@ void Filesystem::Impl::ForgetAllKernelNames() {
   notifier_.InvalidateEntries();
 }
 
+// Frees the memory, which clear() would keep.
+void Filesystem::Impl::ClearEntries(Names& names) {
+  names_count_ -= names.entries.size();
+  std::exchange(names.entries, {});
+}
+
 void Filesystem::Impl::ClearNames(Inode& directory) {
-  names_count_ -= directory.names.entries.size();
-  directory.names.entries.clear();
+  ClearEntries(directory.names);
   directory.names.complete = false;
   directory.names.delegated = false;
   directory.names.era = 0;
@@ -104,8 +109,7 @@ bool Filesystem::Impl::StoreName(Inode& directory, const std::string& name, File
     names.era = mark.era;
   }
   if (names_count_ >= options_.names_max && !names.entries.contains(name)) {
-    names_count_ -= names.entries.size();
-    names.entries.clear();
+    ClearEntries(names);
     names.complete = false;
     return false;
   }
@@ -250,6 +254,7 @@ void Filesystem::Impl::LostName(FileId file, uint32_t links_left, bool said_held
     recalls_.NoteOwn(file);
     inode->attributes_era = 0;
     if (links_left == 0 && inode->handles == 0) inode->access_era = 0;
+    DropUnusedInline(*inode);
     inode->attributes.link_count = links_left;
     release = said_held && links_left == 0 && inode->handles == 0;
     inode->told_held = inode->told_held || (said_held && !release);
@@ -472,6 +477,7 @@ MakeState Filesystem::Impl::FinishMake(Inode& inode, const Reply& reply, Mark ma
 
 void Filesystem::Impl::EndMake(Inode& inode, MakeState state) {
   inode.make_state = state;
+  std::exchange(inode.make, {});  // Frees its memory, too.
   inode.changed.notify_all();
 }
 

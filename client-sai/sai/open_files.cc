@@ -381,6 +381,7 @@ void Filesystem::Impl::ReturnHandle(Inode& inode, uint32_t flags) {
     }
     release = --inode.handles == 0 && (inode.told_held || inode.manager_counts_open);
     if (release) inode.told_held = inode.manager_counts_open = false;
+    DropUnusedInline(inode);
   }
   if (release) QueueRelease(inode.file);
 }

@@ -195,6 +195,7 @@ void Filesystem::Impl::DropCached(Inode& inode, RecallKind kind) {
   const std::lock_guard lock(inode.mutex);
   inode.attributes_era = 0;
   inode.access_era = 0;
+  DropUnusedInline(inode);
   if (inode.passthrough_handles == 0) inode.objects.clear();
   if (kind == RecallKind::kEntries) ClearNames(inode);
   ++inode.unsettled;
@@ -283,7 +284,7 @@ void Filesystem::Impl::EndOverdueDrops() {
   }
   for (const Drop& drop : overdue) {
     stats_.Add(Counter::kPagesWaitsEnded);
-    LogWarning(
+    delays_.Warning(
         "the kernel did not drop the pages of file {} within {} s: a request that locks one of "
         "them waits for a node or another mount",
         drop.file.value, kPagesWaitMax.ns / 1'000'000'000);

@@ -19,7 +19,6 @@
 namespace mosa::sai {
 namespace {
 
-constexpr uint64_t kInlineCachedBytesMax = uint64_t{32} << 20;
 // How often mappable files are looked at, with pauses of kLookShare times the length of a look.
 constexpr Duration kLookEvery = Seconds(1);
 constexpr int64_t kLookShare = 32;
@@ -298,11 +297,7 @@ void Filesystem::Impl::EndHandle(OpenFile& handle) {
       inode->inline_buffer.reset();
       inode->inline_ranges.Clear();
       static_cast<Unsaved&>(*inode) = {};
-      if (access && inline_cached_bytes_ > kInlineCachedBytesMax && access->is_inline) {
-        inline_cached_bytes_ -= access->inline_data.size();
-        inode->access = WithoutInlineBytes(*access);
-        inode->access_era = 0;
-      }
+      DropUnusedInline(*inode);
     }
   }
   if (release) QueueRelease(inode->file);

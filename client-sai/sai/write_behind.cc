@@ -15,6 +15,8 @@ namespace {
 
 constexpr Duration kBufferWaitMax = Seconds(1);
 constexpr Duration kStoreMin = Seconds(5);
+// In one file. An extent takes memory however few bytes it has.
+constexpr size_t kOpenExtentsMax = 256;
 
 // A part that is not the last one is followed by the next part, so it has no spare bytes.
 Memory OfPart(const Memory& memory, std::span<const std::byte> part,
@@ -128,6 +130,7 @@ void Filesystem::Impl::SendBuffered(Inode& inode, bool all, std::optional<Steady
     access = inode.access;
     // Buffered bytes must leave even if the layout is unknown; the store then fails where it must.
     const uint64_t chunk_bytes = inode.access ? inode.access->layout.chunk_bytes : 0;
+    all = all || inode.buffer.open_extents() >= kOpenExtentsMax;
     extents = inode.buffer.Take(all || chunk_bytes == 0, chunk_bytes);
   }
   if (extents.empty()) return;

@@ -1,4 +1,6 @@
 // Extended attributes: the manager's, and this mount's counters.
+#include <algorithm>
+
 #include "client-sai/sai/impl.h"
 #include "common/base/sync.h"
 
@@ -23,11 +25,15 @@ bool Filesystem::Impl::DeferHint(Inode& inode, std::string_view attribute, std::
   auto canonical = ParseHint(name.hint, name.alias, value);
   if (!canonical.ok()) return false;
   const std::lock_guard lock(inode.mutex);
-  if (inode.make_state != MakeState::kUnsent || inode.make.hints.size() >= kHintsAtMakeMax)
-    return false;
+  if (inode.make_state != MakeState::kUnsent) return false;
   const bool settles = MaySettle(name.hint);
   if ((settles || IsLayoutHint(name.hint)) && View(inode).size_bytes > 0) return false;
-  inode.make.hints.push_back({std::string(name.hint), *std::move(canonical)});
+  auto& hints = inode.make.hints;
+  const auto earlier = std::ranges::find(hints, name.hint, &HintValue::name);
+  if (earlier == hints.end())
+    hints.push_back({std::string(name.hint), *std::move(canonical)});
+  else
+    earlier->value = *std::move(canonical);
   if (settles) {
     // Its first byte causes it to be created and bound.
     inode.make.bind = true;

@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "common/base/unique_fd.h"
+#include "common/model/task.h"
 
 namespace mosa::sai {
 
@@ -75,7 +76,8 @@ std::optional<std::string> VariableOf(uint32_t pid) {
   while (begin < environment.size()) {
     const size_t end = std::min(environment.find('\0', begin), environment.size());
     const std::string_view entry(environment.data() + begin, end - begin);
-    if (entry.starts_with(kVariable)) return std::string(entry.substr(kVariable.size()));
+    if (entry.starts_with(kVariable))
+      return std::string(entry.substr(kVariable.size(), kTaskBytesMax));
     begin = end + 1;
   }
   return std::nullopt;

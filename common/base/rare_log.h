@@ -21,7 +21,8 @@ namespace mosa {
 
 class RareLog {
  public:
-  // Writes at most `lines_max` lines in `every`; the next line says how many were left out.
+  // Writes at most `lines_max` lines in `every`. The last of several says so, and the next line how
+  // many were left out.
   explicit RareLog(uint32_t lines_max = 1, Duration every = Seconds(60))
       : lines_max_(lines_max), every_(every) {}
 
@@ -42,12 +43,12 @@ class RareLog {
   template <typename... Args>
   void Write(LogLevel level, fmt::format_string<Args...> text, Args&&... args) {
     if (!LogEnabled(level)) return;
-    if (const std::optional<uint64_t> left_out = Take())
-      WriteLog(level, fmt::format(text, std::forward<Args>(args)...) + Remark(*left_out));
+    if (const std::optional<std::string> remark = Take())
+      WriteLog(level, fmt::format(text, std::forward<Args>(args)...) + *remark);
   }
 
-  // Absent: this line is left out.
-  std::optional<uint64_t> Take() {
+  // Returns what to add to the line, or nothing if it is left out.
+  std::optional<std::string> Take() {
     const std::lock_guard lock(mutex_);
     const SteadyTime now = SteadyNow();
     if (!begun_ || now - *begun_ >= std::chrono::nanoseconds(every_.ns)) {
@@ -58,11 +59,12 @@ class RareLog {
       ++left_out_;
       return std::nullopt;
     }
-    ++lines_;
-    return std::exchange(left_out_, 0);
-  }
-  static std::string Remark(uint64_t left_out) {
-    return left_out == 0 ? "" : fmt::format(" ({} more since the last line)", left_out);
+    std::string remark;
+    if (const uint64_t left_out = std::exchange(left_out_, 0); left_out > 0)
+      remark = fmt::format(" ({} other lines were left out)", left_out);
+    if (++lines_ == lines_max_ && lines_max_ > 1)
+      remark += fmt::format(" (others are left out for up to {} s)", every_.ns / 1'000'000'000);
+    return remark;
   }
 
   const uint32_t lines_max_;

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "absl/container/btree_map.h"
+#include "common/model/task.h"
 #include "manager/core/copy_orders.h"
 #include "manager/core/given_up.h"
 #include "manager/core/held_bytes.h"
@@ -34,8 +35,6 @@ constexpr Duration kLetGoMax = Seconds(30);
 constexpr uint64_t kFileIdsAtOnce = 16384;
 // Maximum length of an attribute value in a reply; clients cannot read longer ones.
 constexpr size_t kAttributeValueBytesMax = 65536;
-// Maximum length of a task name in a request.
-constexpr size_t kTaskBytesMax = 1024;
 // A node with less free space than one page counts as full.
 constexpr uint64_t kRoomBytesMin = 4096;
 

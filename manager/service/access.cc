@@ -1,6 +1,5 @@
 #include "manager/service/access.h"
 
-#include "common/base/clock.h"
 #include "fmt/format.h"
 #include "proto/convert/credentials.h"
 

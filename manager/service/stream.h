@@ -60,6 +60,8 @@ inline constexpr uint64_t kStreamQueueBytesMax = uint64_t{64} << 20;
 inline constexpr std::chrono::seconds kStreamWriteMax{10};
 // Limit for the wait of a unary call's answer.
 inline constexpr std::chrono::seconds kUnaryWriteMax{10};
+// The memory of a larger message is not kept for the next one.
+inline constexpr size_t kStreamMessageKeptBytesMax = size_t{64} << 10;
 // A client must identify itself within this time after it opened a stream.
 inline constexpr std::chrono::seconds kStreamStartMax{5};
 
@@ -233,6 +235,8 @@ class Stream : private OpenStreams::Member {
 
   void ReadDone(bool ok) {
     if (ok && !ending_) OnMessage(incoming_);
+    // The next message may be long in coming.
+    if (incoming_.ByteSizeLong() > kStreamMessageKeptBytesMax) incoming_ = Incoming();
     if (ok && !ending_) {
       is_paused_ = MustPause();
       if (!is_paused_) Read();

@@ -24,6 +24,13 @@ constexpr Duration kStay = Milliseconds(50);
 constexpr Duration kStaySlice = Milliseconds(10);
 // Maximum time for which an answer is held.
 constexpr Duration kAnswerHoldMax = Seconds(1);
+// A larger message's memory is not kept for the next one. Parsed, it takes up to eight times this.
+constexpr size_t kMessageKeptBytesMax = 4 << 10;
+
+template <typename Message>
+void FreeIfLarge(Message& message) {
+  if (message.ByteSizeLong() > kMessageKeptBytesMax) message = Message();
+}
 
 ErrorReason ReasonOf(StatusCode code) {
   switch (code) {
@@ -97,11 +104,13 @@ Status DamagedOnTheWay(uint64_t file, uint64_t offset, uint64_t length) {
 }  // namespace
 
 BulkConnection::BulkConnection(FrameSocket socket, BulkConnectionOptions options,
-                               ObjectEngine& engine, const AccessGate& gate, const Copier& copier)
+                               ObjectEngine& engine, const AccessGate& gate, const Copier& copier,
+                               RareLog& closings)
     : options_(std::move(options)),
       engine_(engine),
       gate_(gate),
       copier_(copier),
+      closings_(closings),
       socket_(std::move(socket)),
       peer_(engine_.residence().requests.PeerOf(options_.peer_host)) {
   shown_.client = options_.client;
@@ -115,10 +124,12 @@ bool BulkConnection::Serve(std::span<std::byte> scratch, const std::atomic<bool>
     if (!status.ok()) {
       // A peer that closes is normal; one that violates the protocol, or stalls, is logged.
       if (status.code() != StatusCode::kUnavailable)
-        options_.closings->Warning("connection from {} closed: {}", options_.peer,
-                                   MessageOf(status));
+        closings_.Warning("connection from {} closed: {}", options_.peer, MessageOf(status));
       return false;
     }
+    // The next request may be long in coming.
+    FreeIfLarge(request_);
+    FreeIfLarge(reply_);
     for (Duration stayed; !socket_.HasFrame(kStaySlice); stayed = stayed + kStaySlice)
       if (others_wait || stayed >= kStay) return true;
     if (others_wait) return true;  // The connection queues again.

@@ -22,7 +22,6 @@ namespace mosa::node {
 
 struct BulkConnectionOptions {
   bool passes_descriptors = false;  // For Unix sockets.
-  RareLog* closings = nullptr;      // Says why connections end. Must outlive them.
   std::string peer;                 // For the log.
   std::string peer_host;            // The peer's address without the port, for residence times.
   ClientId client;                  // The client whose capabilities are accepted.
@@ -33,7 +32,7 @@ class BulkConnection {
  public:
   // The references must outlive it.
   BulkConnection(FrameSocket socket, BulkConnectionOptions options, ObjectEngine& engine,
-                 const AccessGate& gate, const Copier& copier);
+                 const AccessGate& gate, const Copier& copier, RareLog& closings);
 
   // Serves the request that has begun to arrive, and further ones that follow closely. `scratch`
   // has kBulkScratchBytes and is used only during the call. While `others_wait` is true it returns
@@ -76,6 +75,7 @@ class BulkConnection {
   ObjectEngine& engine_;
   const AccessGate& gate_;
   const Copier& copier_;
+  RareLog& closings_;  // Says why connections end.
   FrameSocket socket_;
   AccessGate::Shown shown_;
   std::span<std::byte> scratch_;                    // Valid while it serves.

@@ -337,12 +337,11 @@ void BulkServer::LetIn(const ConnectionRef& connection) {
   connection->served = std::make_unique<BulkConnection>(
       std::move(connection->socket),
       BulkConnectionOptions{.passes_descriptors = connection->is_unix,
-                            .closings = &closings_,
                             .peer = connection->peer,
                             .peer_host = connection->host,
                             .client = client,
                             .account = account},
-      engine_, gate_, copier_);
+      engine_, gate_, copier_, closings_);
   connection->door = nullptr;
   Await(*connection);
   Publish();

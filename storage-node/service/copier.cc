@@ -385,7 +385,7 @@ void Copier::Perform(Turn& turn, std::span<std::byte> scratch) {
   if (const auto description = engine_.Describe(job.file); description.ok())
     report->allocated_bytes = description->stat.allocated_bytes;
   if (report->failure)
-    LogWarning("cannot copy file {}: {}", report->file.value, report->failure->message);
+    failures_.Warning("cannot copy file {}: {}", report->file.value, report->failure->message);
   report_(*report);
 }
 

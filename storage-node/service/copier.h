@@ -26,6 +26,7 @@
 
 #include "client-sai/api/bulk_node_api.h"
 #include "common/base/clock.h"
+#include "common/base/rare_log.h"
 #include "common/base/status.h"
 #include "common/model/block_sums.h"
 #include "common/model/storage.h"
@@ -97,6 +98,7 @@ class Copier {
   sai::BulkNodeApi nodes_;
   Report report_;  // Constant while threads run.
 
+  RareLog failures_{20};
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   // Guarded by mutex_:

@@ -220,7 +220,7 @@ void ManagerLink::Obey(NodeOrder order) {
   for (const auto& [file, generation] : drop.generations)
     engine_.RefuseStoresUpTo(file, generation);
   engine_.Drop(drop.files, drop.number);
-  LogInfo("dropped {} objects; {} bytes are used now", drop.files.size(), engine_.used_bytes());
+  drops_.Info("dropped {} objects; {} bytes are used now", drop.files.size(), engine_.used_bytes());
   const std::lock_guard lock(mutex_);
   beat_now_ = true;
   changed_.notify_all();

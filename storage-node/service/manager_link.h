@@ -16,6 +16,7 @@
 #include <string>
 #include <thread>
 
+#include "common/base/rare_log.h"
 #include "common/base/status.h"
 #include "common/model/residence.h"
 #include "common/model/storage.h"
@@ -84,6 +85,7 @@ class ManagerLink {
   std::mutex write_mutex_;    // Acquired before mutex_.
   Stream* stream_ = nullptr;  // Guarded by write_mutex_; null while not registered.
 
+  RareLog drops_{20};
   std::mutex mutex_;
   std::condition_variable changed_;
   // Guarded by mutex_:

@@ -190,7 +190,7 @@ def manager_limits(store):
 def memory_table(store):
     limits = manager_limits(store)
     stated = limits.get("memory", {}).get("limit") or 4096 * MIB
-    mount = MOUNT_BYTES + limits["names"]["used"] * MOUNT_BYTES_OF_FILE
+    mount = MOUNT_BYTES + limits.get("names", {}).get("used", 0) * MOUNT_BYTES_OF_FILE
     rows = []
     for daemon in store.state["daemons"]:
         kind, pid = daemon["kind"], daemon["process"]["pid"]
