@@ -72,6 +72,7 @@ class WriteBuffer {
   bool any_taken() const { return !taken_.empty(); }
   bool any_open() const { return !open_.empty(); }
   size_t open_extents() const { return open_.size(); }
+  size_t extents() const { return open_.size() + taken_.size(); }
   uint64_t bytes() const { return bytes_; }
   // The range of the first open extent. Precondition: any_open().
   ByteRange first_open() const { return open_.begin()->second->range(); }

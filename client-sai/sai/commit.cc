@@ -327,7 +327,8 @@ void Filesystem::Impl::KeepInline(Inode& inode) {
 // caller must hold the inode's mutex.
 void Filesystem::Impl::DropUnusedInline(Inode& inode) {
   if (inode.handles > 0 || !inode.access || inode.access->inline_data.empty()) return;
-  if (inode.access_era != 0 && inline_cached_bytes_ <= kInlineCachedBytesMax) return;
+  const bool is_current = inode.access_era != 0 && inode.access_era == lease_.ValidEra();
+  if (is_current && inline_cached_bytes_ <= kInlineCachedBytesMax) return;
   inline_cached_bytes_ -= inode.access->inline_data.size();
   inode.access = WithoutInlineBytes(*inode.access);
   inode.access_era = 0;

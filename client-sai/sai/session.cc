@@ -152,6 +152,7 @@ void Filesystem::Impl::DropEverything() {
   for (const InodePtr& inode : all) {
     const std::lock_guard lock(inode->mutex);
     ClearNames(*inode);
+    DropUnusedInline(*inode);
     for (const auto& [name, file] : inode->names.unsent) unsent.push_back(file);
     if (inode->passthrough_handles == 0) inode->objects.clear();
     if (inode->unbacked_handles > 0) cached.push_back(inode->file);
@@ -328,6 +329,7 @@ void Filesystem::Impl::RecallAccess(const RecallPush& push) {
   if (const InodePtr inode = Find(push.file)) {
     const std::lock_guard lock(inode->mutex);
     inode->access_era = 0;
+    DropUnusedInline(*inode);
     ++inode->access_recalls;
     if (inode->stores > 0) {
       inode->unconfirmed.push_back(recall);

@@ -16,7 +16,9 @@ namespace {
 constexpr Duration kBufferWaitMax = Seconds(1);
 constexpr Duration kStoreMin = Seconds(5);
 // In one file. An extent takes memory however few bytes it has.
-constexpr size_t kOpenExtentsMax = 256;
+constexpr size_t kOpenExtentsMax = 4096;
+// With those that are being sent.
+constexpr size_t kExtentsMax = 2 * kOpenExtentsMax;
 
 // A part that is not the last one is followed by the next part, so it has no spare bytes.
 Memory OfPart(const Memory& memory, std::span<const std::byte> part,
@@ -79,14 +81,15 @@ void Filesystem::Impl::AwaitRoomForBuffer(Inode& inode, uint64_t bytes) {
   bool refused = false;
   {
     std::unique_lock lock(inode.mutex);
-    if (inode.buffer.bytes() + bytes > options_.write_behind_file_bytes_max) {
+    const auto has_room = [&] {
+      return inode.buffer.bytes() + bytes <= options_.write_behind_file_bytes_max &&
+             inode.buffer.extents() < kExtentsMax;
+    };
+    if (!has_room()) {
       lock.unlock();
       SendBuffered(inode, true);
       lock.lock();
-      inode.changed.wait(lock, [&] {
-        return !inode.buffer.any_taken() ||
-               inode.buffer.bytes() + bytes <= options_.write_behind_file_bytes_max;
-      });
+      inode.changed.wait(lock, [&] { return !inode.buffer.any_taken() || has_room(); });
     }
     refused = !inode.full_nodes.empty();
   }

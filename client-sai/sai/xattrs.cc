@@ -29,11 +29,9 @@ bool Filesystem::Impl::DeferHint(Inode& inode, std::string_view attribute, std::
   const bool settles = MaySettle(name.hint);
   if ((settles || IsLayoutHint(name.hint)) && View(inode).size_bytes > 0) return false;
   auto& hints = inode.make.hints;
-  const auto earlier = std::ranges::find(hints, name.hint, &HintValue::name);
-  if (earlier == hints.end())
-    hints.push_back({std::string(name.hint), *std::move(canonical)});
-  else
-    earlier->value = *std::move(canonical);
+  // A second value may not have the effect that it has alone.
+  if (std::ranges::count(hints, name.hint, &HintValue::name) > 0) return false;
+  hints.push_back({std::string(name.hint), *std::move(canonical)});
   if (settles) {
     // Its first byte causes it to be created and bound.
     inode.make.bind = true;

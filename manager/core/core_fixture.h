@@ -49,7 +49,8 @@ class CoreFixture : public ::testing::Test {
         orders_.emplace_back(to.node, *order);
       }
     }
-    log_.insert(log_.end(), effects.log.begin(), effects.log.end());
+    for (const auto* const lines : {&effects.log, &effects.frequent_log})
+      log_.insert(log_.end(), lines->begin(), lines->end());
     return effects;
   }
 

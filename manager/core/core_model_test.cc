@@ -290,6 +290,7 @@ class Digest {
       if (const auto* order = std::get_if<NodeOrder>(&to.message)) Add(*order);
     }
     for (const std::string& line : effects.log) Add(line);
+    for (const std::string& line : effects.frequent_log) Add(line);
     Add(effects.wake_at ? static_cast<uint64_t>(effects.wake_at->ns) : 0);
   }
   void Add(const NodeOrder& order) {

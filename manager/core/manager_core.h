@@ -215,7 +215,9 @@ struct Effects {
   std::optional<AdminReply> admin_reply;
   size_t reply_bytes = 0;        // Approximate size of the replies.
   std::vector<std::string> log;  // One sentence each, for the shell's log.
-  std::optional<Time> wake_at;   // Call Step(Tick) no later than this.
+  // Likewise, but peers can cause them as often as they like: the shell limits their number.
+  std::vector<std::string> frequent_log;
+  std::optional<Time> wake_at;  // Call Step(Tick) no later than this.
 };
 
 // ---- queries (read only, answered between steps): common/model/status.h

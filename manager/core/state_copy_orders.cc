@@ -349,8 +349,9 @@ void ManagerCore::State::FailCopy(FileId file, NodeId node, const CopyReport& re
   const Failure& failure = *report.failure;
   const bool full = failure.code == StatusCode::kResourceExhausted;
   const Time retry_at = now_ + (full ? kFullFor : kFailedFor);
-  effects_.log.push_back(fmt::format("node {} could not copy file {}: {}", NameOf(node), file.value,
-                                     failure.message.substr(0, kFailureBytesMax)));
+  effects_.frequent_log.push_back(fmt::format("node {} could not copy file {}: {}", NameOf(node),
+                                              file.value,
+                                              failure.message.substr(0, kFailureBytesMax)));
   copy_.orders.Fail(file, node, failure.message.substr(0, kFailureBytesMax), retry_at);
   RetryCopies(file, retry_at);
   Inode* inode = Find(file);

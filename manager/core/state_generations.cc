@@ -37,7 +37,7 @@ void ManagerCore::State::FenceAbsentWriters(FileId file) {
   if (!inode || !inode->bytes || inode->bytes->segments.empty()) return fences_.ForgetFile(file);
   const auto opens = write_opens_.find(file);
   FenceWriters(file, *inode, opens == write_opens_.end() ? std::set<ClientId>() : opens->second);
-  effects_.log.push_back(
+  effects_.frequent_log.push_back(
       fmt::format("file {} is fenced: a session that had it open for writing has expired, and "
                   "other sessions continue with it",
                   file.value));

@@ -34,7 +34,7 @@ NodeId ManagerCore::State::NodeOfSession(const Session& session) const {
 }
 
 void ManagerCore::State::RefuseNode(const std::string& name, std::string message) {
-  effects_.log.push_back(message);
+  effects_.frequent_log.push_back(message);
   effects_.refused_nodes.push_back(
       {name, Refuse(StatusCode::kFailedPrecondition, ErrorReason::kInvalid, std::move(message))});
 }
@@ -96,9 +96,9 @@ void ManagerCore::State::Handle(const RegisterNode& command) {
                                   .capability_key = {},
                                   .now = now_,
                                   .epoch = node.epoch};
-  effects_.log.push_back(fmt::format("node {} at {} registers with {} objects{}", name,
-                                     registration.address, registration.objects.size(),
-                                     new_incarnation ? "; it has restarted" : ""));
+  effects_.frequent_log.push_back(fmt::format("node {} at {} registers with {} objects{}", name,
+                                              registration.address, registration.objects.size(),
+                                              new_incarnation ? "; it has restarted" : ""));
   TakeUncut(node, new_incarnation);
   const std::set<FileId> present = RecoveryRules{*this}.TakeObjects(id, registration);
   if (new_incarnation) cut_objects_.erase(id);
@@ -254,7 +254,7 @@ void ManagerCore::State::TakeUntold(const Node& node, FileId file) {
   if (!inode || !inode->bytes || inode->bytes->is_inline) return;
   const std::vector<NodeId> first = LayoutOf(*inode).Nodes();
   if (!std::binary_search(first.begin(), first.end(), node.address.node)) {
-    effects_.log.push_back(
+    effects_.frequent_log.push_back(
         fmt::format("node {}: a program stored into the copy of file {}, but the node does not "
                     "hold the file's first copy: these stores are discarded",
                     node.address.name, file.value));

@@ -16,7 +16,8 @@ constexpr size_t kHostTextBytesMax = 4096;
 void ManagerCore::State::Schedule(Time at) { next_tick_ = std::min(next_tick_, at); }
 
 void ManagerCore::State::RefuseSession(ClientId client, StatusCode code, std::string message) {
-  effects_.log.push_back(fmt::format("session {:016x} refused: {}", client.value, message));
+  effects_.frequent_log.push_back(
+      fmt::format("session {:016x} refused: {}", client.value, message));
   effects_.to_clients.push_back({client, Refuse(code, ErrorReason::kInvalid, std::move(message))});
 }
 
@@ -44,8 +45,9 @@ void ManagerCore::State::Handle(const StartSession& command) {
     RetireSlot(session->slot);
   } else {
     session = &sessions_[start.client];
-    effects_.log.push_back(fmt::format("session {:016x} of {} at {} begins", start.client.value,
-                                       start.node_name, start.mount_point));
+    effects_.frequent_log.push_back(fmt::format("session {:016x} of {} at {} begins",
+                                                start.client.value, start.node_name,
+                                                start.mount_point));
   }
   session->start = {};
   session->start.client = start.client;
@@ -155,7 +157,7 @@ void ManagerCore::State::Redeclare(Session& session, const SessionStart& start, 
   std::erase_if(locks, [this](const HeldLock& held) { return !Find(held.file); });
   std::vector<LockTable::Waiting> granted;
   for (const HeldLock& lost : locks_.HoldOnly(client, locks, granted))
-    effects_.log.push_back(
+    effects_.frequent_log.push_back(
         fmt::format("session {:016x} has lost its lock on file {}", client.value, lost.file.value));
   AnswerLocks(granted, EmptyReply{});
   for (const HeldGrant& held : start.grants) {
@@ -200,8 +202,9 @@ void ManagerCore::State::Handle(const SessionClosed& command) {
 
 void ManagerCore::State::EndSession(ClientId client, std::string_view reason, bool clean) {
   Session& session = sessions_.at(client);
-  effects_.log.push_back(fmt::format("session {:016x} of {} at {} ends: {}", client.value,
-                                     session.start.node_name, session.start.mount_point, reason));
+  effects_.frequent_log.push_back(fmt::format("session {:016x} of {} at {} ends: {}", client.value,
+                                              session.start.node_name, session.start.mount_point,
+                                              reason));
   RemoveUncommittedOf(client);
   session.pending.clear();
   std::vector<LockTable::Waiting> granted;
@@ -252,7 +255,7 @@ void ManagerCore::State::RemoveUncommittedOf(ClientId client) {
       abandoned_.insert(file);
       dirty_.insert(file);
     }
-    effects_.log.push_back(
+    effects_.frequent_log.push_back(
         fmt::format("file {} is removed: session {:016x} created it but never committed it",
                     file.value, client.value));
   }
@@ -279,7 +282,7 @@ void ManagerCore::State::Handle(const Tick&) {
       const Time patience_end = session.recalls.begin()->second.sent + kRecallPatience;
       if (patience_end <= now_) {
         session.condemned = true;
-        effects_.log.push_back(fmt::format(
+        effects_.frequent_log.push_back(fmt::format(
             "session {:016x} did not answer recall {} of file {}: its lease is no longer renewed",
             client.value, session.recalls.begin()->first.value,
             session.recalls.begin()->second.file.value));
@@ -348,7 +351,7 @@ void ManagerCore::State::Handle(const Stalled& command) {
   for (auto& [file, nodes] : copy_.cancelled)
     for (auto& [node, until] : nodes) until = until + command.time;
   if (grace_end_) grace_end_ = *grace_end_ + command.time;
-  effects_.log.push_back(
+  effects_.frequent_log.push_back(
       fmt::format("the manager did not run for {} ms: silence during that time does not count",
                   command.time.ns / 1'000'000));
   Handle(Tick{});
@@ -376,8 +379,9 @@ void ManagerCore::State::EndGrace() {
   EndMarkedOpens();
   for (const auto& [file, holders] : orphans_) orphan_checks_.insert(file);
   due_checks_ = due_;
-  effects_.log.push_back(fmt::format("the grace period is over: {} sessions came back, {} did not",
-                                     sessions_.size(), missing.size()));
+  effects_.frequent_log.push_back(
+      fmt::format("the grace period is over: {} sessions came back, {} did not", sessions_.size(),
+                  missing.size()));
   ready_.insert(ready_.end(), grace_queue_.begin(), grace_queue_.end());
   grace_queue_.clear();
   StartCopyScan();

@@ -208,7 +208,8 @@ void CoreDriver::Step(const Command& command, const std::shared_ptr<NodeSink>& r
   }
   reply_bytes_ += effects.reply_bytes;
   if (effects.admin_reply) admin_reply_ = std::move(effects.admin_reply);
-  for (const std::string& line : effects.log) core_lines_.Info("{}", line);
+  for (const std::string& line : effects.log) WriteLog(LogLevel::kInfo, line);
+  for (const std::string& line : effects.frequent_log) frequent_lines_.Info("{}", line);
   if (effects.wake_at && (!wake_at_ || *effects.wake_at < *wake_at_)) wake_at_ = effects.wake_at;
 }
 

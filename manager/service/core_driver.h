@@ -185,7 +185,7 @@ class CoreDriver {
   bool freed_since_reclaim_ = false;
   std::optional<Time> reclaimed_;
   RareLog no_room_;
-  RareLog core_lines_{1000};  // Peers can cause them as often as they like.
+  RareLog frequent_lines_{1000};
 };
 
 }  // namespace mosa::manager

@@ -61,7 +61,7 @@ inline constexpr std::chrono::seconds kStreamWriteMax{10};
 // Limit for the wait of a unary call's answer.
 inline constexpr std::chrono::seconds kUnaryWriteMax{10};
 // The memory of a larger message is not kept for the next one.
-inline constexpr size_t kStreamMessageKeptBytesMax = size_t{64} << 10;
+inline constexpr size_t kStreamMessageKeptBytesMax = size_t{4} << 10;
 // A client must identify itself within this time after it opened a stream.
 inline constexpr std::chrono::seconds kStreamStartMax{5};
 

@@ -24,7 +24,7 @@ constexpr Duration kStay = Milliseconds(50);
 constexpr Duration kStaySlice = Milliseconds(10);
 // Maximum time for which an answer is held.
 constexpr Duration kAnswerHoldMax = Seconds(1);
-// A larger message's memory is not kept for the next one. Parsed, it takes up to eight times this.
+// A larger message's memory is not kept for the next one. Parsed, it may take many times this.
 constexpr size_t kMessageKeptBytesMax = 4 << 10;
 
 template <typename Message>

@@ -110,17 +110,41 @@ TEST_F(LocalWrites, StoresIntoAMappingAreFoundByTheirBytes) {
 }
 
 // The kernel may release a mount's descriptor some time after the mount has told of its writes.
-TEST_F(LocalWrites, WhatWasToldBeforeTheDescriptorWentIsNotFoundAsANewStore) {
+TEST_F(LocalWrites, WhatWasToldBeforeTheDescriptorWentIsNotANewStore) {
   Write(0, Noise(2 * kBlock, 11));
-  node_->SealAll();
-  auto fd = node_->client().OpenLocal(Writer(), true);
-  ASSERT_TRUE(fd.ok());
-  ASSERT_EQ(::pwrite(fd->get(), "stored", 6, 0), 6);
-  ASSERT_TRUE(node_->client().FinishLocalWrites(Writer()).ok());
+  const auto write_and_tell = [&](const std::string& bytes) {
+    node_->SealAll();
+    auto fd = node_->client().OpenLocal(Writer(), true);
+    EXPECT_TRUE(fd.ok());
+    // It grows, too.
+    EXPECT_EQ(::pwrite(fd->get(), bytes.data(), bytes.size(), 4 * kBlock),
+              static_cast<ssize_t>(bytes.size()));
+    EXPECT_TRUE(node_->client().FinishLocalWrites(Writer()).ok());
+    return *std::move(fd);
+  };
+  write_and_tell("stored");
+  EXPECT_EQ(Told(), std::vector<FileId>()) << "the mount has told it";
+  const UniqueFd first = write_and_tell("stored longer");
+  const auto second = node_->client().OpenLocal(Writer(), true);
+  ASSERT_TRUE(second.ok());
   const auto found = node_->client().LookAtLocalWrites(Writer(), {0, true});
   ASSERT_TRUE(found.ok()) << MessageOf(found.status());
   EXPECT_FALSE(found->changed);
   EXPECT_TRUE(found->unknown) << "a store behind what was told would look alike";
+}
+
+// Two mounts of a host: one has told of its changes, the other is killed.
+TEST_F(LocalWrites, WhatAnotherMountStoresIsToldByTheNode) {
+  Write(0, Noise(2 * kBlock, 11));
+  node_->SealAll();
+  auto first = node_->client().OpenLocal(Writer(), true);
+  auto second = node_->client().OpenLocal(Writer(), true);
+  ASSERT_TRUE(first.ok() && second.ok());
+  ASSERT_TRUE(node_->client().FinishLocalWrites(Writer()).ok());
+  ASSERT_EQ(::pwrite(second->get(), "stored", 6, 0), 6);
+  first->reset();
+  second->reset();
+  EXPECT_EQ(Told(), std::vector{kFile});
 }
 
 // The answers' fields, over the wire: where a look begins, where it goes on, and what is refused.

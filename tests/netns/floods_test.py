@@ -23,7 +23,7 @@ import cluster
 USER = 65534
 MIB = 1 << 20
 ATTRIBUTES_MAX = 68 << 10  # Of one file, as docs/reference/limits.md says.
-MOUNT_BYTES = 192 * MIB
+MOUNT_BYTES = 256 * MIB
 MOUNT_BYTES_OF_FILE = 4 << 10
 SLOWER_MAX = 2.0
 SLACK_S = 0.004  # Of processors that flood and store share here, and would not on hosts of their own.

@@ -46,8 +46,8 @@ void AddCopy(CLI::App& noun, CommandLine& line, bool out) {
                 "again.");
   command
       ->add_option("paths", options->paths,
-                   "Files and directories to copy, followed by the target directory. For a single "
-                   "file, end a new directory with '/'")
+                   "Files and directories to copy, followed by the target directory. If a single "
+                   "file goes into a new directory, end its name with '/'")
       ->required();
   if (out) {
     command->add_flag(

@@ -55,7 +55,9 @@ Status FindEnds(CopyRequest& options) {
                                     ? "--unstaged chooses the files: name only where they go"
                                     : "name at least one source, and where it goes");
   // Other programs would make a file of that name.
-  if (request.sources.size() == 1 && !options.paths.back().ends_with('/') &&
+  const std::string_view last = options.paths.back();
+  const bool is_directory = last.ends_with('/') || last.ends_with("/.");
+  if (request.sources.size() == 1 && !is_directory &&
       fs::is_regular_file(request.sources.front(), error) && !fs::exists(real, error))
     return NotFoundError(
         fmt::format("there is no directory {0}: to make it and stage the file into it, write {0}/",
