@@ -24,8 +24,10 @@ class WaitBudget {
   struct Limit {
     std::optional<SteadyTime> end{};
     bool program_waits = false;
-    // Until when calls have their minimum although the budget is spent and nobody answers.
+    // Until when calls have their minimum although the budget is spent, and when the last of them
+    // began. The time of calls that are answered does not count.
     std::optional<SteadyTime> last_end{};
+    std::optional<SteadyTime> asked_at{};
   };
   // A question to the manager has at least this long, even if the budget is spent.
   static constexpr Duration kQuestionMin = Milliseconds(500);
@@ -35,8 +37,10 @@ class WaitBudget {
   // not answered, for example to release a lock. Further calls, of which there are few, have this
   // long.
   static constexpr Duration kLeast = Milliseconds(100);
-  // With these a request ends after about kWaitMax.
-  static constexpr Duration kAll = kWaitMax - kTransferMin - kQuestionMin * 2 - kLeast * 5;
+  // For what takes time besides, above all waits for a processor.
+  static constexpr Duration kSpare = Milliseconds(500);
+  // With these a request ends within kWaitMax.
+  static constexpr Duration kAll = kWaitMax - kTransferMin - kQuestionMin * 2 - kLeast * 5 - kSpare;
 
   // `begun`: when the kernel sent the request.
   explicit WaitBudget(SteadyTime begun) : WaitBudget(Limit{begun + Chrono(kAll), true}) {}
@@ -55,8 +59,13 @@ class WaitBudget {
   static Duration ForTransfer() { return LeftFor(kTransferMin); }
   // How long to go on asking, with several questions.
   static Duration Patience() { return std::clamp(Left(), kQuestionMin, kWaitMax); }
-  // A call of this thread was answered: the next one has its minimum again.
-  static void NoteAnswer() { OfThread<Limit>().last_end.reset(); }
+  // A call of this thread was answered.
+  static void NoteAnswer() {
+    Limit& limit = OfThread<Limit>();
+    if (!limit.last_end || !limit.asked_at) return;
+    *limit.last_end += SteadyNow() - *limit.asked_at;
+    limit.asked_at.reset();
+  }
   // True if a program waits for this thread's work.
   static bool ProgramWaits() { return OfThread<Limit>().program_waits; }
   static bool IsSpent() { return Left() <= Duration{0}; }
@@ -78,6 +87,7 @@ class WaitBudget {
     Limit& limit = OfThread<Limit>();
     const SteadyTime now = SteadyNow();
     if (!limit.last_end) limit.last_end = now + Chrono(kTransferMin + kQuestionMin * 2);
+    limit.asked_at = now;
     const auto rest = std::chrono::duration_cast<std::chrono::nanoseconds>(*limit.last_end - now);
     return std::clamp(Duration{rest.count()}, kLeast, least);
   }

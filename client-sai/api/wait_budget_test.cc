@@ -31,8 +31,22 @@ TEST(WaitBudget, LaterQuestionsHaveWhatEarlierOnesHaveLeft) {
     EXPECT_EQ(WaitBudget::ForQuestion(), WaitBudget::kLeast) << "nobody has answered";
     EXPECT_EQ(WaitBudget::Patience(), WaitBudget::kQuestionMin);
     EXPECT_EQ(WaitBudget::ForTransfer(), WaitBudget::kLeast);
-    WaitBudget::NoteAnswer();
+  }
+  {
+    // Two nodes in turn: one answers late, the other not at all.
+    const WaitBudget budget(now - std::chrono::seconds(60));
+    for (int i = 0; i < 4; ++i) {
+      EXPECT_EQ(WaitBudget::ForQuestion(), WaitBudget::kQuestionMin)
+          << "the answered ones are free";
+      std::this_thread::sleep_for(std::chrono::milliseconds(700));
+      WaitBudget::NoteAnswer();
+    }
     EXPECT_EQ(WaitBudget::ForTransfer(), WaitBudget::kTransferMin);
+    std::this_thread::sleep_for(std::chrono::nanoseconds(WaitBudget::kTransferMin.ns));
+    EXPECT_EQ(WaitBudget::ForQuestion(), WaitBudget::kQuestionMin);
+    WaitBudget::NoteAnswer();
+    EXPECT_LE(WaitBudget::ForTransfer(), WaitBudget::kQuestionMin * 2)
+        << "what the silent one left";
   }
   EXPECT_FALSE(WaitBudget::ProgramWaits());
   EXPECT_EQ(WaitBudget::ForQuestion(), kWaitMax);
