@@ -39,7 +39,7 @@ class WaitBudget {
   static constexpr Duration kLeast = Milliseconds(100);
   // For what takes time besides, above all waits for a processor.
   static constexpr Duration kSpare = Milliseconds(500);
-  // With these a request ends within kWaitMax.
+  // With these a request ends within kWaitMax, as long as few of its last calls are answered late.
   static constexpr Duration kAll = kWaitMax - kTransferMin - kQuestionMin * 2 - kLeast * 5 - kSpare;
 
   // `begun`: when the kernel sent the request.
@@ -82,6 +82,7 @@ class WaitBudget {
   }
   // At least `least`, as long as calls that nobody answers have not taken all of the extra time.
   static Duration LeftFor(Duration least) {
+    OfThread<Limit>().asked_at.reset();
     const Duration left = Left();
     if (left >= least) return std::min(left, kWaitMax);
     Limit& limit = OfThread<Limit>();

@@ -269,8 +269,7 @@ class Filesystem::Impl final : public SessionListener {
   bool CommitAtRelease(Inode& inode, HandleId handle);
   bool KeepHandle(const std::shared_ptr<OpenFile>& handle);
   void DropObject(OpenFile& handle);
-  // If programs may still store through a mapping, the node reports that.
-  void EndHandle(OpenFile& handle, bool may_be_stored_into);
+  void EndHandle(OpenFile& handle);
   void FinishLocalWrites(const InodePtr& inode, const AccessPtr& access);
   // Reports bytes that were written behind the file's last close and are lost.
   void NoteUnsaved(const Inode& inode, const Failure& failure);

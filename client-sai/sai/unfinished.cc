@@ -159,7 +159,7 @@ void Filesystem::Impl::Release(HandleId id, std::optional<uint64_t> flock_owner)
   if (mapped) DropObject(*handle);
   if (unfinished && KeepHandle(handle)) return;
   if (mapped) LeaveBacking(*handle);
-  EndHandle(*handle, unfinished);
+  EndHandle(*handle);
 }
 
 // Commits pages that were stored into through mmap, which arrive after the flush. False: retry.
@@ -262,7 +262,7 @@ void Filesystem::Impl::DropObject(OpenFile& handle) {
 }
 
 // Precondition: nobody uses the handle any more.
-void Filesystem::Impl::EndHandle(OpenFile& handle, bool may_be_stored_into) {
+void Filesystem::Impl::EndHandle(OpenFile& handle) {
   const InodePtr inode = handle.inode;
   bool release = false;
   bool finish = false;
@@ -282,7 +282,7 @@ void Filesystem::Impl::EndHandle(OpenFile& handle, bool may_be_stored_into) {
               (last && (inode->told_held || inode->manager_counts_open));
     if (release) inode->manager_counts_open = inode->told_held = false;
     if (inode->write_handles == 0) {
-      finish = !may_be_stored_into && std::exchange(inode->wrote_locally, false);
+      finish = std::exchange(inode->wrote_locally, false);
       if (finish) ++inode->finishing;
       // Nobody here can write it any more. Its node waits for that before it copies or seals.
       std::erase_if(inode->objects, [](const auto& each) { return each.second->writable; });
@@ -330,7 +330,7 @@ void Filesystem::Impl::LookAtWatched() {
     if (LookAt(*due)) {
       if (const std::shared_ptr<OpenFile> kept = watched_.Finish(due->file)) {
         LeaveBacking(*kept);
-        EndHandle(*kept, false);
+        EndHandle(*kept);
         SendQueued();
       }
       continue;

@@ -351,7 +351,7 @@ void ManagerCore::State::Handle(const Stalled& command) {
   for (auto& [file, nodes] : copy_.cancelled)
     for (auto& [node, until] : nodes) until = until + command.time;
   if (grace_end_) grace_end_ = *grace_end_ + command.time;
-  effects_.frequent_log.push_back(
+  effects_.log.push_back(
       fmt::format("the manager did not run for {} ms: silence during that time does not count",
                   command.time.ns / 1'000'000));
   Handle(Tick{});
@@ -379,9 +379,8 @@ void ManagerCore::State::EndGrace() {
   EndMarkedOpens();
   for (const auto& [file, holders] : orphans_) orphan_checks_.insert(file);
   due_checks_ = due_;
-  effects_.frequent_log.push_back(
-      fmt::format("the grace period is over: {} sessions came back, {} did not", sessions_.size(),
-                  missing.size()));
+  effects_.log.push_back(fmt::format("the grace period is over: {} sessions came back, {} did not",
+                                     sessions_.size(), missing.size()));
   ready_.insert(ready_.end(), grace_queue_.begin(), grace_queue_.end());
   grace_queue_.clear();
   StartCopyScan();

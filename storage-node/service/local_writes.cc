@@ -1,6 +1,5 @@
 // ObjectEngine: finds what local programs store through mappings.
 #include <algorithm>
-#include <utility>
 
 #include "common/base/crc32c.h"
 #include "storage-node/service/object_engine.h"
@@ -20,7 +19,7 @@ Result<ObjectEngine::LocalWrites> ObjectEngine::LookAtLocalWrites(FileId file, u
     look.writers_left = object->lent;
     if (object->left_untold) object->left_untold = clock_.Monotonic();  // A mount is asking.
     if (object->dropped || (look.writers_left && !while_written)) return look;
-    if (!object->told || std::exchange(object->told_when_left, false)) {
+    if (!object->told) {
       // Lent since before this process began, or to a mount that has reported all changes.
       object->told = ChecksumTable::ForUnknownBytes();
     }
@@ -74,7 +73,6 @@ Status ObjectEngine::ComparePiece(Object& object, int fd, LocalWrites& look,
 
 // Called when nobody can store into it any more. The next mount that asks reports the changes.
 void ObjectEngine::NoteLeft(Object& object) {
-  if (object.told_when_left) NoteTold(object);
   if (!object.told) return;
   object.left_untold = clock_.Monotonic();
   const std::lock_guard lock(account_mutex_);
@@ -83,8 +81,6 @@ void ObjectEngine::NoteLeft(Object& object) {
 
 void ObjectEngine::NoteTold(Object& object) {
   object.told.reset();
-  object.lends = 0;
-  object.told_when_left = false;
   object.answered = false;
   object.left_untold.reset();
   const std::lock_guard lock(account_mutex_);

@@ -99,10 +99,6 @@ class ObjectEngine {
     // changes. A write through this node makes all of them unknown.
     std::optional<ChecksumTable> told;
     uint64_t told_bytes = 0;  // The size at that look.
-    uint32_t lends = 0;       // Descriptors for writing passed since `told` was set.
-    // The only mount that got one has reported all changes and uses it no more, but its kernel has
-    // not released it yet.
-    bool told_when_left = false;
     // A look found a difference. Kept because the asker may die before it has told everybody, and
     // `told` no longer holds the earlier checksums.
     bool answered = false;

@@ -73,8 +73,6 @@ Result<UniqueFd> ObjectEngine::OpenLocalToWrite(FileId file, const Changer& chan
                     "no leases, or fs.leases-enable is 0",
                     file.value));
   }
-  if (std::exchange(object.told_when_left, false)) object.told = ChecksumTable::ForUnknownBytes();
-  ++object.lends;
   if (!object.told) {
     object.told = object.lent ? ChecksumTable::ForUnknownBytes() : object.checksums;
     object.told_bytes = object.size_bytes;
@@ -106,9 +104,7 @@ Status ObjectEngine::FinishLocalWrites(FileId file) {
   if (!looked.ok()) return looked;
   if (!object->lent)
     NoteTold(*object);
-  else if (object->lends == 1)
-    object->told_when_left = true;
-  else if (object->told)
+  else if (object->told)  // The mount's kernel has not released it yet, or somebody else has one.
     object->told = ChecksumTable::ForUnknownBytes();
   return looked;
 }
