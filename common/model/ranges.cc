@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <span>
 
 #include "common/base/check.h"
 
@@ -13,6 +14,25 @@ ByteRange WidenToPages(ByteRange range) {
           (range.end + kPageBytes - 1) / kPageBytes * kPageBytes};
 }
 
+namespace {
+
+std::vector<NodeId> NodesAt(const Segment& segment, uint64_t position) {
+  std::vector<NodeId> nodes;
+  nodes.reserve(segment.copies());
+  for (uint32_t copy = 0; copy < segment.copies(); ++copy)
+    nodes.push_back(segment.nodes[copy * segment.width + position]);
+  return nodes;
+}
+
+bool LieOn(std::span<const NodeId> nodes, const Segment& segment, uint64_t position) {
+  if (nodes.size() != segment.copies()) return false;
+  for (size_t copy = 0; copy < nodes.size(); ++copy)
+    if (nodes[copy] != segment.nodes[copy * segment.width + position]) return false;
+  return true;
+}
+
+}  // namespace
+
 Piece FirstPiece(const Layout& layout, ByteRange range, uint64_t piece_bytes_max) {
   MOSA_CHECK(layout.bound() && layout.chunk_bytes > 0 && piece_bytes_max > 0 && !range.empty());
   range.end = range.begin + std::min(range.size(), piece_bytes_max);
@@ -20,20 +40,20 @@ Piece FirstPiece(const Layout& layout, ByteRange range, uint64_t piece_bytes_max
   while (piece.range.end < range.end) {
     const uint64_t at = piece.range.end;
     const Segment& segment = layout.SegmentAt(at);
-    const uint64_t position = segment.width == 1 ? 0 : layout.PositionAt(at);
-    const uint32_t copies = segment.copies();
-    const auto node = [&](uint32_t copy) { return segment.nodes[copy * segment.width + position]; };
-    if (piece.range.empty()) {
-      piece.nodes.reserve(copies);
-      for (uint32_t copy = 0; copy < copies; ++copy) piece.nodes.push_back(node(copy));
-    } else {
-      bool same = piece.nodes.size() == copies;
-      for (uint32_t copy = 0; same && copy < copies; ++copy) same = piece.nodes[copy] == node(copy);
-      if (!same) break;
-    }
-    uint64_t end = &segment == &layout.segments.back() ? UINT64_MAX : layout.SegmentEnd(at);
-    if (segment.width > 1) end = std::min(end, (at / layout.chunk_bytes + 1) * layout.chunk_bytes);
-    piece.range.end = std::min(end, range.end);
+    const uint64_t first = segment.width == 1 ? 0 : layout.PositionAt(at);
+    if (piece.range.empty()) piece.nodes = NodesAt(segment, first);
+    // Positions from the first one on that lie on the piece's nodes.
+    uint32_t count = 0;
+    while (count < segment.width && LieOn(piece.nodes, segment, (first + count) % segment.width))
+      ++count;
+    if (count == 0) break;
+    const uint64_t segment_end =
+        &segment == &layout.segments.back() ? UINT64_MAX : layout.SegmentEnd(at);
+    const uint64_t run_end = count == segment.width
+                                 ? segment_end
+                                 : (at / layout.chunk_bytes + count) * layout.chunk_bytes;
+    piece.range.end = std::min({run_end, segment_end, range.end});
+    if (piece.range.end < segment_end) break;
   }
   return piece;
 }

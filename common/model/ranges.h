@@ -38,8 +38,9 @@ struct Piece {
   bool operator==(const Piece&) const = default;
 };
 
-// Returns the first piece of `range`, at most `piece_bytes_max` long. Constant time for a segment
-// of width 1. Preconditions: layout.bound(), layout.chunk_bytes > 0, range not empty.
+// Returns the first piece of `range`, at most `piece_bytes_max` long. Takes time for the layout's
+// positions, however long the range is. Preconditions: layout.bound(), layout.chunk_bytes > 0,
+// range not empty.
 Piece FirstPiece(const Layout& layout, ByteRange range, uint64_t piece_bytes_max = UINT64_MAX);
 // Returns the pieces of `range` in file order, each at most `piece_bytes_max` long. Adjacent bytes
 // on the same nodes form one piece. Meant for ranges of a few MiB: a striped file has a piece per

@@ -95,6 +95,14 @@ TEST(FirstPiece, OfAHugeFileCostsNoMoreThanOfASmallOne) {
             (Piece{{3 * kMiB, 4 * kMiB}, {NodeId{2}}}));
   EXPECT_EQ(FirstPiece(LayoutOf(kMiB, {one}), {4 * kMiB, kPiB}, 7),
             (Piece{{4 * kMiB, 4 * kMiB + 7}, {NodeId{1}}}));
+  // All chunks on one node, as for a copy of what only one node still has.
+  const Segment same{0, 2, {NodeId{1}, NodeId{1}}};
+  EXPECT_EQ(FirstPiece(LayoutOf(kMiB, {same}), {5, kPiB}), (Piece{{5, kPiB}, {NodeId{1}}}));
+  EXPECT_EQ(FirstPiece(LayoutOf(kMiB, {same, one}), {5, kPiB}), (Piece{{5, kPiB}, {NodeId{1}}}));
+  const Segment some{0, 3, {NodeId{1}, NodeId{1}, NodeId{2}}};
+  EXPECT_EQ(FirstPiece(LayoutOf(kMiB, {some}), {5, kPiB}), (Piece{{5, 2 * kMiB}, {NodeId{1}}}));
+  EXPECT_EQ(FirstPiece(LayoutOf(kMiB, {some}), {2 * kMiB, kPiB}),
+            (Piece{{2 * kMiB, 3 * kMiB}, {NodeId{2}}}));
 }
 
 TEST(WidenToPages, CoversWholePages) {
