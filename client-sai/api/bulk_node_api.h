@@ -1,4 +1,4 @@
-// NodeApi over the bulk plane: frames over TCP, and descriptors over the nodes' Unix sockets.
+// CopyApi over the bulk plane: frames over TCP, and descriptors over the nodes' Unix sockets.
 //
 // A call is split into frames of at most frame_bytes, at multiples of that size, and one connection
 // has several requests in progress. Every call ends within call_wait. A broken connection is
@@ -18,7 +18,6 @@
 
 #include "client-sai/api/node_api.h"
 #include "client-sai/api/node_channel.h"
-#include "common/model/block_sums.h"
 #include "common/observe/duration_table.h"
 
 namespace mosa::sai {
@@ -34,7 +33,7 @@ struct BulkNodeApiOptions {
   DurationTable* residence = nullptr;
 };
 
-class BulkNodeApi final : public NodeApi {
+class BulkNodeApi final : public CopyApi {
  public:
   explicit BulkNodeApi(BulkNodeApiOptions options);
 
@@ -53,15 +52,8 @@ class BulkNodeApi final : public NodeApi {
   Result<LocalWrites> LookAtLocalWrites(const ObjectTarget& target,
                                         const LookQuestion& question) override;
   Status NoteWritten(const ObjectTarget& target, uint64_t offset, uint64_t length) override;
-
-  // For copying nodes: see BulkSums in bulk.proto. `wait` is added to call_wait.
-  struct SumsQuestion {
-    ByteRange range;
-    uint64_t after_change = 0;
-    Duration wait;
-    std::vector<ByteRange> about{};  // Changes to wait for, at most kAboutRangesMax; empty: any.
-  };
-  Result<BlockSums> Sums(const ObjectTarget& target, const SumsQuestion& question);
+  // The question's `wait` is added to call_wait.
+  Result<BlockSums> Sums(const ObjectTarget& target, const SumsQuestion& question) override;
 
  private:
   // Shared: calls outlive a change of the node's address.

@@ -1,5 +1,6 @@
-// NodeApi: a client's access to the bytes on storage nodes. Two implementations: the bulk plane
-// (TCP and Unix sockets), and objects in the same process (tests).
+// NodeApi: a client's access to the bytes on storage nodes; CopyApi: that of a node which copies
+// from others. Two implementations: the bulk plane (TCP and Unix sockets), and objects in the same
+// process (tests).
 //
 // Thread-safe. Calls block, up to the deadline in the options, and may run concurrently. Offsets
 // are the file's own. Errors: Unavailable (node unreachable or silent), DeadlineExceeded,
@@ -17,7 +18,9 @@
 
 #include "common/base/status.h"
 #include "common/base/unique_fd.h"
+#include "common/model/block_sums.h"
 #include "common/model/ids.h"
+#include "common/model/ranges.h"
 #include "common/model/session.h"
 
 namespace mosa::sai {
@@ -94,6 +97,19 @@ class NodeApi {
   // Reports bytes written through a descriptor, so that nodes which copy the file eagerly learn of
   // them.
   virtual Status NoteWritten(const ObjectTarget& target, uint64_t offset, uint64_t length) = 0;
+};
+
+// Asks for the checksums of `range` and the changes after `after_change` (BulkSums in bulk.proto).
+struct SumsQuestion {
+  ByteRange range;
+  uint64_t after_change = 0;
+  Duration wait;                   // For how long the node may wait for a change before it answers.
+  std::vector<ByteRange> about{};  // Changes to wait for, at most kAboutRangesMax; empty: any.
+};
+
+class CopyApi : public NodeApi {
+ public:
+  virtual Result<BlockSums> Sums(const ObjectTarget& target, const SumsQuestion& question) = 0;
 };
 
 }  // namespace mosa::sai

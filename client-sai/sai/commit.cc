@@ -44,6 +44,7 @@ std::vector<CommitRequest::NodeBytes> Filesystem::Impl::NodeBytesOf(Inode& inode
     CommitRequest::NodeBytes bytes{node, allocated[node], 0};
     struct stat status {};
     const auto object = objects.find(node);
+    bytes.stored_nothing = object == objects.end() && !stored_on.contains(node);
     if (object != objects.end() && fstat(object->second->fd.get(), &status) == 0) {
       bytes.allocated_bytes = static_cast<uint64_t>(status.st_blocks) * 512;
     } else if (!known) {

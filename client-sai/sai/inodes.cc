@@ -256,6 +256,7 @@ void Filesystem::Impl::RefreshFromKernelWrites(Inode& inode) {
       grants_.Charge(node, used, reserved);
     }
     inode.kernel_allocated = allocated;
+    inode.stored_on.insert(node);
     inode.dirty_end = std::max(inode.dirty_end, size);
     inode.modify_time = std::max(inode.attributes.birth_time, lease_.FromLocalWallTime(modified));
     inode.data_dirty = inode.needs_commit = inode.wrote_locally = true;

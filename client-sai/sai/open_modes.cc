@@ -170,6 +170,7 @@ void Filesystem::Impl::EnterBacking(OpenFile& handle, std::shared_ptr<LocalObjec
     // A recall may have dropped it since it was opened, and the kernel's changes are looked for
     // there.
     inode.objects[object->node] = object;
+    inode.stored_on.insert(object->node);
   }
   if (handle.write && passes) {
     ++inode.passthrough_writers;

@@ -318,6 +318,8 @@ struct CommitRequest {
     NodeId node;
     uint64_t allocated_bytes = 0;  // Space that the file's object occupies there now.
     uint64_t consumed_bytes = 0;   // Part of the client's grant used there since the last report.
+    // The client has stored nothing there, so the object may hold copies only.
+    bool stored_nothing = false;
     bool operator==(const NodeBytes&) const = default;
   };
   FileId file;

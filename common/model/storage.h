@@ -161,6 +161,9 @@ struct CopyOrder {
   // Sources without a committed byte of the file: a missing object there is a hole. On any other
   // source, except a relay, it means that bytes are lost.
   std::vector<NodeId> empty_sources{};
+  // The file's layout generation when ordered. Nothing more is changed for the order once a mount
+  // has stored into the node's object by a later one, however late the order arrives.
+  uint64_t generation = 0;
   bool operator==(const CopyOrder&) const = default;
 };
 

@@ -31,6 +31,7 @@ struct CopyTask {
   uint64_t data_version = 0;
   bool follow = false;
   Layout sources{};  // As ordered.
+  uint64_t generation = 0;
   std::vector<NodeId> relays{};
   // One of `relays` was cancelled or has failed, and will not vouch for what it passes on.
   bool relay_ended = false;

@@ -104,6 +104,7 @@ TEST_F(CoreCopies, AFileThatGoesOnElsewhereGetsCopiesOfThatToo) {
     ASSERT_EQ(order.sources.segments.size(), 2U);
     kept = kept || (target == node && order.sources.segments[0].nodes[0] == nodes_[0]);
     EXPECT_EQ(order.sources.segments[1].begin, kMiB);
+    EXPECT_EQ(order.generation, spilled.access.generation);
   }
   EXPECT_TRUE(kept) << "who copies the first part goes on";
   Commit(f);
@@ -211,6 +212,59 @@ TEST_F(CoreCopies, ANodeThatComesBackEmptyGetsThemAgain) {
   EXPECT_EQ(Readers(f), std::vector<NodeId>{second});
   DoOrders();
   EXPECT_EQ(Readers(f), (std::vector<NodeId>{second, nodes_[0]}));
+}
+
+// As after the manager's link was down: all nodes were silent, and return one after the other.
+class CoreCopiesReturn : public CoreCopies, public ::testing::WithParamInterface<const char*> {};
+
+TEST_P(CoreCopiesReturn, NodesThatReturnLateKeepTheCopiesThatNoOthersReplace) {
+  const FileId f = MakeCommitted("f", GetParam());
+  DoOrders();
+  const std::vector<NodeId> holders = Readers(f);
+  ASSERT_GE(holders.size(), 2U);
+  for (const NodeId node : nodes_) Step(NodeStreamLost{node});
+  AdvanceAlive(Seconds(15), {kAnna, kBen});
+  std::vector<NodeId> back;
+  for (auto node = holders.rbegin(); node != holders.rend(); ++node) {
+    AddNode("n" + std::to_string(node->value), uint64_t{1} << 30, 7, {f});
+    ConfirmAll();
+    back.push_back(*node);
+    AdvanceAlive(Seconds(1), {kAnna, kBen}, back);
+    EXPECT_EQ(core_->GetFileStatus("/f")->layout.NodeAt(0), holders.back());
+  }
+  for (const NodeId node : holders) EXPECT_EQ(std::ranges::count(dropped_[node], f), 0);
+  DoOrders();
+  EXPECT_EQ(ValidCopies(f), holders.size());
+}
+
+INSTANTIATE_TEST_SUITE_P(Replicas, CoreCopiesReturn, ::testing::Values("3", "auto"));
+
+// It is the first node of a part of the stripe, but the file was shorter when it was lost. That
+// part has only ever been a hole.
+TEST_F(CoreCopies, ANodeThatHeldOnlyCopiesHasLostNothing) {
+  const FileId f = MakeOpen("f", "2", "lazy", "stripe");
+  const Layout layout = core_->GetFileStatus("/f")->layout;
+  ASSERT_EQ(layout.segments[0].width, 4U);
+  CommitRequest commit{.file = f, .size_bytes = kMiB, .last_close = true};
+  for (const NodeId node : layout.Nodes())
+    commit.nodes.push_back({node, node == layout.NodeAt(0) ? kMiB : 0, 0});
+  Ok<AttributesReply>(kAnna, commit);
+  DoOrders();
+  const NodeId copy = Readers(f).at(4);
+  ASSERT_NE(copy, layout.NodeAt(0));
+  // Another mount, which sees what the objects occupy, makes the file longer.
+  Ok<OpenReply>(kBen, OpenRequest{f, true, ""});
+  commit.nodes = {{copy, kMiB, 0, /*stored_nothing=*/true}};
+  Ok<AttributesReply>(kBen, commit);
+  DoOrders();
+  Die(copy);
+  Ok<AttributesReply>(kBen, SetAttributesRequest{.file = f, .size_bytes = 4 * kMiB});
+  EXPECT_FALSE(Ok<OpenReply>(kBen, OpenRequest{f, false, ""}).access.lost) << "it is silent";
+  AddNode("n" + std::to_string(copy.value), uint64_t{1} << 30, 8);
+  ConfirmAll();
+  EXPECT_FALSE(Ok<OpenReply>(kBen, OpenRequest{f, false, ""}).access.lost) << "it is empty";
+  DoOrders();
+  EXPECT_EQ(ValidCopies(f), 2U);
 }
 
 // A client that opens a file for writing and writes nothing has changed nothing.

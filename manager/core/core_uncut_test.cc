@@ -323,6 +323,73 @@ TEST_F(CoreUncut, ACopyWithBytesThatWereCutOffDoesNotBecomeTheFirst) {
   EXPECT_EQ(std::ranges::count(dropped_[copy], f), 1);
 }
 
+// The copies of a striped file lie on nodes that also have first parts of it.
+TEST_F(CoreUncut, ACopyOnANodeOfTheStripeDoesNotBecomeTheFirstBeforeItIsCut) {
+  for (const bool is_cut : {false, true}) {
+    const std::string name = is_cut ? "cut" : "uncut";
+    const FileId f = MakeOpen(name, "2", "lazy", "stripe");
+    Commit(f, 4 * kMiB);
+    DoOrders();
+    const NodeId first = core_->GetFileStatus("/" + name)->layout.NodeAt(0);
+    CutWhileAllAnswer(f);
+    EXPECT_EQ(ValidCopies(f), 1U);
+    if (is_cut) DoOrders();
+    EXPECT_EQ(ValidCopies(f), is_cut ? 2U : 1U);
+    Die(first);
+    EXPECT_EQ(core_->GetFileStatus("/" + name)->layout.NodeAt(0) == first, !is_cut);
+    Return({}, first == nodes_[0] ? 8 : 7);
+    AdvanceAlive(Seconds(2), {kAnna, kBen}, nodes_);
+  }
+}
+
+// The node that had the bytes first is gone, so nobody can say what is to be left of them.
+TEST_F(CoreUncut, AnOrderWithoutASourceForAPositionDoesNotCutIt) {
+  const FileId f = MakeOpen("f", "3", "lazy", "stripe");
+  Commit(f, 4 * kMiB);
+  DoOrders();
+  const NodeId second = core_->GetFileStatus("/f")->layout.NodeAt(kMiB);
+  Ok<OpenReply>(kAnna, OpenRequest{f, true, ""});
+  Ok<AttributesReply>(kAnna, SetAttributesRequest{.file = f, .size_bytes = kMiB});
+  Step(NodeStreamLost{second});
+  CommitRequest closing{.file = f, .size_bytes = kMiB, .last_close = true};
+  Ok<AttributesReply>(kAnna, closing);
+  DoOrders();
+  Die(second);
+  EXPECT_EQ(core_->GetFileStatus("/f")->layout.NodeAt(kMiB), second);
+}
+
+TEST_F(CoreUncut, ANodeWhosePartWasCutOffLosesNothingWhenItComesBackEmpty) {
+  const FileId f = MakeOpen("f", "1", "lazy", "stripe");
+  Commit(f, 4 * kMiB);
+  const NodeId second = core_->GetFileStatus("/f")->layout.NodeAt(kMiB);
+  Ok<OpenReply>(kAnna, OpenRequest{f, true, ""});
+  Ok<AttributesReply>(kAnna, SetAttributesRequest{.file = f, .size_bytes = kMiB});
+  CommitRequest closing{.file = f, .size_bytes = kMiB, .last_close = true};
+  Ok<AttributesReply>(kAnna, closing);
+  AdvanceAlive(Seconds(5), {kAnna, kBen}, nodes_);
+  Step(NodeStreamLost{second});
+  AddNode("n" + std::to_string(second.value), uint64_t{1} << 30, 8);
+  ConfirmAll();
+  Ok<OpenReply>(kAnna, OpenRequest{f, true, ""});
+  CommitRequest longer{.file = f, .size_bytes = 2 * kMiB, .data_changed = true, .last_close = true};
+  longer.nodes = {{second, kMiB, 0}};
+  Ok<AttributesReply>(kAnna, longer);
+  EXPECT_FALSE(Ok<OpenReply>(kBen, OpenRequest{f, false, ""}).access.lost);
+}
+
+// What was copied within the stripe may lie in a hole of the first copy.
+TEST_F(CoreUncut, AFileContinuesWithinItsStripeOnlyWhereCopiesWereRemoved) {
+  const FileId f = MakeOpen("f", "2", "lazy", "stripe");
+  Commit(f, 4 * kMiB);
+  DoOrders();
+  Ok<OpenReply>(kAnna, OpenRequest{f, true, ""});
+  Ok<BindReply>(kAnna, FreezeRequest{f});
+  RelocateRequest relocate{f, 4 * kMiB, UINT64_MAX, Others({nodes_[1]})};
+  const BindReply asked = Ok<BindReply>(kAnna, relocate);
+  EXPECT_EQ(asked.older, std::vector<NodeId>{nodes_[1]});
+  EXPECT_EQ(MovedTo(relocate), nodes_[1]);
+}
+
 TEST_F(CoreUncut, AFileDoesNotContinueOnACopyWithBytesThatWereCutOff) {
   const FileId f = MakeCommitted("f", "2");
   DoOrders();

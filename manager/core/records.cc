@@ -21,10 +21,12 @@ namespace {
 constexpr uint8_t kCopiesVersion = 3;
 constexpr uint8_t kCopiesWantedVersion = 4;
 constexpr uint8_t kGenerationsVersion = 5;
-// Version 6 adds objects that were not cut, 7 files that were abandoned and nodes with older bytes.
+// Version 6 adds objects that were not cut, 7 files that were abandoned and nodes with older bytes,
+// 8 copies that were not cut.
 constexpr uint8_t kUncutVersion = 6;
 constexpr uint8_t kAbandonedVersion = 7;
-constexpr uint8_t kRecordVersion = 7;
+constexpr uint8_t kUncutCopiesVersion = 8;
+constexpr uint8_t kRecordVersion = 8;
 
 // Writer and Reader have the same interface, so one Visit() per type serves both directions.
 class Writer {
@@ -351,10 +353,20 @@ void Visit(A& archive, NodeObject& object) {
   All(archive, object.node, object.lost, object.allocated_bytes);
   if (archive.version() >= kGenerationsVersion) All(archive, object.damaged);
   if (archive.version() >= kUncutVersion) All(archive, object.uncut);
+  if (archive.version() >= kUncutCopiesVersion) {
+    VisitEnum(archive, object.holds, ObjectHolds::kOwn, ObjectHolds::kBoth);
+  } else {
+    object.holds = ObjectHolds::kBoth;  // Nobody knows.
+  }
 }
 template <typename A>
 void Visit(A& archive, CopyCell& cell) {
   All(archive, cell.node, cell.data_version);
+  if (archive.version() >= kUncutCopiesVersion) {
+    All(archive, cell.uncut);
+  } else {
+    cell.uncut = cell.node != kNoNode;
+  }
 }
 template <typename A>
 void Visit(A& archive, InodeRecord& record) {

@@ -49,6 +49,13 @@ struct ClusterRecord {
   bool operator==(const ClusterRecord&) const = default;
 };
 
+// Which bytes of its file a node's object may hold.
+enum class ObjectHolds : uint8_t {
+  kOwn = 0,     // Only those of its stripe positions.
+  kCopies = 1,  // Only copies of what is first on other nodes.
+  kBoth = 2,
+};
+
 // A node's share of a file, as committed.
 struct NodeObject {
   NodeId node;
@@ -58,6 +65,7 @@ struct NodeObject {
   // The object may hold bytes that are no longer the file's. The file gets no new byte there before
   // the node has copied the file again or, if it is to hold none of it, has dropped the object.
   bool uncut = false;
+  ObjectHolds holds = ObjectHolds::kOwn;
   bool operator==(const NodeObject&) const = default;
 };
 
@@ -67,6 +75,9 @@ struct CopyCell {
   // The file's data_version when the node had all bytes. The copy is valid while the file still has
   // it.
   uint64_t data_version = 0;
+  // The node may hold bytes of the position that are no longer the file's: the copy must be made
+  // even if the position has no bytes any more.
+  bool uncut = false;
   bool operator==(const CopyCell&) const = default;
 };
 

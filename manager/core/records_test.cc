@@ -79,21 +79,21 @@ TEST(Records, OfANewerVersionAreRefusedAndDamagedOnesNameTheirKey) {
 }
 
 // Builds the earlier format byte by byte, by removing what it lacked.
-TEST(Records, OfOlderVersionsHaveNoCopies) {
+TEST(Records, OfOlderVersionsLackWhatCameLater) {
   const NodeRecord node{{.node = NodeId(4), .name = "n4"}, 1 << 20, false};
   std::string encoded = Encode(node);
   encoded[0] = 2;
   encoded.resize(encoded.size() - 9);
   EXPECT_EQ(*Decode<NodeRecord>("k", encoded), node);
   InodeRecord inode = SomeInode();
-  inode.objects.clear();  // Each has one byte more now.
+  inode.objects.clear();  // Each has more bytes now, as copies have.
+  inode.copies.clear();
   inode.may_differ = false;
   inode.raised_uncommitted = 0;
   encoded = Encode(inode);
   encoded[0] = 4;
   encoded.resize(encoded.size() - 22);
-  EXPECT_EQ(*Decode<InodeRecord>("k", encoded), inode) << "of a copy nothing was said";
-  inode.copies.clear();
+  EXPECT_EQ(*Decode<InodeRecord>("k", encoded), inode);
   encoded = Encode(inode);
   encoded[0] = 2;
   encoded.resize(encoded.size() - 26);
@@ -111,11 +111,46 @@ TEST(Records, OfVersion4HaveNoGenerations) {
 
 TEST(Records, OfVersion6AreOfNoAbandonedFile) {
   InodeRecord inode = SomeInode();
+  inode.objects.clear();
+  inode.copies.clear();
   std::string encoded = Encode(inode);
   encoded[0] = 6;
   encoded.pop_back();
   EXPECT_EQ(*Decode<InodeRecord>("k", encoded), inode);
   inode.abandoned = true;
+  EXPECT_EQ(*Decode<InodeRecord>("k", Encode(inode)), inode);
+}
+
+// The index of the first byte that tells two records apart.
+template <typename Record>
+size_t DifferenceOf(const Record& a, const Record& b) {
+  const std::string encoded_a = Encode(a);
+  const std::string encoded_b = Encode(b);
+  const auto at = std::ranges::mismatch(encoded_a, encoded_b).in1;
+  return static_cast<size_t>(at - encoded_a.begin());
+}
+
+TEST(Records, OfVersion7MayHoldAnyBytes) {
+  InodeRecord inode = SomeInode();
+  inode.layout.segments = {{0, 1, {NodeId(1)}}};
+  inode.objects = {{.node = NodeId(1), .allocated_bytes = 4096}};
+  inode.copies = {{{NodeId(2), 5}}};
+  InodeRecord other = inode;
+  other.objects[0].holds = ObjectHolds::kBoth;
+  other.copies[0][0].uncut = true;
+  std::string encoded = Encode(inode);
+  InodeRecord cell = inode;
+  cell.copies[0][0].uncut = true;
+  encoded.erase(DifferenceOf(inode, cell), 1);
+  encoded.erase(DifferenceOf(inode, other), 4);
+  encoded[0] = 7;
+  EXPECT_EQ(*Decode<InodeRecord>("k", encoded), other);
+}
+
+TEST(Records, KeepWhatMayHoldOtherBytes) {
+  InodeRecord inode = SomeInode();
+  inode.objects.front().holds = ObjectHolds::kBoth;
+  inode.copies[0].front().uncut = true;
   EXPECT_EQ(*Decode<InodeRecord>("k", Encode(inode)), inode);
 }
 

@@ -228,8 +228,10 @@ struct ManagerCore::State {
   // must freeze it first.
   std::optional<Failure> MayUnbind(FileId file, const Inode& inode);
   static NodeObject& ObjectOn(FileBytes& bytes, NodeId node);
-  // False: the node has no object of the file.
-  static bool MayHaveObject(const FileBytes& bytes, NodeId node);
+  // Null: the node has no object of the file.
+  static const NodeObject* FindObject(const FileBytes& bytes, NodeId node);
+  static bool HasCommitted(const NodeObject& object);
+  static void NoteCopies(NodeObject& object);
   DataAccess AccessTo(FileId file, const Inode& inode, bool may_write);
   Layout LayoutOf(const Inode& inode) const;
   HintDefaults Defaults() const;
@@ -383,7 +385,7 @@ struct ManagerCore::State {
   void ContinueCopyScan();
   bool PromoteCopies(FileId file, Inode& inode);
   bool PlanCells(FileId file, Inode& inode, uint32_t wanted);
-  bool DropCells(FileBytes& bytes, const Inode& inode, size_t segment, uint32_t wanted);
+  bool DropCells(FileId file, Inode& inode, size_t segment, uint32_t wanted);
   bool HasEnoughHolders(const FileBytes& bytes, size_t segment, uint32_t wanted) const;
   bool AddCells(FileId file, Inode& inode, size_t segment, uint32_t wanted);
   CopiesPlan PlanOf(FileId file, const Inode& inode, size_t segment, uint32_t wanted) const;
@@ -395,6 +397,7 @@ struct ManagerCore::State {
   void KeepCells(FileBytes& bytes, const std::vector<Segment>& before);
   // Returns the copies that `replicas` asks for: a number, or the current choice for auto.
   uint32_t CopiesOf(FileId file, const Inode& inode, const EffectiveHints& hints) const;
+  uint32_t CopiesIfAllAnswer(FileId file, const Inode& inode) const;
   CopiesChoice ChooseCopiesOf(FileId file, const Inode& inode, const EffectiveHints& hints) const;
   bool IsReachable(NodeId node) const;
   static bool IsLost(const FileBytes& bytes, NodeId node);
@@ -420,9 +423,11 @@ struct ManagerCore::State {
   std::optional<Failure> MayLayOutAnew(const SetAttributesRequest& request, const Inode& inode);
   void LayOutAnewIfGone(FileId file, Inode& inode);
   void NoteUncut(FileId file, Inode& inode, const std::vector<NodeId>& nodes);
-  static bool IsUncut(const FileBytes& bytes, NodeId node);
+  static bool MayHoldOtherBytes(const FileBytes& bytes, NodeId node,
+                                const std::vector<NodeId>& first);
+  void ForgetCommittedBeyondEnd(Inode& inode);
   bool IsUncutDrop(FileId file, NodeId id) const;
-  void NoteFurtherCopiesUncut(Inode& inode) const;
+  void NoteFurtherCopiesUncut(Inode& inode);
   static std::vector<NodeId> UncutNodesOf(const Inode& inode);
   bool AwaitsDrops(FileId file, const Inode& inode) const;
   void ForgetUncut(Node& node, FileId file);

@@ -263,9 +263,10 @@ void ManagerCore::State::Unbind(FileId file, Inode& inode, FirstObjects first_ob
   Touch(file);
 }
 
-bool ManagerCore::State::MayHaveObject(const FileBytes& bytes, NodeId node) {
-  return std::any_of(bytes.objects.begin(), bytes.objects.end(),
-                     [node](const NodeObject& o) { return o.node == node; });
+const NodeObject* ManagerCore::State::FindObject(const FileBytes& bytes, NodeId node) {
+  const auto at = std::lower_bound(bytes.objects.begin(), bytes.objects.end(), node,
+                                   [](const NodeObject& o, NodeId id) { return o.node < id; });
+  return at != bytes.objects.end() && at->node == node ? &*at : nullptr;
 }
 
 // Returns the record of the file's object on `node`; adds an empty one if there is none.
@@ -274,6 +275,17 @@ NodeObject& ManagerCore::State::ObjectOn(FileBytes& bytes, NodeId node) {
                                    [](const NodeObject& o, NodeId id) { return o.node < id; });
   if (at != bytes.objects.end() && at->node == node) return *at;
   return *bytes.objects.insert(at, {node, false, 0});
+}
+
+// Returns true if bytes were committed there that are not copies.
+bool ManagerCore::State::HasCommitted(const NodeObject& object) {
+  return object.lost || (object.allocated_bytes > 0 && object.holds != ObjectHolds::kCopies);
+}
+
+// Copies of what is first on other nodes may come into the object, or stay there.
+void ManagerCore::State::NoteCopies(NodeObject& object) {
+  if (object.holds == ObjectHolds::kOwn)
+    object.holds = HasCommitted(object) ? ObjectHolds::kBoth : ObjectHolds::kCopies;
 }
 
 Reply ManagerCore::State::Apply(const BindRequest& request) {
@@ -544,9 +556,11 @@ Reply ManagerCore::State::Apply(const CommitRequest& request) {
         !request.based_on_version || *request.based_on_version == inode.data_version;
     for (const CommitRequest::NodeBytes& report : request.nodes) {
       if (!std::binary_search(bound.begin(), bound.end(), report.node)) continue;
-      uint64_t& allocated = ObjectOn(bytes, report.node).allocated_bytes;
+      NodeObject& object = ObjectOn(bytes, report.node);
+      if (object.holds == ObjectHolds::kCopies && report.stored_nothing) continue;
       // A part that is not empty must not be taken for a hole when its node returns without it.
-      if (is_current || report.allocated_bytes > 0) allocated = report.allocated_bytes;
+      if (is_current || report.allocated_bytes > 0) object.allocated_bytes = report.allocated_bytes;
+      if (object.holds == ObjectHolds::kCopies) object.holds = ObjectHolds::kBoth;
     }
   }
   if (request.data_changed) RaiseVersion(request.file, inode, /*committed=*/!request.change_failed);

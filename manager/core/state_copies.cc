@@ -72,18 +72,14 @@ bool ManagerCore::State::IsValid(const Inode& inode, size_t segment, size_t cell
   const CopyCell& copy = bytes.copies[segment][cell];
   if (copy.node == kNoNode) return false;
   const size_t position = cell % bytes.segments[segment].width;
-  return inode.size_bytes == 0 || copy.data_version == inode.data_version ||
-         !HasBytes(bytes, inode.size_bytes, segment, position);
+  // A position without bytes counts as copied, unless the node may hold bytes that were cut off.
+  if (inode.size_bytes == 0 || !HasBytes(bytes, inode.size_bytes, segment, position))
+    return !copy.uncut;
+  return copy.data_version == inode.data_version;
 }
 
-// A position without bytes counts as copied. But a copy that is to become the first must not hold
-// bytes that were cut off.
 bool ManagerCore::State::MustCopy(const Inode& inode, size_t segment, size_t cell) const {
-  const CopyCell& copy = inode.bytes->copies[segment][cell];
-  if (copy.node == kNoNode || !IsValid(inode, segment, cell)) return copy.node != kNoNode;
-  const Segment& first = inode.bytes->segments[segment];
-  const Node* const node = FindNode(first.nodes[cell % first.width]);
-  return node && node->draining && IsUncut(*inode.bytes, copy.node);
+  return inode.bytes->copies[segment][cell].node != kNoNode && !IsValid(inode, segment, cell);
 }
 
 std::set<NodeId> ManagerCore::State::NamedNodes(const FileBytes& bytes) const {
@@ -124,6 +120,17 @@ uint32_t ManagerCore::State::CopiesOf(FileId file, const Inode& inode,
     copies = std::max(copies, static_cast<uint32_t>(1 + rows));
   }
   return copies;
+}
+
+// As CopiesOf, if the silent nodes returned.
+uint32_t ManagerCore::State::CopiesIfAllAnswer(FileId file, const Inode& inode) const {
+  const EffectiveHints hints = HintsOf(inode);
+  if (hints.replicas != 0) return hints.replicas;
+  const auto nodes =
+      std::ranges::count_if(nodes_, [](const auto& entry) { return !entry.second.draining; });
+  const CopiesChoice choice =
+      ChooseCopies(copies_forecast_, static_cast<size_t>(nodes), inode.size_bytes);
+  return std::max(choice.copies, CopiesOf(file, inode, hints));
 }
 
 void ManagerCore::State::Handle(const SetCopiesForecast& command) {
@@ -182,7 +189,7 @@ std::optional<NodeId> ManagerCore::State::UncoveredNode(const Inode& inode,
   const FileBytes& bytes = *inode.bytes;
   for (const NodeObject& object : bytes.objects) {
     const bool gone =
-        object.lost || (count_silent && object.allocated_bytes > 0 && !IsReachable(object.node));
+        object.lost || (count_silent && HasCommitted(object) && !IsReachable(object.node));
     if (!gone) continue;
     for (size_t i = 0; i < bytes.segments.size(); ++i) {
       const Segment& segment = bytes.segments[i];
@@ -426,10 +433,11 @@ bool ManagerCore::State::PromoteCopies(FileId file, Inode& inode) {
       if (!successor) continue;
       CopyCell& cell = bytes.copies[i][*successor];
       unequal = unequal || !IsValid(inode, i, *successor);
-      ObjectOn(bytes, first);
+      NoteCopies(ObjectOn(bytes, first));
       // A node that may come back must be compared: a writer that failed may have left bytes there.
       const NodeId before = std::exchange(first, cell.node);
-      cell = node && !node->draining ? CopyCell{before, 0} : CopyCell{};
+      ObjectOn(bytes, first).holds = ObjectHolds::kBoth;
+      cell = node && !node->draining ? CopyCell{before, 0, /*uncut=*/true} : CopyCell{};
       promoted = true;
     }
     CloseUp(bytes.copies[i], segment.width);
@@ -458,17 +466,18 @@ bool ManagerCore::State::PlanCells(FileId file, Inode& inode, uint32_t wanted) {
   bool changed = false;
   bool missing = false;
   for (size_t i = 0; i < bytes.segments.size(); ++i) {
-    changed = DropCells(bytes, inode, i, wanted) || changed;
+    changed = DropCells(file, inode, i, wanted) || changed;
     missing = !AddCells(file, inode, i, wanted) || missing;
   }
   if (missing) RetryCopies(file, now_ + kMissingRetry);
   return changed;
 }
 
-// Removes copies on nodes that are gone, and surplus copies: first on draining nodes, then invalid
-// ones, then the last rows.
-bool ManagerCore::State::DropCells(FileBytes& bytes, const Inode& inode, size_t segment,
-                                   uint32_t wanted) {
+// Removes copies that others replace, on silent nodes and draining ones, and surplus copies: first
+// invalid ones, then the last rows. A silent node may return with its copy, so that is given up
+// only for as many others as are wanted.
+bool ManagerCore::State::DropCells(FileId file, Inode& inode, size_t segment, uint32_t wanted) {
+  FileBytes& bytes = *inode.bytes;
   std::vector<CopyCell>& cells = bytes.copies[segment];
   const Segment& first = bytes.segments[segment];
   const size_t width = first.width;
@@ -478,22 +487,25 @@ bool ManagerCore::State::DropCells(FileBytes& bytes, const Inode& inode, size_t 
     cell = {};
     dropped = true;
   };
-  for (CopyCell& cell : cells) {
-    const Node* node = FindNode(cell.node);
-    if (cell.node != kNoNode && (!node || node->given_up)) take_out(cell);
-  }
-  // There cannot be more copies than staying nodes.
-  const uint32_t enough = std::max(std::min(wanted, CountStayingNodes()), 1U);
+  // A draining node is left even if there cannot be as many copies without it.
+  const uint32_t possible = std::max(std::min(wanted, CountStayingNodes()), 1U);
+  const uint32_t before_silence = std::max(wanted, CopiesIfAllAnswer(file, inode));
   for (size_t position = 0; position < width; ++position) {
-    uint32_t staying = Stays(first.nodes[position]) ? 1 : 0;
+    const NodeId node = first.nodes[position];
+    const bool first_has_it = IsReachable(node) && !IsLost(bytes, node) && !IsDamaged(bytes, node);
+    uint32_t staying = Stays(node) && first_has_it ? 1 : 0;
     uint32_t safe = staying;  // Those of them with all bytes.
     for (size_t c = position; c < cells.size(); c += width) {
       if (!Stays(cells[c].node)) continue;
       ++staying;
       safe += IsValid(inode, segment, c) ? 1 : 0;
     }
-    for (size_t c = position; c < cells.size(); c += width)
-      if (cells[c].node != kNoNode && !Stays(cells[c].node) && safe >= enough) take_out(cells[c]);
+    for (size_t c = position; c < cells.size(); c += width) {
+      if (cells[c].node == kNoNode || Stays(cells[c].node)) continue;
+      const Node* const holder = FindNode(cells[c].node);
+      const bool may_return = holder && holder->given_up && !holder->draining;
+      if (!holder || safe >= (may_return ? before_silence : possible)) take_out(cells[c]);
+    }
     for (const bool valid : {false, true}) {
       for (size_t c = cells.size(); c > 0 && staying > std::max(wanted, 1U); --c) {
         CopyCell& cell = cells[c - 1];
@@ -563,10 +575,11 @@ bool ManagerCore::State::AddCells(FileId file, Inode& inode, size_t segment, uin
   const Segment& first = bytes.segments[segment];
   const CopiesPlan plan = PlanOf(file, inode, segment, wanted);
   cells.resize(plan.holders.nodes.size() - first.width);
+  const std::vector<NodeId> firsts = LayoutOf(inode).Nodes();
   for (size_t c = 0; c < cells.size(); ++c) {
     const NodeId node = plan.holders.nodes[first.width + c];
     if (cells[c].node == node) continue;
-    cells[c] = {node, 0};
+    cells[c] = {node, 0, MayHoldOtherBytes(bytes, node, firsts)};
     dirty_.insert(file);
   }
   return plan.copies >= wanted;
@@ -635,13 +648,14 @@ void ManagerCore::State::DropLeftovers(FileId file) {
 }
 
 // Returns the nodes whose objects may hold bytes in a hole of the first copy at `offset`, such as
-// what was punched out. The nodes of its segment hold none.
+// what was punched out. The nodes of its segment hold none, unless they were also copies.
 std::vector<NodeId> ManagerCore::State::NodesWithOlderBytes(const Inode& inode,
                                                             uint64_t offset) const {
   const std::vector<NodeId> first = LayoutOf(inode).SegmentAt(offset).nodes;
   std::vector<NodeId> nodes;
   for (const NodeObject& object : inode.bytes->objects)
-    if (std::ranges::count(first, object.node) == 0) nodes.push_back(object.node);
+    if (object.holds != ObjectHolds::kOwn || std::ranges::count(first, object.node) == 0)
+      nodes.push_back(object.node);
   return nodes;
 }
 

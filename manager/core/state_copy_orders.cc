@@ -51,7 +51,8 @@ void ManagerCore::State::OrderCopies(FileId file, const Inode& inode, bool eager
                     .follow = writing,
                     .sources = {},
                     .nodes = {},
-                    .relays = {}};
+                    .relays = {},
+                    .generation = bytes.generation};
     FillSources(inode, target, copying, order);
     if (order.nodes.empty()) {  // No node has the bytes.
       EndCopyTask(file, target);
@@ -59,7 +60,8 @@ void ManagerCore::State::OrderCopies(FileId file, const Inode& inode, bool eager
     }
     const CopyTask* task = copy_.orders.Find(file, target);
     if (task && task->running() && task->follow == writing && !task->relay_ended &&
-        (writing || task->data_version == order.data_version) && task->sources == order.sources)
+        (writing || task->data_version == order.data_version) && task->sources == order.sources &&
+        task->generation == order.generation)
       standing.insert(target);
     orders.emplace(target, std::move(order));
   }
@@ -89,14 +91,16 @@ void ManagerCore::State::StartCopy(NodeId target, const std::map<NodeId, CopyOrd
   CopyTask task{.order = order.order,
                 .data_version = order.data_version,
                 .follow = order.follow,
-                .sources = order.sources};
+                .sources = order.sources,
+                .generation = order.generation};
   for (CopyRelay& relay : order.relays) {
     relay.order = orders.at(relay.node).order;
     task.relays.push_back(relay.node);
   }
   FileBytes& bytes = *Find(order.file)->bytes;
-  if (!MayHaveObject(bytes, target)) {
-    ObjectOn(bytes, target);
+  const NodeObject* const known = FindObject(bytes, target);
+  if (!known || known->holds == ObjectHolds::kOwn) {
+    NoteCopies(ObjectOn(bytes, target));
     dirty_.insert(order.file);
   }
   copy_.orders.Start(order.file, target, std::move(task));
@@ -309,6 +313,7 @@ void ManagerCore::State::Handle(const NodeCopyReport& command) {
     // A writer may have opened the file before the cancellation reached the node.
     const bool is_current = inode && inode->bytes && report.data_version == task->data_version &&
                             report.data_version == inode->data_version &&
+                            task->generation == inode->bytes->generation &&
                             !write_opens_.contains(report.file);
     if (is_current) FinishCopy(report.file, *inode, command.node, *task, report);
     copy_.orders.Finish(report.file, command.node);
@@ -326,21 +331,24 @@ void ManagerCore::State::FinishCopy(FileId file, Inode& inode, NodeId node, cons
       CopyCell& cell = bytes.copies[i][c];
       if (cell.node == node && sources.width == bytes.segments[i].width &&
           sources.nodes[c % sources.width] != kNoNode)
-        cell.data_version = inode.data_version;
+        cell = {node, inode.data_version};
     }
   }
   NodeObject& object = ObjectOn(bytes, node);
   object.allocated_bytes = report.allocated_bytes;
   object.uncut = false;
   const std::vector<NodeId> first = LayoutOf(inode).Nodes();
-  if (!std::binary_search(first.begin(), first.end(), node)) object.lost = object.damaged = false;
+  if (!std::binary_search(first.begin(), first.end(), node)) {
+    object.lost = object.damaged = false;
+    object.holds = ObjectHolds::kCopies;
+  }
   dirty_.insert(file);
   // The node processes orders in sequence, so an earlier cancellation has been carried out.
   if (const auto cancelled = copy_.cancelled.find(file); cancelled != copy_.cancelled.end())
     cancelled->second.erase(node);
   for (size_t i = 0; i < bytes.copies.size(); ++i)
     for (size_t c = 0; c < bytes.copies[i].size(); ++c)
-      all_valid = all_valid && (bytes.copies[i][c].node == kNoNode || IsValid(inode, i, c));
+      all_valid = all_valid && (!IsReachable(bytes.copies[i][c].node) || IsValid(inode, i, c));
   // Readers learn of all valid copies at once.
   if (all_valid) TouchAccess(file);
 }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "common/base/check.h"
 #include "manager/core/state.h"
 
 namespace mosa::manager {
@@ -19,6 +20,7 @@ void ManagerCore::State::RaiseGeneration(FileId file, Inode& inode) {
   FileBytes& bytes = BytesOf(inode);
   bytes.generation = std::max(bytes.generation + 1, recovery_.record().version_floor);
   dirty_.insert(file);
+  ReviewCopiesLater(file, inode);  // Orders by the earlier generation end with the next store.
 }
 
 void ManagerCore::State::FenceWriters(FileId file, Inode& inode, const std::set<ClientId>& live) {
@@ -77,17 +79,26 @@ std::optional<Failure> ManagerCore::State::CheckGeneration(const CommitRequest& 
                             request.file.value, request.generation, current));
 }
 
-// Returns the nodes in `layout` on which no byte of the file was committed, ascending.
+// Returns the nodes in `layout` on which no byte of the file was committed, ascending. Each segment
+// of `layout` names first copies, or others, of the same segment of the file.
 std::vector<NodeId> ManagerCore::State::EmptyNodesOf(const Inode& inode,
                                                      const Layout& layout) const {
   std::vector<NodeId> empty;
   if (!layout.bound()) return empty;
-  const std::vector<NodeObject>& objects = inode.bytes->objects;
+  const FileBytes& bytes = *inode.bytes;
+  MOSA_CHECK(layout.segments.size() == bytes.segments.size());
+  std::set<NodeId> serves_copies;
+  for (size_t i = 0; i < layout.segments.size() && !bytes.copies.empty(); ++i) {
+    const std::vector<NodeId>& nodes = layout.segments[i].nodes;
+    const std::vector<NodeId>& first = bytes.segments[i].nodes;
+    for (size_t k = 0; k < nodes.size(); ++k)
+      if (nodes[k] != first[k % first.size()]) serves_copies.insert(nodes[k]);
+  }
   for (const NodeId node : layout.Nodes()) {
     if (node == kNoNode) continue;
-    const auto at = std::lower_bound(objects.begin(), objects.end(), node,
-                                     [](const NodeObject& o, NodeId id) { return o.node < id; });
-    if (at == objects.end() || at->node != node || (at->allocated_bytes == 0 && !at->lost))
+    const NodeObject* const object = FindObject(bytes, node);
+    if (!object || (!object->lost && object->allocated_bytes == 0) ||
+        (!HasCommitted(*object) && !serves_copies.contains(node)))
       empty.push_back(node);
   }
   return empty;

@@ -80,7 +80,8 @@ Attributes ManagerCore::State::AttributesOf(FileId file, const Inode& inode) con
     const std::vector<NodeId> first = all_count ? std::vector<NodeId>() : LayoutOf(inode).Nodes();
     for (const NodeObject& object : inode.bytes->objects) {
       const bool counts = all_count || std::binary_search(first.begin(), first.end(), object.node);
-      if (counts && !object.lost && !object.uncut) a.allocated_bytes += object.allocated_bytes;
+      if (counts && !object.uncut && HasCommitted(object) && !object.lost)
+        a.allocated_bytes += object.allocated_bytes;
     }
   }
   return a;
@@ -498,9 +499,7 @@ void ManagerCore::State::SetSize(FileId file, Inode& inode, uint64_t size_bytes)
     bytes.inline_valid_bytes = size_bytes;
     if (size_bytes == 0) DropInline(file, inode);
   }
-  // An empty file has lost nothing and occupies nothing.
-  if (size_bytes > 0) return;
-  for (NodeObject& object : bytes.objects) object = {.node = object.node, .uncut = object.uncut};
+  if (shortened || size_bytes == 0) ForgetCommittedBeyondEnd(inode);
 }
 
 }  // namespace mosa::manager

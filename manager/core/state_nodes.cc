@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "common/model/ranges.h"
 #include "manager/core/state.h"
 #include "manager/core/state_recovery.h"
 
@@ -148,15 +149,16 @@ void ManagerCore::State::LoseObjectsOf(NodeId id, const std::set<FileId>& presen
       if (object.node != id) continue;
       for (auto& cells : inode->bytes->copies) {
         for (CopyCell& cell : cells) {
-          if (cell.node != id || cell.data_version == 0) continue;
-          cell.data_version = 0;
+          if (cell.node != id || (cell.data_version == 0 && !cell.uncut)) continue;
+          cell = {id, 0};  // Nothing is left there.
           Touch(file);
         }
       }
       if (object.lost || object.allocated_bytes == 0) continue;
-      object.lost = true;
-      object.damaged = false;
       Touch(file);
+      object.damaged = false;
+      object.lost = HasCommitted(object);
+      if (!object.lost) object = {.node = id, .uncut = object.uncut};
       if (UncoveredNode(*inode, false)) ++lost;
     }
   }
@@ -177,9 +179,9 @@ void ManagerCore::State::LoseUncommittedHole(NodeId id, FileId file, Inode& inod
     for (size_t position = 0; position < bytes.segments[i].width; ++position)
       is_hole = is_hole || (bytes.segments[i].nodes[position] == id &&
                             HasBytes(bytes, inode.size_bytes, i, position));
-  const bool has_bytes = std::any_of(
-      bytes.objects.begin(), bytes.objects.end(),
-      [id](const NodeObject& o) { return o.node == id && (o.lost || o.allocated_bytes > 0); });
+  const bool has_bytes =
+      std::any_of(bytes.objects.begin(), bytes.objects.end(),
+                  [id](const NodeObject& o) { return o.node == id && HasCommitted(o); });
   if (!is_hole || has_bytes) return;
   RaiseVersion(file, inode, /*committed=*/false);
   ReviewCopiesLater(file, inode);
@@ -261,6 +263,9 @@ void ManagerCore::State::TakeUntold(const Node& node, FileId file) {
     return;
   }
   RaiseVersion(file, *inode, /*committed=*/false);
+  NodeObject& object = ObjectOn(*inode->bytes, node.address.node);
+  if (object.holds == ObjectHolds::kCopies) object.holds = ObjectHolds::kBoth;
+  object.allocated_bytes = std::max(object.allocated_bytes, kPageBytes);
   inode->modify_time = inode->change_time = now_;
   ReviewCopiesLater(file, *inode);
   Touch(file);

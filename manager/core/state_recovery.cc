@@ -82,6 +82,10 @@ void ManagerCore::State::RecoveryRules::FinishLoad() {
           if (HoldsLastCommit(*inode, cell) ||
               before.WasValid(inode->data_version, cell.data_version))
             cell.data_version = floor - 1;
+      // Truncations and copies may have been forgotten, too.
+      for (auto& cells : inode->bytes->copies)
+        for (CopyCell& cell : cells) cell.uncut = cell.node != kNoNode;
+      for (NodeObject& object : inode->bytes->objects) object.holds = ObjectHolds::kBoth;
       // Stores under a layout that may have been forgotten do not count.
       FileBytes& bytes = *inode->bytes;
       bytes.generation = std::max(bytes.generation, floor);
@@ -338,7 +342,8 @@ void ManagerCore::State::RecoveryRules::MakeAdopted(FileId file, FileId director
   state.SetReason(bytes, "adopted: where the bytes were found");
   for (const NodeId node : joined.layout.Nodes()) {
     const AsideObject& part = *parts.at(node);
-    bytes.objects.push_back({node, false, part.allocated_bytes});
+    bytes.objects.push_back(
+        {.node = node, .allocated_bytes = part.allocated_bytes, .holds = ObjectHolds::kBoth});
     inode.modify_time = std::max(inode.modify_time, std::min(part.modified, state.now_));
   }
   state.inodes_.emplace(file, std::move(made));

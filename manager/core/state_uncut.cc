@@ -18,24 +18,52 @@ constexpr Duration kDropAwaited = Seconds(1);
 
 }  // namespace
 
-bool ManagerCore::State::IsUncut(const FileBytes& bytes, NodeId node) {
-  return std::any_of(bytes.objects.begin(), bytes.objects.end(),
-                     [node](const NodeObject& o) { return o.node == node && o.uncut; });
-}
-
 // Returns true if the node is to drop its object, and has not reported that it has.
 bool ManagerCore::State::IsUncutDrop(FileId file, NodeId id) const {
   const Node* const node = FindNode(id);
   return node && node->uncut.contains(file);
 }
 
+// Returns true if the node's object may hold bytes that are not those of its own stripe positions.
+// `first`: the nodes of the first copies, ascending.
+bool ManagerCore::State::MayHoldOtherBytes(const FileBytes& bytes, NodeId node,
+                                           const std::vector<NodeId>& first) {
+  const NodeObject* const object = FindObject(bytes, node);
+  return object && (object->holds != ObjectHolds::kOwn ||
+                    !std::binary_search(first.begin(), first.end(), node));
+}
+
+// A node whose stripe positions have no bytes any more has lost nothing, and what it holds are at
+// most copies.
+void ManagerCore::State::ForgetCommittedBeyondEnd(Inode& inode) {
+  FileBytes& bytes = *inode.bytes;
+  std::set<NodeId> kept;
+  for (size_t i = 0; i < bytes.segments.size() && inode.size_bytes > 0; ++i)
+    for (size_t position = 0; position < bytes.segments[i].width; ++position)
+      if (HasBytes(bytes, inode.size_bytes, i, position))
+        kept.insert(bytes.segments[i].nodes[position]);
+  const std::vector<NodeId> first = LayoutOf(inode).Nodes();
+  for (NodeObject& object : bytes.objects) {
+    const bool is_first = std::binary_search(first.begin(), first.end(), object.node);
+    if (kept.contains(object.node) || (inode.size_bytes > 0 && !is_first)) continue;
+    const bool is_own = object.holds == ObjectHolds::kOwn;
+    object = {.node = object.node,
+              .uncut = object.uncut,
+              .holds = is_own ? ObjectHolds::kOwn : ObjectHolds::kCopies};
+  }
+}
+
 // A truncation has reached the first copies only. Without further copies, a node that holds none of
 // the file's bytes has only holes that were moved to other nodes.
-void ManagerCore::State::NoteFurtherCopiesUncut(Inode& inode) const {
-  const FileBytes& bytes = *inode.bytes;
+void ManagerCore::State::NoteFurtherCopiesUncut(Inode& inode) {
+  FileBytes& bytes = *inode.bytes;
   if (bytes.segments.empty()) return;
   const std::vector<NodeId> first = LayoutOf(inode).Nodes();
-  for (NodeObject& object : inode.bytes->objects)
+  for (auto& cells : bytes.copies)
+    for (CopyCell& cell : cells)
+      cell.uncut =
+          cell.uncut || cell.data_version != 0 || MayHoldOtherBytes(bytes, cell.node, first);
+  for (NodeObject& object : bytes.objects)
     if (!std::binary_search(first.begin(), first.end(), object.node) &&
         (object.allocated_bytes > 0 || !bytes.copies.empty()))
       object.uncut = true;

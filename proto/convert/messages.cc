@@ -256,6 +256,7 @@ void Put(const CommitRequest& value, wire::Request* out) {
     bytes->set_node_id(node.node.value);
     bytes->set_allocated_bytes(node.allocated_bytes);
     bytes->set_consumed_bytes(node.consumed_bytes);
+    bytes->set_stored_nothing(node.stored_nothing);
   }
   item->set_data_changed(value.data_changed);
   item->set_change_failed(value.change_failed);
@@ -268,7 +269,8 @@ void Put(const CommitRequest& value, wire::Request* out) {
 CommitRequest::NodeBytes Read(const wire::CommitRequest::NodeBytes& in, FieldChecker& check) {
   return {.node = NodeId{in.node_id()},
           .allocated_bytes = check.Number("commit.nodes.allocated_bytes", in.allocated_bytes()),
-          .consumed_bytes = check.Number("commit.nodes.consumed_bytes", in.consumed_bytes())};
+          .consumed_bytes = check.Number("commit.nodes.consumed_bytes", in.consumed_bytes()),
+          .stored_nothing = in.stored_nothing()};
 }
 CommitRequest Read(const wire::CommitRequest& in, FieldChecker& check) {
   CommitRequest value;

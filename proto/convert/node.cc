@@ -77,6 +77,7 @@ void Put(const CopyOrder& value, std::vector<wire::ManagerToNode>& out) {
   }
   item->set_epoch(value.epoch);
   WriteIds(value.empty_sources, item->mutable_empty_source_ids());
+  item->set_generation(value.generation);
 }
 CopyOrder Read(const wire::CopyOrder& in, FieldChecker& check) {
   check.Present("copy.sources", in.has_sources());
@@ -94,7 +95,8 @@ CopyOrder Read(const wire::CopyOrder& in, FieldChecker& check) {
           .relays = std::move(relays),
           .epoch = in.epoch(),
           .empty_sources =
-              ReadIds<NodeId>("copy.empty_source_ids", in.empty_source_ids(), kNodesMax, check)};
+              ReadIds<NodeId>("copy.empty_source_ids", in.empty_source_ids(), kNodesMax, check),
+          .generation = in.generation()};
 }
 void Put(const CancelCopyOrder& value, std::vector<wire::ManagerToNode>& out) {
   out.emplace_back().mutable_cancel_copy()->set_file_id(value.file.value);

@@ -5,8 +5,8 @@
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <cstring>
+#include <mutex>
 #include <utility>
 
 #include "common/base/check.h"
@@ -20,10 +20,10 @@ constexpr size_t kFetchesMax = 16;
 // Each source of a file may hold one, plus one of the previous order while that lasts.
 constexpr size_t kHoldsMax = 16;
 constexpr size_t kThreads = kFetchesMax + kHoldsMax + 2;  // Two for questions that are not held.
+static_assert(kFetchesMax + kHoldsMax == Copier::kCallsMax);
 constexpr size_t kFinishedMax = 4096;  // Finished orders remembered for nodes that copy from here.
 constexpr Duration kHoldMax = Seconds(1);
 constexpr Duration kHoldMin = Milliseconds(50);
-constexpr Duration kCallWait = Seconds(5);
 constexpr Duration kCapabilityLife = Seconds(60);
 constexpr Duration kIdle = Seconds(5);     // After this, connections to other nodes are closed.
 constexpr size_t kPieceBytes = 256 << 10;  // Stored per hold of the object's lock.
@@ -115,33 +115,55 @@ ErrorReason ReasonFor(StatusCode code) {
 }  // namespace
 
 struct Copier::Job {
-  Job(CopyOrder order, const CopyLimits& limits, uint64_t generation)
-      : file(order.file),
-        epoch(order.epoch),
-        latest_generation(generation),
-        task(std::move(order), limits) {}
+  Job(CopyOrder order, const CopyLimits& limits)
+      : file(order.file), epoch(order.epoch), task(std::move(order), limits) {}
 
   const FileId file;
   std::atomic<uint64_t> epoch;  // Epoch of the latest order.
-  // The object's generation when that order came. Guarded by Copier::mutex_.
-  uint64_t latest_generation;
-  CopyTask task;  // Guarded by Copier::mutex_.
+  CopyTask task;                // Guarded by Copier::mutex_.
   Time reported_at;
   uint64_t reported_bytes = 0;
 
-  // Held shared by threads that change the object for this job. `cancelled` is set under it.
-  std::shared_mutex store_mutex;
+  // Once Cancel() returns, nobody changes the object for this job any more.
+  void Cancel() {
+    std::unique_lock lock(changes_mutex);
+    cancelled = true;
+    changes_ended.wait(lock, [this] { return changes == 0; });
+  }
+
+  Mutex changes_mutex;
+  CondVar changes_ended;
+  // Guarded by changes_mutex:
+  size_t changes = 0;  // In progress.
   bool cancelled = false;
 };
 
-Copier::Copier(ObjectEngine& engine, const AccessGate& gate, CopyLimits limits)
-    : engine_(engine),
-      gate_(gate),
-      limits_(limits),
-      nodes_({.host_identity = "",
-              .channel = {.connections_max = kFetchesMax + kHoldsMax},
-              .call_wait = kCallWait,
-              .residence = &engine.residence().copies}) {}
+// A change of the object for a job, for as long as it lives, unless the job was cancelled.
+class Copier::ObjectChange {
+ public:
+  explicit ObjectChange(Job& job) : job_(job) {
+    const std::lock_guard lock(job_.changes_mutex);
+    may_begin_ = !job_.cancelled;
+    if (may_begin_) ++job_.changes;
+  }
+  ObjectChange(const ObjectChange&) = delete;
+  ~ObjectChange() {
+    if (!may_begin_) return;
+    const std::lock_guard lock(job_.changes_mutex);
+    if (--job_.changes == 0) job_.changes_ended.notify_all();
+  }
+  Status status() const {
+    return may_begin_ ? OkStatus() : AbortedError("the order was cancelled");
+  }
+
+ private:
+  Job& job_;
+  bool may_begin_ = false;
+};
+
+Copier::Copier(ObjectEngine& engine, const AccessGate& gate, const Clock& clock,
+               std::unique_ptr<sai::CopyApi> nodes, CopyLimits limits)
+    : engine_(engine), gate_(gate), limits_(limits), clock_(clock), nodes_(std::move(nodes)) {}
 
 Copier::~Copier() { Stop(); }
 
@@ -154,10 +176,10 @@ void Copier::Stop() {
   {
     const std::lock_guard lock(mutex_);
     stopping_ = true;
-    nodes_.SetNodes({});  // Ends calls in progress.
+    nodes_->SetNodes({});  // Ends calls in progress.
     changed_.notify_all();
   }
-  for (std::thread& thread : threads_) thread.join();
+  for (Thread& thread : threads_) thread.join();
   threads_.clear();
 }
 
@@ -175,9 +197,8 @@ void Copier::Take(CopyOrder order) {
     report_(report);
     return;
   }
-  const uint64_t generation = engine_.GenerationOf(file);
-  if (GoOn(order, generation)) return;
-  auto job = std::make_shared<Job>(std::move(order), limits_, generation);
+  if (GoOn(order)) return;
+  auto job = std::make_shared<Job>(std::move(order), limits_);
   Cancel(std::span(&file, 1));
   std::unique_lock lock(mutex_);
   NoteNodes(job->task.order());
@@ -192,13 +213,12 @@ void Copier::Take(CopyOrder order) {
   changed_.notify_one();
 }
 
-bool Copier::GoOn(const CopyOrder& order, uint64_t generation) {
+bool Copier::GoOn(const CopyOrder& order) {
   const std::lock_guard lock(mutex_);
   const auto found = jobs_.find(order.file);
   if (found == jobs_.end() || !found->second->task.GoesOnAs(order)) return false;
   NoteNodes(order);
   found->second->epoch = order.epoch;
-  found->second->latest_generation = generation;
   found->second->task.GoOnAs(order);
   changed_.notify_one();
   return true;
@@ -223,8 +243,7 @@ void Copier::Cancel(std::span<const FileId> files) {
       jobs_.erase(found);
       active_.erase(file);
     }
-    const std::unique_lock lock(job->store_mutex);
-    job->cancelled = true;
+    job->Cancel();
   }
 }
 
@@ -240,8 +259,8 @@ void Copier::CancelAll() {
 void Copier::RefreshNodes() {
   std::vector<NodeAddress> nodes;
   for (const auto& [id, address] : known_nodes_) nodes.push_back(address);
-  nodes_.SetIdentity(gate_.IdentityAtNodes());
-  if (!stopping_) nodes_.SetNodes(nodes);
+  nodes_->SetIdentity(gate_.IdentityAtNodes());
+  if (!stopping_) nodes_->SetNodes(nodes);
 }
 
 void Copier::DescribeOrder(FileId file, ByteRange range, BlockSums& sums,
@@ -286,8 +305,8 @@ std::optional<Copier::Turn> Copier::NextTurn() {
       changed_.notify_one();  // There may be more to do.
       return turn;
     }
-    std::chrono::nanoseconds wait(kIdle.ns);
-    if (wake_at) wait = std::chrono::nanoseconds(std::max<int64_t>(1'000'000, (*wake_at - now).ns));
+    Duration wait = kIdle;
+    if (wake_at) wait = std::max(Milliseconds(1), *wake_at - now);
     changed_.wait_for(lock, wait);
     const bool idle = clock_.Monotonic() - worked_last_ >= kIdle;
     if (idle && active_.empty() && fetching_ + holding_ == 0 && !known_nodes_.empty()) {
@@ -318,7 +337,7 @@ std::optional<Copier::Turn> Copier::PickTurn(Time now, std::optional<Time>& wake
               {},
               nullptr,
               MayBeAbsent(job->task.order(), action->source),
-              Changer::OfOrder(job->latest_generation),
+              Changer::OfOrder(job->task.order().generation),
               job->task.order().follow,
               action->settles || !IsRelay(job->task.order(), action->source)};
     if (action->hold) {
@@ -379,8 +398,7 @@ void Copier::Perform(Turn& turn, std::span<std::byte> scratch) {
   if (!report) return;
   if (report->failure) {
     // The manager may order a drop of the object at once: nobody may store into it after this.
-    const std::unique_lock stores(job.store_mutex);
-    job.cancelled = true;
+    job.Cancel();
   }
   if (const auto description = engine_.Describe(job.file); description.ok())
     report->allocated_bytes = description->stat.allocated_bytes;
@@ -430,11 +448,11 @@ Status Copier::Ask(const Turn& turn, std::span<std::byte> scratch, BlockSums& th
   const FileId file = turn.job->file;
   MOSA_ASSIGN_OR_RETURN(const std::string capability,
                         gate_.SealForReading(file, kCapabilityLife, turn.job->epoch));
-  MOSA_ASSIGN_OR_RETURN(theirs, nodes_.Sums({turn.action.source, file, capability},
-                                            {.range = turn.action.range,
-                                             .after_change = turn.action.after_change,
-                                             .wait = turn.hold,
-                                             .about = turn.action.about}));
+  MOSA_ASSIGN_OR_RETURN(theirs, nodes_->Sums({turn.action.source, file, capability},
+                                             {.range = turn.action.range,
+                                              .after_change = turn.action.after_change,
+                                              .wait = turn.hold,
+                                              .about = turn.action.about}));
   if (theirs.absent && !turn.may_be_absent) {
     return DataLossError(fmt::format("node {} has lost its object of file {}",
                                      turn.action.source.value, file.value));
@@ -456,7 +474,7 @@ Status Copier::Fetch(const Turn& turn, std::span<std::byte> buffer) {
   MOSA_ASSIGN_OR_RETURN(const std::string capability,
                         gate_.SealForReading(file, kCapabilityLife, turn.job->epoch));
   const auto bytes = buffer.first(range.size());
-  MOSA_RETURN_IF_ERROR(nodes_.Read({turn.action.source, file, capability}, range.begin, bytes));
+  MOSA_RETURN_IF_ERROR(nodes_->Read({turn.action.source, file, capability}, range.begin, bytes));
   for (const Stretch& stretch : FindHoles(range, bytes)) {
     // What a relay lacks is not a hole.
     if (stretch.zero && !turn.may_clear) continue;
@@ -472,8 +490,8 @@ Status Copier::Fetch(const Turn& turn, std::span<std::byte> buffer) {
 }
 
 Status Copier::Store(const Turn& turn, ByteRange range, std::span<const std::byte> bytes) {
-  const std::shared_lock lock(turn.job->store_mutex);
-  if (turn.job->cancelled) return AbortedError("the order was cancelled");
+  const ObjectChange change(*turn.job);
+  MOSA_RETURN_IF_ERROR(change.status());
   MOSA_ASSIGN_OR_RETURN(
       ObjectEngine::Writer writer,
       engine_.BeginWrite(turn.job->file, turn.changer, range.begin, range.size()));
@@ -487,8 +505,8 @@ Status Copier::Store(const Turn& turn, ByteRange range, std::span<const std::byt
 }
 
 Status Copier::Change(const Turn& turn, CopyAction::Kind kind, ByteRange range) {
-  const std::shared_lock lock(turn.job->store_mutex);
-  if (turn.job->cancelled) return AbortedError("the order was cancelled");
+  const ObjectChange change(*turn.job);
+  MOSA_RETURN_IF_ERROR(change.status());
   const FileId file = turn.job->file;
   const Status changed =
       kind == CopyAction::Kind::kCut

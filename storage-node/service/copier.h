@@ -10,24 +10,21 @@
 #ifndef MOSA_STORAGE_NODE_SERVICE_COPIER_H_
 #define MOSA_STORAGE_NODE_SERVICE_COPIER_H_
 
-#include <condition_variable>
 #include <cstddef>
 #include <deque>
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <set>
-#include <shared_mutex>
 #include <span>
-#include <thread>
 #include <vector>
 
-#include "client-sai/api/bulk_node_api.h"
+#include "client-sai/api/node_api.h"
 #include "common/base/clock.h"
 #include "common/base/rare_log.h"
 #include "common/base/status.h"
+#include "common/base/sync.h"
 #include "common/model/block_sums.h"
 #include "common/model/storage.h"
 #include "storage-node/core/copy_task.h"
@@ -40,8 +37,14 @@ class Copier {
  public:
   using Report = std::function<void(const CopyReport&)>;
 
-  // `engine` and `gate` must outlive it.
-  Copier(ObjectEngine& engine, const AccessGate& gate, CopyLimits limits = {});
+  // At most this many calls are in progress at once, and each should end within kCallWait after
+  // what it lets the source wait.
+  static constexpr size_t kCallsMax = 32;
+  static constexpr Duration kCallWait = Seconds(5);
+
+  // `engine`, `gate` and `clock` must outlive it. `nodes` are the other nodes.
+  Copier(ObjectEngine& engine, const AccessGate& gate, const Clock& clock,
+         std::unique_ptr<sai::CopyApi> nodes, CopyLimits limits = {});
   ~Copier();
   // Starts the threads. Until then orders are only stored.
   void Start(Report report);
@@ -62,6 +65,7 @@ class Copier {
 
  private:
   struct Job;
+  class ObjectChange;
   using JobRef = std::shared_ptr<Job>;  // A thread keeps its job alive after a cancel.
   struct Turn {
     JobRef job;
@@ -84,7 +88,7 @@ class Copier {
   Status Store(const Turn& turn, ByteRange range, std::span<const std::byte> bytes);
   Status Change(const Turn& turn, CopyAction::Kind kind, ByteRange range);
   // Returns false if the file's earlier order, if any, must end.
-  bool GoOn(const CopyOrder& order, uint64_t generation);
+  bool GoOn(const CopyOrder& order);
   void NoteNodes(const CopyOrder& order);  // The caller must hold mutex_.
   // Returns the report that is due, if any. The caller must hold mutex_.
   std::optional<CopyReport> ReportOf(Job& job, Time now);
@@ -94,13 +98,13 @@ class Copier {
   ObjectEngine& engine_;
   const AccessGate& gate_;
   const CopyLimits limits_;
-  const SystemClock clock_;
-  sai::BulkNodeApi nodes_;
+  const Clock& clock_;
+  const std::unique_ptr<sai::CopyApi> nodes_;
   Report report_;  // Constant while threads run.
 
   RareLog failures_{20};
-  mutable std::mutex mutex_;
-  std::condition_variable changed_;
+  mutable Mutex mutex_;
+  CondVar changed_;
   // Guarded by mutex_:
   std::map<FileId, JobRef> jobs_;
   std::set<FileId> active_;  // Jobs in jobs_ that are not finished.
@@ -113,7 +117,7 @@ class Copier {
   size_t holding_ = 0;
   bool stopping_ = false;
 
-  std::vector<std::thread> threads_;
+  std::vector<Thread> threads_;
 };
 
 }  // namespace mosa::node

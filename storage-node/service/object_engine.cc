@@ -502,13 +502,6 @@ bool ObjectEngine::IsRefused(FileId file, const Changer& changer) const {
          changer.generation <= refusal->second.generation;
 }
 
-uint64_t ObjectEngine::GenerationOf(FileId file) const {
-  const ObjectRef object = Find(file);
-  if (object == nullptr) return 0;
-  const std::lock_guard lock(object->mutex);
-  return object->writer_generation;
-}
-
 Status ObjectEngine::CheckChanger(FileId file, const Changer& changer) {
   const ObjectRef object = Find(file);
   if (object == nullptr) return CheckRefusals(file, changer);

@@ -61,8 +61,8 @@ struct Changer {
   bool is_order = false;    // This node itself, which stores under no layout.
 
   static Changer OfLayout(uint64_t generation) { return {generation, false}; }
-  // `latest`: GenerationOf when the order arrived. A store under a later layout ends the order.
-  static Changer OfOrder(uint64_t latest) { return {latest, true}; }
+  // A store under a later layout than that of the order ends it.
+  static Changer OfOrder(uint64_t generation) { return {generation, true}; }
 };
 // The answer to a read: the range widened to whole blocks and cut at the object's end.
 struct ReadPlan {
@@ -170,8 +170,6 @@ class ObjectEngine {
   // OutOfRange if there is none after `offset`, NotFound if there is no such object.
   Result<uint64_t> Seek(FileId file, uint64_t offset, bool data);
 
-  // Returns the highest layout generation that has changed the object; 0 if there is none.
-  uint64_t GenerationOf(FileId file) const;
   // Aborted if the changer would be refused now. Saves receiving a payload; also for requests that
   // change nothing.
   Status CheckChanger(FileId file, const Changer& changer);

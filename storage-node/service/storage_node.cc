@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "client-sai/api/bulk_node_api.h"
 #include "common/base/errno_status.h"
 #include "common/base/host_identity.h"
 #include "common/base/log.h"
@@ -74,7 +75,13 @@ Result<std::unique_ptr<StorageNode>> StorageNode::Start(const StorageNodeOptions
   std::unique_ptr<StorageNode> node(new StorageNode(options.scrub_bytes_per_second));
   MOSA_ASSIGN_OR_RETURN(node->engine_,
                         ObjectEngine::Open(std::move(store), options.limit_bytes, node->clock_));
-  node->copier_ = std::make_unique<Copier>(*node->engine_, node->gate_);
+  node->copier_ =
+      std::make_unique<Copier>(*node->engine_, node->gate_, node->clock_,
+                               std::make_unique<sai::BulkNodeApi>(sai::BulkNodeApiOptions{
+                                   .host_identity = "",
+                                   .channel = {.connections_max = Copier::kCallsMax},
+                                   .call_wait = Copier::kCallWait,
+                                   .residence = &node->engine_->residence().copies}));
   MOSA_ASSIGN_OR_RETURN(node->server_,
                         BulkServer::Start({.listen = options.listen,
                                            .socket_path = options.socket_path,

@@ -482,6 +482,36 @@ TEST_F(CopierTest, AnOrderEndsOnceSomebodyStoresThereByALaterLayout) {
   EXPECT_TRUE(target.Read(0, newer.size()) == newer);
 }
 
+// It was delayed on its way. Meanwhile the file has gone on there by a later layout, and the source
+// has a hole in its place.
+TEST_F(CopierTest, AnOrderOfAnEarlierLayoutThatArrivesLateChangesNothing) {
+  Member& source = Add();
+  Member& target = Add();
+  const std::string old = Noise(kMiB, 1);
+  source.Write(0, old);
+  const std::string newer = Noise(kMiB, 2);
+  const Capability later{.file = kFile,
+                         .client = testing::kTestClient,
+                         .may_write = true,
+                         .expires = {},
+                         .generation = 5};
+  const std::string capability = target.node().Seal(later);
+  ASSERT_TRUE(
+      target.node()
+          .client()
+          .Write({target.id(), kFile, capability}, 4 * kMiB, std::as_bytes(std::span(newer)))
+          .ok());
+  CopyOrder late = Order(source, old.size(), /*follow=*/true);
+  late.generation = 4;
+  EXPECT_TRUE(Copy(target, late).failure.has_value());
+  EXPECT_TRUE(target.Read(4 * kMiB, newer.size()) == newer);
+  EXPECT_EQ(target.Read(0, 4096), std::string(4096, '\0'));
+  CopyOrder current = Order(source, old.size());
+  current.generation = 5;
+  EXPECT_DONE(Copy(target, current));
+  EXPECT_TRUE(target.Read(0, old.size()) == old);
+}
+
 TEST_F(CopierTest, OrdersThatMakeNoSenseAreRefused) {
   Member& source = Add();
   Member& target = Add();

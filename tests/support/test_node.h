@@ -66,7 +66,12 @@ class TestNode {
     auto engine = node::ObjectEngine::Open(std::move(store), options.limit_bytes, engine_clock_);
     MOSA_CHECK(engine.ok());
     engine_ = *std::move(engine);
-    copier_ = std::make_unique<node::Copier>(*engine_, gate_);
+    copier_ =
+        std::make_unique<node::Copier>(*engine_, gate_, clock_,
+                                       std::make_unique<sai::BulkNodeApi>(sai::BulkNodeApiOptions{
+                                           .host_identity = "",
+                                           .channel = {.connections_max = node::Copier::kCallsMax},
+                                           .call_wait = node::Copier::kCallWait}));
     if (options.registered) gate_.SetKey(key_, clock_.Now(), options.epoch, bulk_tls_);
     StartServer("127.0.0.1:0", options.limits);
     client_ = NewClient();
