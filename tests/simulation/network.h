@@ -3,7 +3,9 @@
 #ifndef MOSA_TESTS_SIMULATION_NETWORK_H_
 #define MOSA_TESTS_SIMULATION_NETWORK_H_
 
+#include <cstdio>
 #include <set>
+#include <string>
 
 #include "tests/simulation/virtual_threads.h"
 
@@ -11,6 +13,16 @@ namespace mosa::simulation {
 
 class Network {
  public:
+  // `traces`: what is noted is printed.
+  explicit Network(bool traces) : traces_(traces) {}
+
+  bool traces() const { return traces_; }
+  void Note(const std::string& what) const {
+    if (traces_)
+      std::printf("%9.3f %s\n", static_cast<double>(Scheduler::Current()->now().ns) / 1e6,
+                  what.c_str());
+  }
+
   // Blocks the calling thread for as long as a message from one host to another takes.
   void Travel(HostId from, HostId to) {
     Rng& rng = Scheduler::Current()->rng();
@@ -27,6 +39,7 @@ class Network {
   }
 
  private:
+  const bool traces_;
   std::set<HostId> down_;
   WaitList returned_;
 };

@@ -41,6 +41,12 @@ void SimulatedManager::Stop() {
   filled_.WakeAll();
 }
 
+std::optional<uint32_t> SimulatedManager::CopiesOf(const std::string& path) const {
+  const auto status = core_->GetFileStatus(path);
+  if (!status.ok() || status->is_inline || !status->layout.bound()) return std::nullopt;
+  return status->copies_valid;
+}
+
 void SimulatedManager::Take(std::function<void()> message) {
   if (!is_up()) return;
   inbox_.push_back(std::move(message));
@@ -136,6 +142,13 @@ void SimulatedManager::Report(NodeId node, const NodeConnection& connection,
                               const NodeHeartbeat& heartbeat) {
   Take([=, this] {
     if (IsCurrent(node, connection)) Step(manager::NodeReport{node, heartbeat});
+  });
+}
+
+void SimulatedManager::ReportCopy(NodeId node, const NodeConnection& connection,
+                                  const CopyReport& report) {
+  Take([=, this] {
+    if (IsCurrent(node, connection)) Step(manager::NodeCopyReport{node, report});
   });
 }
 

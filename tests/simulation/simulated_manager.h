@@ -63,6 +63,8 @@ class SimulatedManager {
   void Stop();
 
   bool is_up() const { return core_ != nullptr; }
+  // Returns how many valid copies a file has; nothing if it has no objects.
+  std::optional<uint32_t> CopiesOf(const std::string& path) const;
   // What was not answered is lost, and every connection breaks.
   void Kill();
   void Start();
@@ -75,6 +77,7 @@ class SimulatedManager {
   void Close(ClientId client, const ClientConnection& connection);
   void RegisterNode(const NodeConnection& connection, const NodeRegistration& registration);
   void Report(NodeId node, const NodeConnection& connection, const NodeHeartbeat& heartbeat);
+  void ReportCopy(NodeId node, const NodeConnection& connection, const CopyReport& report);
   void Break(NodeId node, const NodeConnection& connection);
 
  private:

@@ -1,63 +1,83 @@
-// A storage node in virtual time: the real engine and the real gate over objects in memory, a link
+// A storage node in virtual time: the real engine, gate and copier over objects in memory, a link
 // to the manager, and calls that arrive over the network.
 #ifndef MOSA_TESTS_SIMULATION_SIMULATED_NODE_H_
 #define MOSA_TESTS_SIMULATION_SIMULATED_NODE_H_
 
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
-#include <span>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "client-sai/api/node_api.h"
 #include "storage-node/service/access_gate.h"
+#include "storage-node/service/copier.h"
 #include "storage-node/service/object_engine.h"
 #include "tests/simulation/simulated_manager.h"
 
 namespace mosa::simulation {
 
+class SimulatedNode;
+using SimulatedNodes = std::map<HostId, std::unique_ptr<SimulatedNode>>;
+
 class SimulatedNode {
  public:
-  SimulatedNode(Network& network, SimulatedManager& manager, HostId host, uint64_t limit_bytes);
+  // One life of the node, and its objects. Threads that it has started keep it, as messages on
+  // their way do.
+  struct Process {
+    node::AccessGate gate;
+    std::unique_ptr<node::ObjectEngine> engine;
+    std::unique_ptr<node::Copier> copier;
+    std::vector<std::byte> scratch;
+    std::deque<std::function<void()>> outbox;  // To the manager, in order.
+    WaitList outbox_filled;
+    NodeConnection connection;  // Null until the manager has registered it.
+    NodeId id;
+
+    explicit Process(const Clock& clock) : gate(clock), scratch(1 << 20) {}
+  };
+
+  // `nodes` are all nodes of the store, from which it copies.
+  SimulatedNode(Network& network, SimulatedManager& manager, SimulatedNodes& nodes, HostId host,
+                uint64_t limit_bytes);
 
   // Ends the process; its objects are lost with it.
   void Wipe();
   // Begins a process. It registers by itself.
   void Begin();
-  void Stop() { stopping_ = true; }
+  // Ends the process, if there is one. Its threads end within some seconds.
+  void Stop();
 
   HostId host() const { return host_; }
   std::string name() const { return "h" + std::to_string(host_); }
-  bool is_up() const { return engine_ != nullptr; }
-  node::ObjectEngine& engine() { return *engine_; }
-  node::AccessGate& gate() { return *gate_; }
-  std::span<std::byte> scratch() { return scratch_; }
+  // Null if it is down.
+  const std::shared_ptr<Process>& process() const { return process_; }
 
  private:
   // One connection to the manager, from its beginning to its end.
-  void RunConnection();
-  void Obey(const NodeOrder& order);
+  void RunConnection(const std::shared_ptr<Process>& process);
+  void RunSender(const std::shared_ptr<Process>& process);
+  void Obey(Process& process, NodeOrder order);
+  // Lets `report` travel to the manager, in the registration that holds then.
+  void Tell(Process& process,
+            std::function<void(NodeId node, const NodeConnection& connection)> report);
 
   Network& network_;
   SimulatedManager& manager_;
+  SimulatedNodes& nodes_;
   const HostId host_;
   const uint64_t limit_bytes_;
   const VirtualClock clock_;
-  uint64_t process_ = 0;
-  NodeId id_;
-  std::unique_ptr<node::AccessGate> gate_;
-  std::unique_ptr<node::ObjectEngine> engine_;
-  std::vector<std::byte> scratch_;
-  bool stopping_ = false;
+  std::shared_ptr<Process> process_;
 };
 
-// The nodes of a store.
-using SimulatedNodes = std::map<HostId, std::unique_ptr<SimulatedNode>>;
-
-// The nodes as a mount on `host` sees them.
-std::unique_ptr<sai::NodeApi> NewSimulatedNodeApi(Network& network, SimulatedNodes& nodes,
-                                                  HostId host);
+// The nodes as a mount on `host` sees them, or a node that copies. A call ends within `call_wait`,
+// or as the calling thread's budget says.
+std::unique_ptr<sai::CopyApi> NewSimulatedNodeApi(Network& network, SimulatedNodes& nodes,
+                                                  HostId host,
+                                                  std::optional<Duration> call_wait = {});
 
 }  // namespace mosa::simulation
 

@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -27,10 +26,16 @@ using sai::Outcome;
 constexpr HostId kFirstHost = SimulatedManager::kHost + 1;
 constexpr Time kHistoryMax{Seconds(3'000).ns};
 constexpr uint64_t kNodeBytes = uint64_t{64} << 20;
+constexpr uint64_t kSmallNodeBytes = uint64_t{1} << 20;  // At least; twice as much at most.
 // A call should take kWaitMax at most; where several faults meet it takes a little longer.
 constexpr Duration kCallMax = kWaitMax + Seconds(1);
+// A close that waits for copies may take this much longer, for copying that goes on
+// (client-sai/core/copy_wait.h).
+constexpr Duration kCopyExtension = Seconds(11);
 // Until this long after the end of a fault calls may fail for it: sessions and nodes return.
 constexpr Duration kSettleMax = Seconds(20);
+// Until this long after the last fault copies are made.
+constexpr Duration kCopyMax = Seconds(60);
 
 class Kernel final : public sai::KernelNotifier {
  public:
@@ -53,13 +58,33 @@ struct Host {
   Duration paused;  // In all.
 };
 
+// What a history's seed decides of the store: its nodes, and the hints of all files.
+struct Configuration {
+  uint64_t node_bytes = kNodeBytes;
+  uint32_t replicas = 1;
+  bool eager = false;
+  bool pessimistic = false;  // A close waits for all copies.
+
+  static Configuration Draw(Rng& rng, uint32_t nodes) {
+    Configuration drawn;
+    if (rng.Chance(300)) drawn.node_bytes = kSmallNodeBytes + rng.Below(kSmallNodeBytes);
+    if (rng.Chance(400)) return drawn;
+    drawn.replicas = 2 + static_cast<uint32_t>(rng.Below(nodes - 1));
+    drawn.eager = rng.Chance(400);
+    drawn.pessimistic = rng.Chance(500);
+    return drawn;
+  }
+  bool may_be_full() const { return node_bytes < kNodeBytes; }
+};
+
 // What is known of one name, and by whom it is used.
 struct Name {
   Mutex used;
   bool certain = true;  // The rest is known. If not, a call that could change it has failed.
   bool exists = false;
   std::string content;
-  uint64_t wipes = 0;  // Nodes that had lost everything before its content was written.
+  uint64_t wipes = 0;       // Nodes that had lost everything before its content was written.
+  bool has_copies = false;  // As many as the hints ask for.
   // Bytes of a write that failed may lie behind its end (docs/reference/limitations.md), so it gets
   // no holes until it is removed.
   bool has_remains = false;
@@ -68,7 +93,13 @@ struct Name {
 class Run {
  public:
   explicit Run(const HistoryOptions& options)
-      : options_(options), scheduler_(options.seed), names_(options.files) {}
+      : options_(options),
+        scheduler_(options.seed),
+        network_(options.trace),
+        names_(options.files) {
+    Rng rng(options.seed);
+    store_ = Configuration::Draw(rng, options.mounts);
+  }
 
   History Do() {
     if (!scheduler_.Run([this] { Main(); }, kHistoryMax)) Problem(scheduler_.problem());
@@ -85,8 +116,8 @@ class Run {
     manager.chunk_bytes = 64 << 10;
     manager_ = std::make_unique<SimulatedManager>(manager);
     for (uint32_t i = 0; i < options_.mounts; ++i)
-      nodes_[kFirstHost + i] =
-          std::make_unique<SimulatedNode>(network_, *manager_, kFirstHost + i, kNodeBytes);
+      nodes_[kFirstHost + i] = std::make_unique<SimulatedNode>(network_, *manager_, nodes_,
+                                                               kFirstHost + i, store_.node_bytes);
     SleepFor(Seconds(1));  // They register.
     running_ = options_.mounts * options_.programs;
     for (uint32_t i = 0; i < options_.mounts; ++i) {
@@ -98,6 +129,7 @@ class Run {
     while (running_ > 0) ended_.Wait(kNever);
     SleepFor(kSettleMax);
     CheckAll();
+    if (store_.replicas > 1) CheckCopies();
     End();
   }
 
@@ -144,8 +176,20 @@ class Run {
                                                 host.kernel, host.clock);
     const ::mosa::Status started = host.fs->Start();
     if (!started.ok()) Problem(fmt::format("h{} does not mount: {}", host.id, MessageOf(started)));
+    SetHints(host);
     for (uint32_t i = 0; i < options_.programs; ++i)
       scheduler_.Start([this, &host, i] { RunProgram(host, i); }, host.id);
+  }
+
+  void SetHints(Host& host) {
+    const auto set = [&](const std::string& name, std::string_view value) {
+      const auto done = host.fs->SetXattr(kRootFile, name, value, sai::XattrMode::kAny);
+      if (!done.ok()) Problem(fmt::format("{} cannot be set: {}", name, done.failure().message));
+    };
+    if (store_.replicas == 1) return;
+    set("user.mosa.replicas", std::to_string(store_.replicas));
+    set("user.mosa.replicate", store_.eager ? "eager" : "lazy");
+    set("user.mosa.ack", store_.pessimistic ? "pessimistic" : "optimistic");
   }
 
   // ---- faults, one at a time
@@ -250,7 +294,7 @@ class Run {
 
   // Makes one request as the kernel does, and looks at the clock.
   template <typename Call>
-  auto Ask(Host& host, const std::string& what, const Call& call) {
+  auto Ask(Host& host, const std::string& what, const Call& call, Duration max = kCallMax) {
     const Time begun = scheduler_.now();
     const Duration paused = host.paused;
     const sai::WaitBudget budget(SteadyNow());
@@ -260,7 +304,7 @@ class Run {
       history_.longest = took;
       history_.longest_call = fmt::format("{} on h{}", what, host.id);
     }
-    if (took > kCallMax)
+    if (took > max)
       Problem(fmt::format("{} on h{} took {} ms", what, host.id, took.ns / 1'000'000));
     if (options_.trace)
       Note(fmt::format("h{} {}: {}", host.id, what,
@@ -268,11 +312,15 @@ class Run {
     if (!outcome.ok()) {
       ++history_.failed;
       if (outcome.failure().reason != ErrorReason::kNoEntry && !MayFail(begun) &&
-          !IsLoss(outcome.failure()))
+          !IsLoss(outcome.failure()) && !IsFull(outcome.failure()))
         Problem(fmt::format("{} on h{} failed without a fault: {}", what, host.id,
                             outcome.failure().message));
     }
     return outcome;
+  }
+  Duration CloseMax() const { return store_.pessimistic ? kCallMax + kCopyExtension : kCallMax; }
+  bool IsFull(const Failure& failure) const {
+    return store_.may_be_full() && failure.code == StatusCode::kResourceExhausted;
   }
   // The callers judge whether the file may be lost.
   static bool IsLoss(const Failure& failure) {
@@ -306,23 +354,31 @@ class Run {
     return opened->handle;
   }
 
-  Outcome<Done> Close(Host& host, size_t at, sai::HandleId handle) {
-    auto closed = Ask(host, "close " + NameOf(at), [&]() -> Outcome<Done> {
-      struct State {
-        Mutex mutex;
-        CondVar told;
-        std::optional<Outcome<Done>> outcome;
-      };
-      const auto state = std::make_shared<State>();
-      host.fs->Flush(handle, 0, [state](Outcome<Done> outcome) {
-        const std::lock_guard lock(state->mutex);
-        state->outcome = std::move(outcome);
-        state->told.notify_all();
-      });
-      std::unique_lock lock(state->mutex);
-      state->told.wait(lock, [&] { return state->outcome.has_value(); });
-      return *state->outcome;
+  // Starts a call that answers through a callback, and waits for its outcome.
+  template <typename Value>
+  static Outcome<Value> Await(
+      const std::function<void(std::function<void(Outcome<Value>)>)>& start) {
+    struct State {
+      Mutex mutex;
+      CondVar told;
+      std::optional<Outcome<Value>> outcome;
+    };
+    const auto state = std::make_shared<State>();
+    start([state](Outcome<Value> outcome) {
+      const std::lock_guard lock(state->mutex);
+      state->outcome = std::move(outcome);
+      state->told.notify_all();
     });
+    std::unique_lock lock(state->mutex);
+    state->told.wait(lock, [&] { return state->outcome.has_value(); });
+    return *std::move(state->outcome);
+  }
+
+  Outcome<Done> Close(Host& host, size_t at, sai::HandleId handle) {
+    const auto flush = [&] {
+      return Await<Done>([&](auto done) { host.fs->Flush(handle, 0, std::move(done)); });
+    };
+    auto closed = Ask(host, "close " + NameOf(at), flush, CloseMax());
     host.fs->Release(handle, std::nullopt);
     return closed;
   }
@@ -383,6 +439,7 @@ class Run {
     name.exists = true;
     name.content = data;
     name.wipes = wipes;
+    name.has_copies = store_.pessimistic;
   }
 
   void Change(Host& host, size_t at, Rng& rng) {
@@ -414,8 +471,12 @@ class Run {
     if (!CheckFound(host, at, file) || !file.ok()) return;
     sai::AttributeChanges changes;
     changes.size_bytes = size;
-    const auto cut = Ask(host, fmt::format("truncate {} to {}", NameOf(at), size),
-                         [&] { return host.fs->SetAttributes(*file, changes); });
+    const auto resize = [&] {
+      return Await<sai::AttributesResult>(
+          [&](auto done) { host.fs->SetAttributes(*file, changes, std::move(done)); });
+    };
+    const auto cut =
+        Ask(host, fmt::format("truncate {} to {}", NameOf(at), size), resize, CloseMax());
     if (!cut.ok()) CheckFailure(host, at, begun, cut.failure());
     name.certain = cut.ok();
     if (cut.ok()) name.content.resize(size);
@@ -439,7 +500,9 @@ class Run {
     name.wipes = wipes_;
   }
 
-  bool MayBeLost(const Name& name) const { return name.wipes < wipes_; }
+  bool MayBeLost(const Name& name) const {
+    return wipes_ - name.wipes >= (name.has_copies ? store_.replicas : 1);
+  }
 
   // False if it is not there, and should be, or the other way round.
   bool CheckFound(Host& host, size_t at, const Outcome<FileId>& file) {
@@ -489,7 +552,7 @@ class Run {
 
   void CheckFailure(Host& host, size_t at, Time begun, const Failure& failure) {
     const Name& name = names_[at];
-    if (!name.certain || MayFail(begun)) return;
+    if (!name.certain || MayFail(begun) || IsFull(failure)) return;
     if (MayBeLost(name) && IsLoss(failure)) return;
     Problem(fmt::format("h{} cannot use {}: {}", host.id, NameOf(at), failure.message));
   }
@@ -497,8 +560,16 @@ class Run {
   std::string Difference(Host& host, size_t at, const std::string& right, const std::string& read) {
     size_t i = 0;
     while (i < right.size() && i < read.size() && right[i] == read[i]) ++i;
-    return fmt::format("h{} reads {} bytes of {}, which has {}; the first wrong one is {}", host.id,
-                       read.size(), NameOf(at), right.size(), i);
+    size_t last = i;
+    for (size_t j = i; j < std::min(right.size(), read.size()); ++j)
+      if (right[j] != read[j]) last = j;
+    const auto byte = [i](const std::string& bytes) {
+      return i < bytes.size() ? static_cast<int>(static_cast<unsigned char>(bytes[i])) : -1;
+    };
+    return fmt::format(
+        "h{} reads {} bytes of {}, which has {}; wrong ones are from {} to {}, the first is {} "
+        "instead of {}",
+        host.id, read.size(), NameOf(at), right.size(), i, last, byte(read), byte(right));
   }
 
   // At the end everybody sees the same.
@@ -507,17 +578,36 @@ class Run {
       for (const auto& host : hosts_) On(host->id, [&] { Read(*host, at); });
   }
 
+  // Once nothing has changed for long, every file has its copies, and one node less loses none.
+  void CheckCopies() {
+    SleepFor(kCopyMax);
+    for (size_t at = 0; at < names_.size(); ++at) {
+      Name& name = names_[at];
+      if (!name.certain || !name.exists || MayBeLost(name)) continue;
+      const std::optional<uint32_t> copies = manager_->CopiesOf("/" + NameOf(at));
+      name.has_copies = copies && *copies >= store_.replicas;
+      if (name.has_copies) name.wipes = wipes_;
+      if (copies && *copies < store_.replicas && !store_.may_be_full())
+        Problem(fmt::format("{} has {} of {} copies", NameOf(at), *copies, store_.replicas));
+    }
+    const HostId host = kFirstHost + static_cast<HostId>(scheduler_.rng().Below(options_.mounts));
+    Note(fmt::format("at the end, the node of h{} loses everything", host));
+    ++history_.faults;
+    ++wipes_;
+    nodes_.at(host)->Wipe();
+    SleepFor(kSettleMax);
+    CheckAll();
+  }
+
   void Problem(std::string what) {
     Note("PROBLEM " + what);
     history_.problems.push_back(fmt::format("at {} ms: {}", scheduler_.now().ns / 1'000'000, what));
   }
 
-  void Note(const std::string& what) const {
-    if (options_.trace)
-      std::printf("%9.3f %s\n", static_cast<double>(scheduler_.now().ns) / 1e6, what.c_str());
-  }
+  void Note(const std::string& what) const { network_.Note(what); }
 
   const HistoryOptions options_;
+  Configuration store_;
   Scheduler scheduler_;
   Network network_;
   std::unique_ptr<SimulatedManager> manager_;
