@@ -611,6 +611,8 @@ Outcome<bool> Filesystem::Impl::AllocatePiece(Inode& inode, const DataAccess& ac
       return false;
     }
     if (!status.ok()) return FromStatus(status);
+    const std::lock_guard lock(inode.mutex);
+    inode.stored_on.insert(node);
   }
   return true;
 }

@@ -135,6 +135,21 @@ TEST_F(CoreAutoCopies, ALostNodeTakesNoValidCopiesWithIt) {
   EXPECT_TRUE(dropped_.empty());
 }
 
+// Its copy is kept in case it returns, but does not count as one that was begun.
+TEST_F(CoreAutoCopies, ASilentNodeIsReplacedOnceWhileTheFileIsWritten) {
+  const FileId f = MakeOpen("f", "auto", "eager");
+  Commit(f, 2 * kMiB, /*close=*/false);
+  const auto copies = core_->GetFileStatus("/f")->copies;
+  ASSERT_EQ(copies.size(), 1U);
+  std::vector<NodeId> others = nodes_;
+  std::erase(others, copies[0].node);
+  Step(NodeStreamLost{copies[0].node});
+  AdvanceAlive(Seconds(12), {kAnna}, others);
+  for (uint64_t size = 3; size < 8; ++size) Commit(f, size * kMiB, /*close=*/false);
+  EXPECT_EQ(core_->GetFileStatus("/f")->copies.size(), 2U);
+  EXPECT_EQ(core_->GetFileStatus("/f")->copies_wanted, 2U);
+}
+
 TEST_F(CoreAutoCopies, AShortFileThatNobodyFollowsHasNoCopiesMadeAndDropped) {
   Step(ForecastOf(4, 1, 4));
   const FileId f = MakeOpen("f", "auto", "lazy");

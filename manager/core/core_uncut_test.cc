@@ -311,6 +311,23 @@ TEST_F(CoreUncut, AHintThatLaysAnEmptyFileOutAnewLeavesTheNodesOfItsCopies) {
   EXPECT_NE(BoundOn(f), copy);
 }
 
+// The copies have no cells any more, but the nodes of the stripe still have their bytes.
+TEST_F(CoreUncut, SoDoesOneThatHadCopiesWithinItsStripe) {
+  const FileId f = MakeOpen("f", "2", "lazy", "stripe");
+  Commit(f, kMiB);
+  DoOrders();
+  const std::vector<NodeId> readers = Readers(f);
+  const NodeId copy = readers.at(readers.size() / 2);
+  ASSERT_NE(copy, readers.front());
+  SetXattr(f, "replicas", "1");
+  DoOrders();
+  Ok<OpenReply>(kAnna, OpenRequest{f, true, ""});
+  Ok<AttributesReply>(kAnna, SetAttributesRequest{.file = f, .size_bytes = 0});
+  SetXattr(f, "placement", "node:n" + std::to_string(copy.value));
+  EXPECT_EQ(std::ranges::count(dropped_[copy], f), 1);
+  EXPECT_NE(BoundOn(f), copy);
+}
+
 TEST_F(CoreUncut, ACopyWithBytesThatWereCutOffDoesNotBecomeTheFirst) {
   const FileId f = MakeCommitted("f", "2");
   DoOrders();

@@ -240,8 +240,8 @@ Status ManagerCore::State::Bind(FileId file, Inode& inode, uint64_t first_bytes)
 }
 
 // Makes the file one that was never written to. Precondition: it has no bytes. Truncations reach
-// the first copies' objects only; all objects that may not be empty are dropped before the file
-// gets bytes on their nodes again. Empty ones are dropped with the file.
+// the first copies only; all objects that may not be empty are dropped before the file gets bytes
+// on their nodes again. Empty ones are dropped with the file.
 void ManagerCore::State::Unbind(FileId file, Inode& inode, FirstObjects first_objects) {
   FileBytes& bytes = *inode.bytes;
   LeaveGroup(inode);
@@ -249,7 +249,7 @@ void ManagerCore::State::Unbind(FileId file, Inode& inode, FirstObjects first_ob
   for (const NodeId node : NamedNodes(bytes)) ObjectOn(bytes, node);
   std::vector<NodeId> uncut;
   for (const NodeObject& object : bytes.objects)
-    if (first_objects == FirstObjects::kNotCut ||
+    if (first_objects == FirstObjects::kNotCut || object.holds != ObjectHolds::kOwn ||
         !std::binary_search(first.begin(), first.end(), object.node))
       uncut.push_back(object.node);
   bytes.segments.clear();

@@ -116,8 +116,13 @@ uint32_t ManagerCore::State::CopiesOf(FileId file, const Inode& inode,
   uint32_t copies = ChooseCopiesOf(file, inode, hints).copies;
   if (!inode.bytes || !write_opens_.contains(file)) return copies;
   for (size_t i = 0; i < inode.bytes->copies.size(); ++i) {
-    const size_t rows = inode.bytes->copies[i].size() / inode.bytes->segments[i].width;
-    copies = std::max(copies, static_cast<uint32_t>(1 + rows));
+    const std::vector<CopyCell>& cells = inode.bytes->copies[i];
+    const size_t width = inode.bytes->segments[i].width;
+    for (size_t position = 0; position < width; ++position) {
+      uint32_t begun = 1;
+      for (size_t c = position; c < cells.size(); c += width) begun += Stays(cells[c].node) ? 1 : 0;
+      copies = std::max(copies, begun);
+    }
   }
   return copies;
 }
@@ -506,6 +511,7 @@ bool ManagerCore::State::DropCells(FileId file, Inode& inode, size_t segment, ui
       const bool may_return = holder && holder->given_up && !holder->draining;
       if (!holder || safe >= (may_return ? before_silence : possible)) take_out(cells[c]);
     }
+    if (safe == 0) continue;  // One of the others may have to replace the first copy.
     for (const bool valid : {false, true}) {
       for (size_t c = cells.size(); c > 0 && staying > std::max(wanted, 1U); --c) {
         CopyCell& cell = cells[c - 1];

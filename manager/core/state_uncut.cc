@@ -48,6 +48,7 @@ void ManagerCore::State::ForgetCommittedBeyondEnd(Inode& inode) {
     if (kept.contains(object.node) || (inode.size_bytes > 0 && !is_first)) continue;
     const bool is_own = object.holds == ObjectHolds::kOwn;
     object = {.node = object.node,
+              .damaged = object.damaged && !is_own && inode.size_bytes > 0,
               .uncut = object.uncut,
               .holds = is_own ? ObjectHolds::kOwn : ObjectHolds::kCopies};
   }
