@@ -14,8 +14,6 @@ constexpr size_t kNodesMax = 4096;  // The limit of clients and of the protocol.
 constexpr size_t kNodeTextBytesMax = 4096;
 // Maximum delay between a node's message and the note of its arrival.
 constexpr Duration kListingSlack = Seconds(5);
-// A node last heard from at some time may have stored bytes for this much longer.
-constexpr Duration kNodeDiesWithin = Seconds(1);
 
 }  // namespace
 
@@ -189,7 +187,7 @@ void ManagerCore::State::LoseUncommittedHole(NodeId id, FileId file, Inode& inod
 }
 
 // The node has come back empty. Nothing else would reveal that stored and uncommitted bytes are
-// missing. Files made after it was last heard from cannot have had bytes there.
+// missing. It may have stored bytes after it was last heard from, also of files made since.
 void ManagerCore::State::LoseUncommittedOf(const Node& node) {
   const NodeId id = node.address.node;
   for (const FileId file : fences_.FilesWithAbsent()) {
@@ -197,10 +195,7 @@ void ManagerCore::State::LoseUncommittedOf(const Node& node) {
     const std::vector<NodeId> stored_on = inode ? LayoutOf(*inode).Nodes() : std::vector<NodeId>();
     if (std::binary_search(stored_on.begin(), stored_on.end(), id)) FenceAbsentWriters(file);
   }
-  for (const auto& [file, writers] : write_opens_) {
-    Inode& inode = *Find(file);
-    if (inode.birth_time <= node.last_heard + kNodeDiesWithin) LoseStoresOn(id, file, inode);
-  }
+  for (const auto& [file, writers] : write_opens_) LoseStoresOn(id, file, *Find(file));
 }
 
 // Bytes that writers have stored on the node can no longer be committed. What they store there from

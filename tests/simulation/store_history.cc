@@ -270,9 +270,12 @@ class Run {
       Name& name = names_[at];
       const std::unique_lock lock(name.used);
       ++history_.operations;
-      switch (rng.Below(10)) {
+      switch (rng.Below(11)) {
         case 0:
           Remove(host, at);
+          break;
+        case 10:
+          Rename(host, at, rng);
           break;
         case 1:
           Truncate(host, at, rng);
@@ -501,6 +504,39 @@ class Run {
     name.exists = false;
     name.content.clear();
     name.wipes = wipes_;
+  }
+
+  // Moves the file to a name with a higher number, or over its file. So the names are locked in one
+  // order everywhere.
+  void Rename(Host& host, size_t at, Rng& rng) {
+    if (at + 1 == names_.size()) return Read(host, at);
+    const size_t target = at + 1 + rng.Below(names_.size() - at - 1);
+    Name& from = names_[at];
+    Name& to = names_[target];
+    const std::unique_lock lock(to.used);
+    const std::string what = fmt::format("rename {} to {}", NameOf(at), NameOf(target));
+    const auto moved = Ask(host, what, [&] {
+      return host.fs->Rename(kRootFile, NameOf(at), kRootFile, NameOf(target), 0);
+    });
+    const bool absent = !moved.ok() && moved.failure().reason == ErrorReason::kNoEntry;
+    if (from.certain && absent == from.exists && (absent || moved.ok()))
+      Problem(fmt::format("{} on h{}: it {} there", what, host.id, absent ? "is not" : "was"));
+    if (absent) return;
+    from.certain = from.certain && moved.ok();
+    to.certain = from.certain;
+    to.exists = true;
+    to.content = std::move(from.content);
+    to.wipes = from.wipes;
+    to.has_copies = from.has_copies;
+    to.has_remains = from.has_remains || !moved.ok();
+    if (!moved.ok()) {
+      from.has_remains = true;
+      return;
+    }
+    from.certain = true;
+    from.exists = from.has_remains = false;
+    from.content.clear();
+    from.wipes = wipes_;
   }
 
   bool MayBeLost(const Name& name) const {
