@@ -81,8 +81,9 @@ TEST_F(VirtualThreads, WhoTimedOutOnAPausedHostRunsOnce) {
 }
 
 TEST_F(VirtualThreads, WhatCanNeverGoOnIsNamed) {
+  WaitList never;
   Scheduler stuck(1);
-  EXPECT_FALSE(stuck.Run([] { WaitList().Wait(kNever); }, Time{Seconds(60).ns}));
+  EXPECT_FALSE(stuck.Run([&never] { never.Wait(kNever); }, Time{Seconds(60).ns}));
   EXPECT_NE(stuck.problem().find("no thread can ever run again"), std::string::npos);
   Scheduler busy(1);
   EXPECT_FALSE(busy.Run(
