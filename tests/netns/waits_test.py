@@ -240,7 +240,7 @@ def check_records_are_whole(store):
 
 
 def check_names_after_a_restart(store, files):
-    """The mount that looks knows many inodes, and over its slow link is told late."""
+    """The mount that looks knows many inodes, so dropping what it keeps takes long."""
     one, other = store.mount("h1"), store.mount("h2")
     os.mkdir(f"{one}/many")
     for number in range(files):
