@@ -478,9 +478,9 @@ bool ManagerCore::State::PlanCells(FileId file, Inode& inode, uint32_t wanted) {
   return changed;
 }
 
-// Removes copies that others replace, on silent nodes and draining ones, and surplus copies: first
-// invalid ones, then the last rows. A silent node may return with its copy, so that is given up
-// only for as many others as are wanted.
+// Removes copies on silent and draining nodes once others replace them, and surplus copies: first
+// invalid ones, then the last rows. A silent node may return with its copy, so the copy stays until
+// as many others as are wanted are valid.
 bool ManagerCore::State::DropCells(FileId file, Inode& inode, size_t segment, uint32_t wanted) {
   FileBytes& bytes = *inode.bytes;
   std::vector<CopyCell>& cells = bytes.copies[segment];

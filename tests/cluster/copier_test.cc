@@ -65,6 +65,17 @@ class Member {
         node_.client().Write({id(), file, capability}, offset, std::as_bytes(std::span(data)));
     ASSERT_TRUE(status.ok()) << MessageOf(status);
   }
+  // As a mount that has learned of a later layout.
+  void WriteByLayout(uint64_t generation, uint64_t offset, const std::string& data) {
+    const std::string capability = node_.Seal({.file = kFile,
+                                               .client = testing::kTestClient,
+                                               .may_write = true,
+                                               .expires = {},
+                                               .generation = generation});
+    const Status status =
+        node_.client().Write({id(), kFile, capability}, offset, std::as_bytes(std::span(data)));
+    ASSERT_TRUE(status.ok()) << MessageOf(status);
+  }
   void Truncate(uint64_t size) {
     const std::string capability = node_.Seal(kFile, true);
     ASSERT_TRUE(node_.client().Truncate({id(), kFile, capability}, size).ok());
@@ -467,16 +478,7 @@ TEST_F(CopierTest, AnOrderEndsOnceSomebodyStoresThereByALaterLayout) {
   target.node().copier().Take(order);
   ASSERT_TRUE(ComeToAgree(source, target, old.size()));
   const std::string newer = Noise(kMiB, 2);
-  const Capability later{.file = kFile,
-                         .client = testing::kTestClient,
-                         .may_write = true,
-                         .expires = {},
-                         .generation = 5};
-  const std::string capability = target.node().Seal(later);
-  ASSERT_TRUE(target.node()
-                  .client()
-                  .Write({target.id(), kFile, capability}, 0, std::as_bytes(std::span(newer)))
-                  .ok());
+  target.WriteByLayout(5, 0, newer);
   source.Write(0, Noise(2 * kMiB, 3));
   EXPECT_TRUE(target.End(order.order).failure.has_value());
   EXPECT_TRUE(target.Read(0, newer.size()) == newer);
@@ -490,17 +492,7 @@ TEST_F(CopierTest, AnOrderOfAnEarlierLayoutThatArrivesLateChangesNothing) {
   const std::string old = Noise(kMiB, 1);
   source.Write(0, old);
   const std::string newer = Noise(kMiB, 2);
-  const Capability later{.file = kFile,
-                         .client = testing::kTestClient,
-                         .may_write = true,
-                         .expires = {},
-                         .generation = 5};
-  const std::string capability = target.node().Seal(later);
-  ASSERT_TRUE(
-      target.node()
-          .client()
-          .Write({target.id(), kFile, capability}, 4 * kMiB, std::as_bytes(std::span(newer)))
-          .ok());
+  target.WriteByLayout(5, 4 * kMiB, newer);
   CopyOrder late = Order(source, old.size(), /*follow=*/true);
   late.generation = 4;
   EXPECT_TRUE(Copy(target, late).failure.has_value());
