@@ -26,6 +26,20 @@ print("stored", flush=True)
 signal.pause()
 """
 
+# A process of its own: children of this one would close what it has open.
+WRITE_AND_CLOSE = """
+import os, sys
+fd = os.open(sys.argv[1], os.O_CREAT | os.O_WRONLY)
+os.write(fd, b"x" * (1 << 20))
+print("stored", flush=True)
+sys.stdin.read()
+try:
+    os.close(fd)
+    print(0)
+except OSError as failure:
+    print(failure.errno)
+"""
+
 
 def layout(path):
     return json.loads(os.getxattr(path, "user.mosa.layout"))
@@ -241,9 +255,18 @@ def check_pessimistic_close(store):
         cluster.check(os.stat(there).st_size == size, f"h2 does not see {size} bytes")
         found = layout(f"{made}/three")
         cluster.check(size == 0 or all_valid(f"{made}/three", 3), f"after {size}: {found}")
-    for host in ("h2", "h3"):
-        store.kill("storage", host)
+    strict = directory(
+        store, "strict", replicas="3", ack="pessimistic", strict="1", placement="local"
+    )
+    writer = subprocess.Popen(
+        [sys.executable, "-c", WRITE_AND_CLOSE, f"{strict}/begun"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    writer.stdout.readline()
     dead = ("h2", "h3")
+    for host in dead:
+        store.kill("storage", host)
 
     def silent():
         nodes = json.loads(store.tell("status", "--json"))["nodes"]
@@ -257,7 +280,11 @@ def check_pessimistic_close(store):
     cluster.check(counts["closes_without_copies"] == 1, f"counts: {counts}")
     said = [line for _, lines in store.logs() for line in lines if "so the call fails" in line]
     cluster.check(len(said) == 1 and "1 of 3 copies" in said[0], f"log: {said}")
-    strict = directory(store, "strict", replicas="3", ack="pessimistic", strict="1")
+    writer.stdin.close()
+    got = int(writer.stdout.readline())
+    writer.wait()
+    cluster.check(got in (errno.EIO, errno.ENOSPC), f"strict=1 whose nodes died: {got}")
+    cluster.check(whole(f"{strict}/begun") == b"x" * MIB, "strict=1: the bytes were not kept")
     try:
         got = close_error(f"{strict}/f")
     except OSError as failure:  # At the write already.

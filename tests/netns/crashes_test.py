@@ -14,6 +14,7 @@ import cluster
 from cluster import check, placed_directory, set_hint, wait_until
 
 MIB = 1 << 20
+FORGOTTEN = 20
 
 
 def data_directory(store):
@@ -77,33 +78,33 @@ def end_mounts(store):
     return {host: store.kill("mount", host) for host in store.hosts}
 
 
-def forgotten_files_are_adopted(store):
-    before = placed_directory(f"{store.mount('h1')}/before", "stripe")
-    write(f"{before}/kept", content(1))
+def forget(store, directory, put_back):
+    """Writes files into a directory, and replaces the manager's data by a copy from before.
+
+    put_back(data): called while no manager runs, with the old data in place; returns flags for the
+    manager's next start. Returns the number in the content of each forgotten file by its id.
+    """
+    write(f"{directory}/kept", content(1))
     data = data_directory(store)
     # While nothing is written, a copy of the directory is what a crash leaves.
     copy = data.with_name("data.copy")
     shutil.copytree(data, copy)
     time.sleep(1.5)
-    names = [f"f{number}" for number in range(20)]
-    for number, name in enumerate(names):
-        write(f"{before}/{name}", content(number, 4 * MIB))
-    ids = {os.stat(f"{before}/{name}").st_ino: number for number, name in enumerate(names)}
-    mounts = end_mounts(store)
+    ids = {}
+    for number in range(FORGOTTEN):
+        write(f"{directory}/f{number}", content(number, 4 * MIB))
+        ids[os.stat(f"{directory}/f{number}").st_ino] = number
     manager = store.kill("manager", "h0")
     shutil.rmtree(data)
     copy.rename(data)
-    name_another_boot(data / "mosa-run", boot_id())
-    store.start("manager", "h0", manager)
+    store.start("manager", "h0", manager + put_back(data))
     wait_until(lambda: len(aside(store)) == len(ids), 30, "objects put aside")
-    for host, command in mounts.items():
-        store.start("mount", host, command)
-    check(read(f"{before}/kept") == content(1), "a file from before the crash is not there")
-    check(not os.path.exists(f"{before}/f0"), "the crash was not imitated")
     check(all(each["file"] in ids for each in aside(store)), "foreign files are put aside")
-    for number in range(30):  # New files do not get the ids of those that were forgotten.
-        write(f"{before}/new{number}", content(900 + number, 64 << 10))
-        check(os.stat(f"{before}/new{number}").st_ino not in ids, "an id was given out twice")
+    return ids
+
+
+def check_adoption(store, ids):
+    """Adopts all forgotten files but one, reads them on each host, and discards the last."""
     adopted = sorted(ids)[:-1]
     store.tell("adopt", *map(str, adopted))
     for host in store.hosts:
@@ -115,10 +116,47 @@ def forgotten_files_are_adopted(store):
                 "an adopted file",
             )
             check(got == content(ids[file_id], 4 * MIB), f"{host}: #{file_id} has other bytes")
+            if host == store.hosts[-1]:
+                os.unlink(path)
     store.tell("adopt", "--discard", "--all")
     check(aside(store) == [], "something is still put aside")
     left = [p for host in store.hosts for p in object_directory(store, host).glob("lost+found/*")]
     wait_until(lambda: not any(path.exists() for path in left), 10, "discarded objects to go")
+
+
+def files_that_a_crash_forgot_are_adopted(store):
+    directory = placed_directory(f"{store.mount('h1')}/before", "stripe")
+    mounts = {}
+
+    def put_back(data):
+        mounts.update(end_mounts(store))
+        name_another_boot(data / "mosa-run", boot_id())
+        return []
+
+    ids = forget(store, directory, put_back)
+    for host, command in mounts.items():
+        store.start("mount", host, command)
+    check(read(f"{directory}/kept") == content(1), "a file from before the crash is not there")
+    check(not os.path.exists(f"{directory}/f0"), "the crash was not imitated")
+    for number in range(30):  # New files do not get the ids of those that were forgotten.
+        write(f"{directory}/new{number}", content(900 + number, 64 << 10))
+        check(os.stat(f"{directory}/new{number}").st_ino not in ids, "an id was given out twice")
+    check_adoption(store, ids)
+
+
+def files_that_an_older_copy_does_not_know_are_adopted(store):
+    """An older copy of the data is put back on the same boot, while the mounts go on."""
+    for flags in ([], ["--restored"]):
+        name = f"copied{len(flags)}"
+        directory = placed_directory(f"{store.mount('h1')}/{name}", "stripe")
+        ids = forget(store, directory, lambda _, flags=flags: flags)
+        for host in store.hosts:
+            seen = f"{store.mount(host)}/{name}"
+            check(read(f"{seen}/kept") == content(1), f"{host}: a file of the copy is not there")
+            check(not os.path.exists(f"{seen}/f0"), f"{host} shows a forgotten file")
+        check_adoption(store, ids)
+    command = [word for word in store.kill("manager", "h0") if word != "--restored"]
+    store.start("manager", "h0", command)
 
 
 def a_truncated_object_is_named_and_no_zeroes(store):
@@ -198,7 +236,8 @@ def test(arguments):
     with cluster.Cluster(arguments.bin, 2) as store:
         set_hint(store.mount("h1"), "replicas", "1")
         for part in (
-            forgotten_files_are_adopted,
+            files_that_a_crash_forgot_are_adopted,
+            files_that_an_older_copy_does_not_know_are_adopted,
             a_truncated_object_is_named_and_no_zeroes,
             after_another_boot_objects_are_compared,
             foreign_states_are_refused_in_a_sentence,

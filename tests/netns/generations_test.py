@@ -19,6 +19,7 @@ from functools import partial
 
 import cluster
 from cluster import check, wait_until
+from mapped_test import passed
 
 MIB = 1 << 20
 OLD, NEW = b"A" * (8 * MIB), b"B" * (4 * MIB)
@@ -112,22 +113,28 @@ def is_readable(store, path):
         return False
 
 
-def write_while_away(store, kind, fault, *, during=False, by_close=False, **hints):
+def write_while_away(store, kind, fault, *, passthrough=False, by_close=False, **hints):
     """The writer's host is away until others hold its bytes. Nothing acknowledged may be missing.
 
+    passthrough: the kernel stores by itself, also while no daemon runs.
     by_close: the program asks for nothing but the close.
     """
     path = generation_test_file(store.mount("h1"), f"{kind}-{fault.__name__}", **hints)
     seen_by_others = path.replace(store.mount("h1"), store.mount("h2"))
-    file = os.open(path, os.O_RDWR)
+    with passed(store.mount("h1"), path) if passthrough else contextlib.nullcontext():
+        file = os.open(path, os.O_RDWR)
     check(os.pwrite(file, NEW, 0) == len(NEW), "a short write")
     with fault(store, "h1"):
+        if passthrough:
+            os.pwrite(file, NEW[:4096], 0)
         wait_until(lambda: is_elsewhere(seen_by_others, "h1"), 60, "h1's bytes being elsewhere")
+        if passthrough:
+            os.pwrite(file, NEW[:4096], 0)
         time.sleep(1)
     wait_until(lambda: session_is_back(store.mount("h1")), 60, "the mount of h1")
     failed = None
     try:
-        if during:
+        if passthrough:
             os.pwrite(file, NEW[:4096], 0)
         if not by_close:
             os.fsync(file)
@@ -377,7 +384,7 @@ def passthrough_checks():
         hints = {"replicas": "2", "placement": "local"}
         yield (
             f"passthrough-{fault.__name__}",
-            partial(write_while_away, kind="passthrough", fault=fault, during=True, **hints),
+            partial(write_while_away, kind="passthrough", fault=fault, passthrough=True, **hints),
         )
 
 
