@@ -25,6 +25,8 @@ constexpr Duration kReconnectEvery = Milliseconds(300);
 constexpr Duration kCloseTravels = Milliseconds(1);
 // How often a held question looks for changes.
 constexpr Duration kLookEvery = Milliseconds(50);
+// Long enough that a thread which repeats a call does not do so for ever at one time.
+constexpr Duration kKilledCall = Milliseconds(10);
 
 // Reads from `offset` what the engine gives of an object: the end of `out` stays zero.
 ::mosa::Status ReadObject(Process& node, FileId file, uint64_t offset, std::string& out) {
@@ -90,8 +92,8 @@ std::string TextOf(const CopyReport& report) {
 class SimulatedNodeApi final : public sai::CopyApi {
  public:
   SimulatedNodeApi(Network& network, SimulatedNodes& nodes, HostId host,
-                   std::optional<Duration> call_wait)
-      : network_(network), nodes_(nodes), host_(host), call_wait_(call_wait) {}
+                   std::optional<Duration> call_wait, const bool* killed)
+      : network_(network), nodes_(nodes), host_(host), call_wait_(call_wait), killed_(killed) {}
 
   void SetNodes(const std::vector<NodeAddress>& nodes) override {
     for (const NodeAddress& node : nodes)
@@ -236,6 +238,10 @@ class SimulatedNodeApi final : public sai::CopyApi {
                     Duration longer = {}) {
     const auto host = hosts_.find(target.node);
     if (host == hosts_.end()) return UnavailableError("nobody knows the node");
+    if (killed_ != nullptr && *killed_) {
+      SleepFor(kKilledCall);
+      return UnavailableError("the process was killed");
+    }
     SimulatedNode& node = *nodes_.at(host->second);
     const auto answer = std::make_shared<Answer<Value>>();
     Scheduler& scheduler = *Scheduler::Current();
@@ -283,6 +289,7 @@ class SimulatedNodeApi final : public sai::CopyApi {
   SimulatedNodes& nodes_;
   const HostId host_;
   const std::optional<Duration> call_wait_;
+  const bool* const killed_;
   const VirtualClock clock_;
   ClientId client_;
   std::map<NodeId, HostId> hosts_;
@@ -437,8 +444,9 @@ void SimulatedNode::Obey(Process& process, NodeOrder order) {
 }
 
 std::unique_ptr<sai::CopyApi> NewSimulatedNodeApi(Network& network, SimulatedNodes& nodes,
-                                                  HostId host, std::optional<Duration> call_wait) {
-  return std::make_unique<SimulatedNodeApi>(network, nodes, host, call_wait);
+                                                  HostId host, std::optional<Duration> call_wait,
+                                                  const bool* killed) {
+  return std::make_unique<SimulatedNodeApi>(network, nodes, host, call_wait, killed);
 }
 
 }  // namespace mosa::simulation

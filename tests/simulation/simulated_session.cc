@@ -125,14 +125,15 @@ void SimulatedSession::RunSender() {
     outbox_.pop_front();
     if (next.connection->broken()) continue;
     network_.Travel(host_, SimulatedManager::kHost);
-    if (!next.connection->broken()) manager_.Receive(client_, next.connection, next.envelope);
+    if (!next.connection->broken() || killed_)
+      manager_.Receive(client_, next.connection, next.envelope);
   }
 }
 
 void SimulatedSession::RunSession() {
   Duration backoff = kBackoffMin;
   while (!stopping_) {
-    RunStream();
+    if (!killed_) RunStream();
     if (std::exchange(in_session_, false)) backoff = kBackoffMin;
     if (connection_) connection_->Break();
     if (stopping_) return;
@@ -240,11 +241,17 @@ void SimulatedSession::RunKeepAlive() {
   }
 }
 
+void SimulatedSession::Kill() {
+  killed_ = true;
+  outbox_.clear();
+  if (connection_) connection_->Break();
+}
+
 void SimulatedSession::Stop() {
   if (!session_.joinable()) return;
   stopping_ = true;
   network_.Travel(host_, SimulatedManager::kHost);
-  if (in_session_) manager_.Close(client_, connection_);
+  if (in_session_ && !killed_) manager_.Close(client_, connection_);
   connection_->Break();
   outbox_filled_.WakeAll();
   sender_.join();

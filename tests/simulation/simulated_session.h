@@ -24,6 +24,8 @@ class SimulatedSession final : public sai::ManagerApi {
   std::vector<Reply> Call(std::vector<Request> requests, Duration deadline) override;
   RequestId Send(std::vector<Request> requests, Callback done) override;
   void Stop() override;
+  // Its process ends: nothing is sent or received any more, except what is on its way.
+  void Kill();
 
  private:
   struct Pending {
@@ -73,6 +75,7 @@ class SimulatedSession final : public sai::ManagerApi {
   WaitList started_;
   bool has_started_ = false;
   bool stopping_ = false;
+  bool killed_ = false;
   Time last_heard_, last_sent_, last_watched_;
   std::optional<Time> keep_alive_sent_;
   Thread session_, sender_, keep_alive_;

@@ -1,0 +1,81 @@
+// The calls of programs on a simulated mount, as a kernel makes them: each is timed, traced, and
+// must not fail without a reason.
+#ifndef MOSA_TESTS_SIMULATION_HISTORY_CALLS_H_
+#define MOSA_TESTS_SIMULATION_HISTORY_CALLS_H_
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "client-sai/api/wait_budget.h"
+#include "client-sai/core/outcome.h"
+#include "tests/simulation/history_state.h"
+
+namespace mosa::simulation {
+
+using sai::Done;
+using sai::Outcome;
+
+// A call should take kWaitMax at most; where several faults meet it takes a little longer.
+inline constexpr Duration kCallMax = kWaitMax + Seconds(1);
+
+class HistoryCalls {
+ public:
+  explicit HistoryCalls(HistoryState& state) : state_(state) {}
+
+  // FileId{}: there is none.
+  Outcome<FileId> Find(const Host& host, size_t at);
+  // Makes the file if it is absent and `flags` say so.
+  Outcome<sai::HandleId> Open(const Host& host, size_t at, uint32_t flags);
+  Outcome<Done> Close(const Host& host, size_t at, sai::HandleId handle);
+  // Runs `change` on the open file, and closes it. OK if all of that is.
+  Outcome<Done> InOpen(const Host& host, size_t at, uint32_t flags,
+                       const std::function<Outcome<Done>(sai::HandleId)>& change);
+  Outcome<Done> Write(const Host& host, size_t at, sai::HandleId handle, uint64_t offset,
+                      std::string_view data);
+  Outcome<Done> Fsync(const Host& host, sai::HandleId handle);
+  Outcome<Done> Truncate(const Host& host, size_t at, FileId file, uint64_t size);
+  Outcome<Done> Remove(const Host& host, size_t at);
+  Outcome<Done> Rename(const Host& host, size_t from, size_t to);
+  // The whole content.
+  Outcome<std::string> Read(const Host& host, size_t at, FileId file);
+  // The names in the root directory.
+  Outcome<std::set<std::string>> List(const Host& host);
+
+  bool IsFull(const Failure& failure) const {
+    return state_.store.may_be_full() && failure.code == StatusCode::kResourceExhausted;
+  }
+  // The callers judge whether the file may be lost.
+  static bool IsLoss(const Failure& failure) {
+    return failure.code == StatusCode::kDataLoss || failure.reason == ErrorReason::kNodeLost;
+  }
+
+ private:
+  // Makes one request as the kernel does, and looks at the clock.
+  template <typename Call>
+  auto Ask(const Host& host, const std::string& what, const Call& call, Duration max = kCallMax) {
+    const Time begun = state_.scheduler.now();
+    const Duration paused = state_.paused[host.id];
+    const sai::WaitBudget budget(SteadyNow());
+    auto outcome = call();
+    const Duration took = state_.scheduler.now() - begun - (state_.paused[host.id] - paused);
+    // Nobody hears of what a process does that was killed.
+    if (host.mount->is_killed())
+      outcome = Failure{StatusCode::kUnavailable, ErrorReason::kNone, "the mount was killed"};
+    Judge(host, what, outcome.ok() ? nullptr : &outcome.failure(), begun, took, max);
+    return outcome;
+  }
+  void Judge(const Host& host, const std::string& what, const Failure* failure, Time begun,
+             Duration took, Duration max);
+  // For calls that may wait for copies.
+  Duration CloseMax() const;
+
+  HistoryState& state_;
+};
+
+}  // namespace mosa::simulation
+
+#endif  // MOSA_TESTS_SIMULATION_HISTORY_CALLS_H_

@@ -1,0 +1,281 @@
+#include "tests/simulation/history_programs.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "common/base/hash.h"
+#include "common/base/sync.h"
+
+namespace mosa::simulation {
+namespace {
+
+uint64_t LengthOf(Rng& rng) {
+  return 1 + rng.Below(rng.Chance(400) ? 3'000 : rng.Chance(500) ? 100'000 : 400'000);
+}
+
+std::string Difference(const std::string& right, const std::string& read) {
+  size_t i = 0;
+  while (i < right.size() && i < read.size() && right[i] == read[i]) ++i;
+  size_t last = i;
+  for (size_t j = i; j < std::min(right.size(), read.size()); ++j)
+    if (right[j] != read[j]) last = j;
+  const auto byte = [i](const std::string& bytes) {
+    return i < bytes.size() ? static_cast<int>(static_cast<unsigned char>(bytes[i])) : -1;
+  };
+  return fmt::format("{} bytes, not {}; wrong ones are from {} to {}, the first is {}, not {}",
+                     read.size(), right.size(), i, last, byte(read), byte(right));
+}
+
+}  // namespace
+
+void HistoryPrograms::Step(const Host& host, Rng& rng) {
+  const uint64_t what = rng.Below(14);
+  const size_t at = rng.Below(state_.names.size());
+  if (what == 12) return List(host);
+  if (what == 13) return Peek(host, at);
+  const std::unique_lock lock(state_.names[at].used);
+  switch (what) {
+    case 0:
+      return Remove(host, at);
+    case 1:
+      return Rename(host, at, rng);
+    case 2:
+      return Truncate(host, at, rng);
+    case 3:
+    case 4:
+      return Rewrite(host, at, rng);
+    case 5:
+    case 6:
+    case 7:
+      return Change(host, at, rng);
+    default:
+      return Read(host, at);
+  }
+}
+
+std::string HistoryPrograms::Fresh(uint64_t length) {
+  const uint64_t write = ++state_.writes;
+  std::string data(length, '\0');
+  for (uint64_t i = 0; i < length; ++i)
+    data[i] = static_cast<char>(1 + Mix64(write << 20 | i / 512) % 255);
+  return data;
+}
+
+void HistoryPrograms::Rewrite(const Host& host, size_t at, Rng& rng) {
+  Name& name = state_.names[at];
+  const Name::Replacement replacement(name);
+  const std::string data = Fresh(LengthOf(rng));
+  const uint64_t wipes = state_.wipes;
+  const Outcome<Done> done = calls_.InOpen(
+      host, at, O_CREAT | O_RDWR | O_TRUNC, [&](sai::HandleId handle) -> Outcome<Done> {
+        const uint64_t step = 1 + data.size() / (1 + rng.Below(4));
+        for (uint64_t i = 0; i < data.size(); i += step) {
+          const auto piece = std::string_view(data).substr(i, step);
+          MOSA_RETURN_IF_FAILED(calls_.Write(host, at, handle, i, piece));
+          if (rng.Chance(200)) SleepFor(Milliseconds(static_cast<int64_t>(rng.Below(5'000))));
+          if (rng.Chance(100)) MOSA_RETURN_IF_FAILED(calls_.Fsync(host, handle));
+        }
+        return Done{};
+      });
+  name.certain = done.ok();
+  name.has_remains = name.has_remains || !done.ok();
+  if (!done.ok()) return;
+  name.exists = true;
+  name.content = data;
+  name.wipes = wipes;
+  name.has_copies = state_.store.pessimistic;
+  name.has_holes = false;
+}
+
+void HistoryPrograms::Change(const Host& host, size_t at, Rng& rng) {
+  Name& name = state_.names[at];
+  if (!name.certain || !name.exists || state_.MayBeLost(name)) return Read(host, at);
+  const Time begun = state_.scheduler.now();
+  const bool appends = rng.Chance(300);
+  const std::string data = Fresh(LengthOf(rng));
+  const uint64_t gap = name.has_remains ? 1 : 5'000;
+  const uint64_t offset = appends ? name.content.size() : rng.Below(name.content.size() + gap);
+  if (offset > name.content.size()) name.has_holes = true;
+  const Outcome<Done> done = calls_.InOpen(
+      host, at, O_RDWR | (appends ? uint32_t{O_APPEND} : 0), [&](sai::HandleId handle) {
+        return calls_.Write(host, at, handle, appends ? 0 : offset, data);
+      });
+  if (!done.ok()) CheckFailure(host, at, begun, done.failure());
+  name.certain = done.ok();
+  name.has_remains = name.has_remains || !done.ok();
+  if (!done.ok()) return;
+  if (name.content.size() < offset + data.size()) name.content.resize(offset + data.size());
+  name.content.replace(offset, data.size(), data);
+}
+
+void HistoryPrograms::Truncate(const Host& host, size_t at, Rng& rng) {
+  Name& name = state_.names[at];
+  if (!name.certain || !name.exists || state_.MayBeLost(name)) return Read(host, at);
+  const Name::Replacement replacement(name);
+  const Time begun = state_.scheduler.now();
+  const uint64_t longest = name.content.size() * (name.has_remains ? 1 : 2);
+  const uint64_t size = rng.Chance(300) ? 0 : rng.Below(longest + 1);
+  const auto file = calls_.Find(host, at);
+  if (!CheckFound(host, at, file) || !file.ok()) return;
+  if (size > name.content.size()) name.has_holes = true;
+  const auto cut = calls_.Truncate(host, at, *file, size);
+  if (!cut.ok()) CheckFailure(host, at, begun, cut.failure());
+  name.certain = cut.ok();
+  if (cut.ok()) name.content.resize(size);
+}
+
+void HistoryPrograms::Remove(const Host& host, size_t at) {
+  Name& name = state_.names[at];
+  const Name::Replacement replacement(name);
+  const auto removed = calls_.Remove(host, at);
+  if (!removed.ok() && removed.failure().reason == ErrorReason::kNoEntry) {
+    if (name.certain && name.exists)
+      state_.Problem(fmt::format("unlink on h{}: {} is absent", host.id, NameOf(at)));
+    return;
+  }
+  if (removed.ok() && name.certain && !name.exists)
+    state_.Problem(fmt::format("unlink on h{}: {} was there", host.id, NameOf(at)));
+  name.certain = removed.ok();
+  name.has_remains = !removed.ok();
+  name.exists = false;
+  name.content.clear();
+  name.wipes = state_.wipes;
+}
+
+// Moves the file to a name with a higher number, or over its file. So the names are locked in one
+// order everywhere.
+void HistoryPrograms::Rename(const Host& host, size_t at, Rng& rng) {
+  if (at + 1 == state_.names.size()) return Read(host, at);
+  const size_t target = at + 1 + rng.Below(state_.names.size() - at - 1);
+  Name& from = state_.names[at];
+  Name& to = state_.names[target];
+  const std::unique_lock lock(to.used);
+  const Name::Replacement from_replacement(from);
+  const Name::Replacement to_replacement(to);
+  const auto moved = calls_.Rename(host, at, target);
+  const bool absent = !moved.ok() && moved.failure().reason == ErrorReason::kNoEntry;
+  if (from.certain && absent == from.exists && (absent || moved.ok()))
+    state_.Problem(fmt::format("rename {} to {} on h{}: it {} there", NameOf(at), NameOf(target),
+                               host.id, absent ? "is not" : "was"));
+  if (absent) return;
+  from.certain = from.certain && moved.ok();
+  to.certain = from.certain;
+  to.exists = true;
+  to.content = std::move(from.content);
+  to.wipes = from.wipes;
+  to.has_copies = from.has_copies;
+  to.has_holes = from.has_holes;
+  to.has_remains = from.has_remains || !moved.ok();
+  if (!moved.ok()) {
+    from.has_remains = true;
+    return;
+  }
+  from.certain = true;
+  from.exists = from.has_remains = false;
+  from.content.clear();
+  from.wipes = state_.wipes;
+}
+
+bool HistoryPrograms::CheckFound(const Host& host, size_t at, const Outcome<FileId>& file) {
+  const Name& name = state_.names[at];
+  if (!file.ok()) return false;
+  const bool found = *file != FileId{};
+  if (!name.certain || found == name.exists) return found;
+  state_.Problem(fmt::format("h{} finds {} {}", host.id, NameOf(at),
+                             found ? "although it was removed" : "absent although it was closed"));
+  return false;
+}
+
+void HistoryPrograms::CheckFailure(const Host& host, size_t at, Time begun,
+                                   const Failure& failure) {
+  const Name& name = state_.names[at];
+  if (!name.certain || state_.MayFail(begun) || calls_.IsFull(failure)) return;
+  if (state_.MayBeLost(name) && HistoryCalls::IsLoss(failure)) return;
+  state_.Problem(fmt::format("h{} cannot use {}: {}", host.id, NameOf(at), failure.message));
+}
+
+void HistoryPrograms::Read(const Host& host, size_t at) {
+  const Name& name = state_.names[at];
+  const Time begun = state_.scheduler.now();
+  const auto file = calls_.Find(host, at);
+  if (!CheckFound(host, at, file)) return;
+  const auto content = calls_.Read(host, at, *file);
+  if (!content.ok()) return CheckFailure(host, at, begun, content.failure());
+  if (name.certain && *content != name.content)
+    state_.Problem(
+        fmt::format("h{} reads {}: {}", host.id, NameOf(at), Difference(name.content, *content)));
+}
+
+void HistoryPrograms::Peek(const Host& host, size_t at) {
+  const Name& name = state_.names[at];
+  const uint64_t before = name.replacements;
+  if (before % 2 != 0 || !name.certain || !name.exists || name.has_holes || name.has_remains ||
+      state_.MayBeLost(name))
+    return;
+  const auto file = calls_.Find(host, at);
+  if (!file.ok() || *file == FileId{}) return;
+  const auto content = calls_.Read(host, at, *file);
+  if (!content.ok() || name.replacements != before || !name.certain || name.has_holes ||
+      name.has_remains || state_.MayBeLost(name))
+    return;
+  if (const size_t zero = content->find('\0'); zero != std::string::npos)
+    state_.Problem(fmt::format("h{} reads zeroes in {} at {} of {} while others may write", host.id,
+                               NameOf(at), zero, content->size()));
+}
+
+void HistoryPrograms::List(const Host& host) {
+  std::vector<std::unique_lock<Mutex>> locks;
+  for (Name& name : state_.names) locks.emplace_back(name.used);
+  const auto listed = calls_.List(host);
+  if (!listed.ok()) return;
+  for (size_t at = 0; at < state_.names.size(); ++at) {
+    const Name& name = state_.names[at];
+    if (name.certain && name.exists != listed->contains(NameOf(at)))
+      state_.Problem(
+          fmt::format("h{} {} {}", host.id, name.exists ? "does not list" : "lists", NameOf(at)));
+  }
+}
+
+void HistoryPrograms::CheckUncertain(const std::vector<Host>& hosts, size_t at) {
+  std::optional<std::pair<HostId, std::string>> first;
+  std::optional<HostId> absent;
+  for (const Host& host : hosts) {
+    const auto file = calls_.Find(host, at);
+    if (!file.ok()) continue;
+    if (*file == FileId{}) {
+      absent = host.id;
+      continue;
+    }
+    const auto content = calls_.Read(host, at, *file);
+    if (!content.ok()) {
+      if (!HistoryCalls::IsLoss(content.failure()) || state_.wipes == 0)
+        state_.Problem(fmt::format("h{} cannot read {} at the end: {}", host.id, NameOf(at),
+                                   content.failure().message));
+    } else if (!first) {
+      first = {host.id, *content};
+    } else if (first->second != *content) {
+      state_.Problem(fmt::format("h{} reads another {} than h{}: {}", host.id, NameOf(at),
+                                 first->first, Difference(first->second, *content)));
+    }
+  }
+  if (first && absent)
+    state_.Problem(fmt::format("h{} finds {}, h{} does not", first->first, NameOf(at), *absent));
+}
+
+void HistoryPrograms::CheckAll(const std::vector<Host>& hosts) {
+  for (size_t at = 0; at < state_.names.size(); ++at) {
+    if (!state_.names[at].certain) {
+      CheckUncertain(hosts, at);
+      continue;
+    }
+    for (const Host& host : hosts) Read(host, at);
+  }
+}
+
+}  // namespace mosa::simulation
