@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <fstream>
 #include <future>
 #include <memory>
 #include <optional>
@@ -21,30 +22,34 @@
 namespace mosa::sai {
 namespace {
 
-// Holds back the answer of a mount's first thread that asks an R, until it is released.
+// Holds back the answers of a mount's first `count` threads that ask an R, until they are released.
 template <typename R>
 class HeldAnswer {
  public:
-  explicit HeldAnswer(LocalMount& mount) {
+  explicit HeldAnswer(LocalMount& mount, size_t count = 1)
+      : state_(std::make_shared<State>(count)) {
     mount.OnAnswer([state = state_](const std::vector<Request>& requests) {
       const bool asked = std::any_of(requests.begin(), requests.end(), [](const Request& each) {
         return std::holds_alternative<R>(each);
       });
-      if (!asked || state->held.exchange(true)) return;
-      state->released.get_future().wait();
+      if (!asked) return;
+      const size_t at = state->held++;
+      if (at < state->released.size()) state->released[at].get_future().wait();
     });
   }
-  bool AwaitHeld() const {
-    return Eventually([this] { return state_->held.load(); });
+  // Waits for the answer number `at`.
+  bool AwaitHeld(size_t at = 0) const {
+    return Eventually([this, at] { return state_->held > at; });
   }
-  void Release() { state_->released.set_value(); }
+  void Release(size_t at = 0) { state_->released[at].set_value(); }
 
  private:
   struct State {
-    std::atomic<bool> held{false};
-    std::promise<void> released;
+    explicit State(size_t count) : released(count) {}
+    std::atomic<size_t> held = 0;
+    std::vector<std::promise<void>> released;
   };
-  const std::shared_ptr<State> state_ = std::make_shared<State>();
+  const std::shared_ptr<State> state_;
 };
 
 // Blocks a mount's kernel notices, as a page that a request has locked does.
@@ -372,6 +377,43 @@ TEST(Answers, ACloseThatIsToWaitForCopiesIsNoWriterWhileItsCommitIsUnderWay) {
   EXPECT_EQ(cluster.manager().StatusOf("/d/f")->copies_valid, 2U);
   cluster.a().OnSend(nullptr);
   cluster.a().fs().Release(file->handle, std::nullopt);
+}
+
+// A reader may use any valid copy, a writer the first one. Both are on one host.
+TEST(Answers, ALateRightToReadDoesNotHideWhatTheHostHasWrittenSince) {
+  Cluster cluster;
+  const std::string old = Pattern(2 * kMiB, 1);
+  const std::string written = Pattern(kMiB, 2);
+  ASSERT_TRUE(Ok(cluster.a().MakeDirectory("/d")));
+  ASSERT_TRUE(Ok(cluster.a().SetXattr("/d", "user.mosa.placement", "local")));
+  ASSERT_TRUE(Ok(cluster.a().SetXattr("/d", "user.mosa.replicas", "2")));
+  ASSERT_TRUE(Ok(cluster.a().WriteFile("/d/f", old)));
+  ASSERT_TRUE(Eventually([&] { return cluster.manager().StatusOf("/d/f")->copies_valid == 2; }));
+  HeldAnswer<OpenRequest> held(cluster.b(), 2);
+  auto opening = std::async(std::launch::async, [&] { return cluster.b().Open("/d/f", O_RDWR); });
+  ASSERT_TRUE(held.AwaitHeld(0));
+  auto reading = std::async(std::launch::async, [&] { return cluster.b().Open("/d/f", O_RDONLY); });
+  ASSERT_TRUE(held.AwaitHeld(1));
+  held.Release(0);
+  const auto writer = opening.get();
+  ASSERT_TRUE(Ok(writer));
+  ASSERT_TRUE(Ok(cluster.b().Write(writer->handle, 0, written)));
+  // It is stored, but not committed.
+  const auto object = cluster.nodes().Get(cluster.node_a).PathOf(*cluster.a().Find("/d/f"));
+  ASSERT_TRUE(Eventually([&] {
+    std::string stored(written.size(), '\0');
+    std::ifstream(object, std::ios::binary)
+        .read(stored.data(), static_cast<std::streamsize>(stored.size()));
+    return stored == written;
+  }));
+  held.Release(1);
+  const auto reader = reading.get();
+  ASSERT_TRUE(Ok(reader));
+  EXPECT_TRUE(*cluster.b().Read(reader->handle, 0, written.size()) == written);
+  EXPECT_TRUE(*cluster.b().Read(writer->handle, 0, written.size()) == written);
+  ASSERT_TRUE(Ok(cluster.b().Close(reader->handle)));
+  ASSERT_TRUE(Ok(cluster.b().Close(writer->handle)));
+  EXPECT_EQ(*cluster.a().ReadFile("/d/f"), written + old.substr(written.size()));
 }
 
 }  // namespace

@@ -61,7 +61,9 @@ std::vector<CommitRequest::NodeBytes> Filesystem::Impl::NodeBytesOf(Inode& inode
       } else if (absent || !stored_on.contains(node)) {
         continue;  // Room was taken but nothing stored: the manager's number stays valid.
       } else {
-        bytes.allocated_bytes = std::max(bytes.allocated_bytes, kPageBytes);
+        // Room was also taken for what could not be stored.
+        bytes.allocated_bytes = kPageBytes;
+        bytes.at_least = true;
       }
     }
     bytes.consumed_bytes = grants_.TakeUnreported(node);
@@ -153,7 +155,10 @@ void Filesystem::Impl::GiveUpUnsaved(Inode& inode, const Failure& failure) {
   bool change_failed = false;
   {
     const std::lock_guard lock(inode.mutex);
-    change_failed = inode.change_failed || inode.committing.change_failed;
+    const bool in_objects =
+        inode.access && inode.access->layout.bound() && !inode.access->is_inline;
+    change_failed =
+        inode.HasUntold() && (in_objects || inode.change_failed || inode.committing.change_failed);
     inode.inline_buffer.reset();
     inode.inline_ranges.Clear();
     inode.appended = false;
@@ -391,14 +396,16 @@ void Filesystem::Impl::EndResize(Inode& inode) {
     if (!Commit(inode, false).ok()) stats_.Add(Counter::kErrors);
   }
   bool unused = false;
+  bool untold = false;
   {
     const std::lock_guard lock(inode.mutex);
     inode.cutting_to.reset();
     DropUnusedInline(inode);
     // truncate(2) opens nothing, so the right was needed only for this call.
     unused = inode.handles == 0 && std::exchange(inode.manager_counts_open, false);
+    untold = inode.HasUntold();
   }
-  if (unused) QueueRelease(inode.file);
+  if (unused) QueueRelease({.file = inode.file, .uncommitted = untold});
 }
 
 Outcome<Done> Filesystem::Impl::CutObjects(Inode& inode, ByteRange removed) {

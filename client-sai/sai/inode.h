@@ -180,6 +180,11 @@ struct Inode : Unsaved {
     return write_handles > 0 &&
            (manager_counts_open || passthrough_writers > 0 || mappable_handles > 0);
   }
+  // Bytes that this mount has stored and not committed are in the first copies alone. While the
+  // manager counts it as a writer, a right to read, which also names other copies, does not serve.
+  bool AccessServes(const DataAccess& right, bool write) const {
+    return right.may_write || !(write || manager_counts_open);
+  }
   // Bytes were committed, and no close has waited for their copies yet.
   bool awaits_copies = false;
   // The manager was told that we hold the file open although it may lose its name.
@@ -196,6 +201,10 @@ struct Inode : Unsaved {
   uint64_t own_changes = 0;     // Counts this mount's changes that the manager has applied.
 
   Unsaved committing;  // Being committed; later changes go into the next commit.
+  // The manager has yet to hear of bytes that this mount may have changed.
+  bool HasUntold() const {
+    return data_dirty || change_failed || committing.data_dirty || committing.change_failed;
+  }
   // The whole content of an inline file with unsaved writes. This mount wrote `inline_ranges` since
   // the last commit; the rest is as of `inline_version`.
   std::optional<std::string> inline_buffer;

@@ -259,7 +259,7 @@ void Filesystem::Impl::LostName(FileId file, uint32_t links_left, bool said_held
     release = said_held && links_left == 0 && inode->handles == 0;
     inode->told_held = inode->told_held || (said_held && !release);
   }
-  if (release) QueueRelease(file);
+  if (release) QueueRelease({.file = file});
   if (links_left == 0) blocks_.DropFile(file);
 }
 

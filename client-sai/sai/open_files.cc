@@ -56,7 +56,8 @@ std::optional<Outcome<Filesystem::Impl::Fresh>> Filesystem::Impl::FreshFromCache
   if (inode.make_state == MakeState::kRefused) return inode.make_failure;
   const uint64_t era = lease_.ValidEra();
   const bool valid =
-      inode.access && era != 0 && inode.access_era == era && (!write || inode.access->may_write) &&
+      inode.access && era != 0 && inode.access_era == era &&
+      inode.AccessServes(*inode.access, write) &&
       (!inode.access->layout.bound() || now + kCapabilityMargin < inode.access->expires) &&
       (!with_attributes || inode.attributes_era == era);
   if (!valid && inode.make_state != MakeState::kUnsent) return std::nullopt;
@@ -79,17 +80,13 @@ Outcome<Filesystem::Impl::Fresh> Filesystem::Impl::EnsureFresh(Inode& inode, boo
 
 Outcome<Filesystem::Impl::Fresh> Filesystem::Impl::AskFresh(Inode& inode, bool write,
                                                             const std::string& task) {
-  if (write) {
-    const std::lock_guard lock(releases_mutex_);
-    std::erase_if(releases_, [&](const ReleaseRequest& release) {
-      return release.file == inode.file && !release.reader;
-    });
-  }
   uint64_t own_changes = 0;
   {
     const std::lock_guard lock(inode.mutex);
     own_changes = inode.own_changes;
+    write = write || inode.manager_counts_open;
   }
+  if (write) TakeBackRelease(inode);
   const Mark mark = MarkNow();
   Outcome<OpenReply> reply = Ask<OpenReply>(OpenRequest{inode.file, write, task});
   // Inline bytes may have become an object between the manager's decision and its answer.
@@ -113,9 +110,27 @@ Outcome<Filesystem::Impl::Fresh> Filesystem::Impl::AskFresh(Inode& inode, bool w
   // access stays for its current users, and the next use asks again.
   const bool outdated =
       inode.own_changes != own_changes || recalls_.HappenedForeign(mark.log, inode.file);
-  if (!outdated || !inode.access) KeepAccess(inode, fresh.access, mark, version);
+  // A right to read may have been asked for before the mount became a writer.
+  const bool serves = inode.AccessServes(*fresh.access, write);
+  if ((!outdated && serves) || !inode.access) KeepAccess(inode, fresh.access, mark, version);
   if (outdated) inode.access_era = 0;
   return fresh;
+}
+
+// The mount becomes a writer again before the manager was told that it is none any more.
+void Filesystem::Impl::TakeBackRelease(Inode& inode) {
+  bool untold = false;
+  {
+    const std::lock_guard lock(releases_mutex_);
+    std::erase_if(releases_, [&](const ReleaseRequest& release) {
+      const bool is_taken = release.file == inode.file && !release.reader;
+      untold = untold || (is_taken && release.uncommitted);
+      return is_taken;
+    });
+  }
+  if (!untold) return;
+  const std::lock_guard lock(inode.mutex);
+  inode.needs_commit = inode.change_failed = true;
 }
 
 // A timed-out request to open the file for writing may still run, so the manager must be told of
@@ -126,7 +141,7 @@ void Filesystem::Impl::NoteUnheardOpen(Inode& inode) {
     inode.manager_counts_open = inode.handles > 0;
     if (inode.manager_counts_open) return;
   }
-  QueueRelease(inode.file);
+  QueueRelease({.file = inode.file});
 }
 
 Outcome<std::shared_ptr<LocalObject>> Filesystem::Impl::LocalObjectOf(Inode& inode,
@@ -211,7 +226,7 @@ Outcome<InodePtr> Filesystem::Impl::CreateNow(const NewEntry& entry, MakeRequest
   const Mark mark = MarkNow();
   auto reply = Ask<MakeReply>(request);
   if (!reply.ok()) {
-    if (reply.failure().reason == ErrorReason::kTimedOut) QueueRelease(*id);
+    if (reply.failure().reason == ErrorReason::kTimedOut) QueueRelease({.file = *id});
     return reply.failure();
   }
   const InodePtr parent = Get(entry.parent);
@@ -343,7 +358,7 @@ void Filesystem::Impl::ReaderCloses(const OpenFile& handle) {
     for (const auto& [id, other] : files_)
       if (other->inode == handle.inode && other->reader == handle.reader) return;
   }
-  QueueRelease(handle.inode->file, handle.reader);
+  QueueRelease({.file = handle.inode->file, .reader = handle.reader});
 }
 
 Outcome<OpenResult> Filesystem::Impl::OpenReserved(const InodePtr& inode, uint32_t flags,
@@ -373,8 +388,10 @@ void Filesystem::Impl::ReserveHandle(Inode& inode, uint32_t flags) {
 
 void Filesystem::Impl::ReturnHandle(Inode& inode, uint32_t flags) {
   bool release = false;
+  bool untold = false;
   {
     const std::lock_guard lock(inode.mutex);
+    untold = inode.HasUntold();
     if ((flags & O_ACCMODE) != O_RDONLY) {
       --inode.write_handles;
       --inode.unclosed_writers;
@@ -383,7 +400,7 @@ void Filesystem::Impl::ReturnHandle(Inode& inode, uint32_t flags) {
     if (release) inode.told_held = inode.manager_counts_open = false;
     DropUnusedInline(inode);
   }
-  if (release) QueueRelease(inode.file);
+  if (release) QueueRelease({.file = inode.file, .uncommitted = untold});
 }
 
 Outcome<OpenResult> Filesystem::Impl::AddHandle(const InodePtr& inode, uint32_t flags,

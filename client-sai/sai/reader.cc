@@ -94,12 +94,23 @@ Outcome<ReadResult> Filesystem::Impl::ReadOnce(OpenFile& handle, uint64_t offset
   ByteRange range;
   uint64_t file_bytes = 0;
   AccessPtr access = fresh->access;
-  for (;;) {
+  for (bool has_waited = false;;) {
     std::unique_lock lock(inode.mutex);
     const bool from_buffer = inode.inline_buffer.has_value();
+    // The commit of a last close, behind which the mount is no writer any more, may arrive later
+    // than the question of which this right is the answer.
+    if (inode.committing.data_dirty && !access->may_write && !std::exchange(has_waited, true)) {
+      lock.unlock();
+      const std::lock_guard io(inode.io);
+      fresh = EnsureFresh(inode, false);
+      if (!fresh.ok()) return fresh.failure();
+      access = fresh->access;
+      continue;
+    }
     const bool outdated = from_buffer && inode.make_state == MakeState::kSent &&
                           (inode.inline_version != fresh->version || access->layout.bound());
-    if (outdated || inode.own_changes != fresh->own_changes) {
+    if (outdated || inode.own_changes != fresh->own_changes ||
+        !inode.AccessServes(*access, /*write=*/false)) {
       lock.unlock();
       if (outdated) {
         const std::lock_guard io(inode.io);

@@ -380,6 +380,20 @@ bool Filesystem::Impl::NodeAlive(NodeId node) const {
          (it->second == NodeState::kLive || it->second == NodeState::kDraining);
 }
 
+bool Filesystem::Impl::NodeAnswers(NodeId node) const {
+  if (!NodeAlive(node)) return false;
+  const std::lock_guard lock(session_mutex_);
+  return !unanswered_.contains(node);
+}
+
+void Filesystem::Impl::NoteCall(NodeId node, bool answered) {
+  const std::lock_guard lock(session_mutex_);
+  if (answered)
+    unanswered_.erase(node);
+  else
+    unanswered_.insert(node);
+}
+
 Outcome<FileId> Filesystem::Impl::NewFileId() {
   std::unique_lock lock(session_mutex_);
   uint64_t left = 0;
@@ -411,9 +425,9 @@ void Filesystem::Impl::AskForFileIds() {
   });
 }
 
-void Filesystem::Impl::QueueRelease(FileId file, std::optional<std::string> reader) {
+void Filesystem::Impl::QueueRelease(ReleaseRequest release) {
   const std::lock_guard lock(releases_mutex_);
-  releases_.push_back({file, std::move(reader)});
+  releases_.push_back(std::move(release));
 }
 
 void Filesystem::Impl::SendQueued() {

@@ -265,6 +265,7 @@ void Filesystem::Impl::DropObject(OpenFile& handle) {
 void Filesystem::Impl::EndHandle(OpenFile& handle) {
   const InodePtr inode = handle.inode;
   bool release = false;
+  bool untold = false;
   bool finish = false;
   bool last = false;
   AccessPtr access;
@@ -281,6 +282,7 @@ void Filesystem::Impl::EndHandle(OpenFile& handle) {
     release = (inode->write_handles == 0 && inode->manager_counts_open && !may_be_orphan) ||
               (last && (inode->told_held || inode->manager_counts_open));
     if (release) inode->manager_counts_open = inode->told_held = false;
+    untold = inode->HasUntold();
     if (inode->write_handles == 0) {
       finish = std::exchange(inode->wrote_locally, false);
       if (finish) ++inode->finishing;
@@ -300,7 +302,7 @@ void Filesystem::Impl::EndHandle(OpenFile& handle) {
       DropUnusedInline(*inode);
     }
   }
-  if (release) QueueRelease(inode->file);
+  if (release) QueueRelease({.file = inode->file, .uncommitted = untold});
   if (last) blocks_.DropFile(inode->file);  // Rereads are served by the kernel's cache.
   if (finish) FinishLocalWrites(inode, access);
 }

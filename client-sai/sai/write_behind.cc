@@ -70,7 +70,9 @@ Outcome<Done> Filesystem::Impl::BufferPiece(Inode& inode, const Piece& piece,
       buffered_bytes_ += grown;
       if (begins) buffering_[inode.file] = self;
     }
-    SendBuffered(inode, false);
+    // An append waits for its bytes within the same call.
+    SendBuffered(inode, false,
+                 inode.append_hold ? WaitBudget::OfThisThread().end : std::optional<SteadyTime>());
     offset = end;
     data = data.subspan(bytes.size());
   }
@@ -87,7 +89,7 @@ void Filesystem::Impl::AwaitRoomForBuffer(Inode& inode, uint64_t bytes) {
     };
     if (!has_room()) {
       lock.unlock();
-      SendBuffered(inode, true);
+      SendBuffered(inode, true, WaitBudget::OfThisThread().end);
       lock.lock();
       inode.changed.wait(lock, [&] { return !inode.buffer.any_taken() || has_room(); });
     }
@@ -111,17 +113,20 @@ void Filesystem::Impl::AwaitRoomForBuffer(Inode& inode, uint64_t bytes) {
 
 // A program may come to wait for the store and must be answered in time. Its budget starts when the
 // store begins, because bytes may wait long for a slow node before that. With a program that waits
-// already it ends when that program's does, but many mounts may be storing on one node.
+// already it ends when that program's does. But many mounts may be storing on one node, so a store
+// on a node that answers has kStoreMin.
 void Filesystem::Impl::RunStore(NodeId node, std::function<void()> store,
                                 std::optional<SteadyTime> end) {
-  stores_.Run({FileId{}, node.value}, options_.io_threads, [store = std::move(store), end] {
-    WaitBudget::Limit limit = WaitBudget::ForBackground();
-    if (end)
-      limit.end =
-          std::clamp(*end, SteadyNow() + std::chrono::nanoseconds(kStoreMin.ns), *limit.end);
-    const WaitBudget budget(limit);
-    store();
-  });
+  stores_.Run(
+      {FileId{}, node.value}, options_.io_threads, [this, node, store = std::move(store), end] {
+        WaitBudget::Limit limit = WaitBudget::ForBackground();
+        const Duration least = NodeAnswers(node) ? kStoreMin : WaitBudget::kTransferMin;
+        if (end)
+          limit.end =
+              std::clamp(*end, SteadyNow() + std::chrono::nanoseconds(least.ns), *limit.end);
+        const WaitBudget budget(limit);
+        store();
+      });
 }
 
 void Filesystem::Impl::SendBuffered(Inode& inode, bool all, std::optional<SteadyTime> end) {
@@ -213,6 +218,9 @@ Status Filesystem::Impl::WithRetries(Inode& inode, NodeId node, bool write,
       access = inode.access;
     }
     const Status status = operation({node, inode.file, access->capability});
+    const bool unreachable =
+        status.code() == StatusCode::kUnavailable || status.code() == StatusCode::kDeadlineExceeded;
+    NoteCall(node, !unreachable);
     if (status.ok()) return status;
     if (status.code() == StatusCode::kPermissionDenied || status.code() == StatusCode::kAborted) {
       // The right belongs to an older session, layout or incarnation, or has expired. The next
@@ -221,8 +229,6 @@ Status Filesystem::Impl::WithRetries(Inode& inode, NodeId node, bool write,
       if (inode.access == access) inode.access_era = 0;
       return AbortedError(MessageOf(status));
     }
-    const bool unreachable =
-        status.code() == StatusCode::kUnavailable || status.code() == StatusCode::kDeadlineExceeded;
     if (!unreachable) return status;
     const auto delay = RetryDelay(attempt, clock_.Monotonic() - begun, NodeAlive(node));
     if (!delay || WaitBudget::IsSpent()) return status;

@@ -320,6 +320,8 @@ struct CommitRequest {
     uint64_t consumed_bytes = 0;   // Part of the client's grant used there since the last report.
     // The client has stored nothing there, so the object may hold copies only.
     bool stored_nothing = false;
+    // The node could not be asked: the object occupies at least `allocated_bytes`.
+    bool at_least = false;
     bool operator==(const NodeBytes&) const = default;
   };
   FileId file;
@@ -358,6 +360,8 @@ struct ReleaseRequest {
   // If present, the request means only this: the task has closed a file that counts its readers,
   // after opening it for reading.
   std::optional<std::string> reader{};
+  // The client may have changed bytes on nodes and could not commit that: copies may differ.
+  bool uncommitted = false;
   bool operator==(const ReleaseRequest&) const = default;
 };
 

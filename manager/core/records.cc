@@ -26,7 +26,8 @@ constexpr uint8_t kGenerationsVersion = 5;
 constexpr uint8_t kUncutVersion = 6;
 constexpr uint8_t kAbandonedVersion = 7;
 constexpr uint8_t kUncutCopiesVersion = 8;
-constexpr uint8_t kRecordVersion = 8;
+constexpr uint8_t kFirstCopiesVersion = 9;
+constexpr uint8_t kRecordVersion = 9;
 
 // Writer and Reader have the same interface, so one Visit() per type serves both directions.
 class Writer {
@@ -367,6 +368,7 @@ void Visit(A& archive, CopyCell& cell) {
   } else {
     cell.uncut = cell.node != kNoNode;
   }
+  if (archive.version() >= kFirstCopiesVersion) All(archive, cell.was_first);
 }
 template <typename A>
 void Visit(A& archive, InodeRecord& record) {

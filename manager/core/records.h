@@ -78,6 +78,9 @@ struct CopyCell {
   // The node may hold bytes of the position that are no longer the file's: the copy must be made
   // even if the position has no bytes any more.
   bool uncut = false;
+  // The node had the first copy until another one replaced it. It has all bytes of `data_version`,
+  // but a writer may have stored there since, so it is compared before it counts as valid.
+  bool was_first = false;
   bool operator==(const CopyCell&) const = default;
 };
 

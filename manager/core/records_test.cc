@@ -140,6 +140,9 @@ TEST(Records, OfVersion7MayHoldAnyBytes) {
   other.copies[0][0].uncut = true;
   std::string encoded = Encode(inode);
   InodeRecord cell = inode;
+  cell.copies[0][0].was_first = true;
+  encoded.erase(DifferenceOf(inode, cell), 1);
+  cell.copies = inode.copies;
   cell.copies[0][0].uncut = true;
   encoded.erase(DifferenceOf(inode, cell), 1);
   encoded.erase(DifferenceOf(inode, other), 4);
@@ -151,6 +154,7 @@ TEST(Records, KeepWhatMayHoldOtherBytes) {
   InodeRecord inode = SomeInode();
   inode.objects.front().holds = ObjectHolds::kBoth;
   inode.copies[0].front().uncut = true;
+  inode.copies[0].front().was_first = true;
   EXPECT_EQ(*Decode<InodeRecord>("k", Encode(inode)), inode);
 }
 

@@ -159,6 +159,8 @@ Reply ManagerCore::State::Apply(const ReleaseRequest& request) {
     NoteRead(request.file, *request.reader);
     return EmptyReply{};
   }
+  if (request.uncommitted && session.write_opens.contains(request.file))
+    EndUncommitted(request.file);
   CloseWrite(session, request.file);
   NoteHolder(request.file, session.start.client, false);
   if (const auto orphan = orphans_.find(request.file); orphan != orphans_.end()) {
@@ -559,7 +561,9 @@ Reply ManagerCore::State::Apply(const CommitRequest& request) {
       NodeObject& object = ObjectOn(bytes, report.node);
       if (object.holds == ObjectHolds::kCopies && report.stored_nothing) continue;
       // A part that is not empty must not be taken for a hole when its node returns without it.
-      if (is_current || report.allocated_bytes > 0) object.allocated_bytes = report.allocated_bytes;
+      const uint64_t least = report.at_least ? object.allocated_bytes : 0;
+      if (is_current || report.allocated_bytes > 0)
+        object.allocated_bytes = std::max(least, report.allocated_bytes);
       if (object.holds == ObjectHolds::kCopies) object.holds = ObjectHolds::kBoth;
     }
   }

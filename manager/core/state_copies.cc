@@ -75,7 +75,7 @@ bool ManagerCore::State::IsValid(const Inode& inode, size_t segment, size_t cell
   // A position without bytes counts as copied, unless the node may hold bytes that were cut off.
   if (inode.size_bytes == 0 || !HasBytes(bytes, inode.size_bytes, segment, position))
     return !copy.uncut;
-  return copy.data_version == inode.data_version;
+  return copy.data_version == inode.data_version && !copy.was_first;
 }
 
 bool ManagerCore::State::MustCopy(const Inode& inode, size_t segment, size_t cell) const {
@@ -431,7 +431,8 @@ bool ManagerCore::State::PromoteCopies(FileId file, Inode& inode) {
     Segment& segment = bytes.segments[i];
     for (size_t position = 0; position < segment.width; ++position) {
       NodeId& first = segment.nodes[position];
-      const bool gone = !IsReachable(first) || IsLost(bytes, first) || IsDamaged(bytes, first);
+      const bool has_bytes = !IsLost(bytes, first) && !IsDamaged(bytes, first);
+      const bool gone = !IsReachable(first) || !has_bytes;
       const Node* node = FindNode(first);
       if (!gone && !(node && node->draining)) continue;
       const auto successor = SuccessorOf(file, inode, {.segment = i, .cell = position}, gone);
@@ -439,10 +440,14 @@ bool ManagerCore::State::PromoteCopies(FileId file, Inode& inode) {
       CopyCell& cell = bytes.copies[i][*successor];
       unequal = unequal || !IsValid(inode, i, *successor);
       NoteCopies(ObjectOn(bytes, first));
-      // A node that may come back must be compared: a writer that failed may have left bytes there.
       const NodeId before = std::exchange(first, cell.node);
       ObjectOn(bytes, first).holds = ObjectHolds::kBoth;
-      cell = node && !node->draining ? CopyCell{before, 0, /*uncut=*/true} : CopyCell{};
+      cell = {};
+      if (node && !node->draining)
+        cell = {.node = before,
+                .data_version = has_bytes ? inode.data_version : 0,
+                .uncut = true,
+                .was_first = has_bytes};
       promoted = true;
     }
     CloseUp(bytes.copies[i], segment.width);

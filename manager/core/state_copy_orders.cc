@@ -369,7 +369,8 @@ void ManagerCore::State::FailCopy(FileId file, NodeId node, const CopyReport& re
   copy_.full[file][node] = retry_at;
   for (auto& cells : bytes.copies)
     for (CopyCell& cell : cells)
-      if (cell.node == node && cell.data_version != inode->data_version) cell = {};
+      if (cell.node == node && (cell.data_version != inode->data_version || cell.was_first))
+        cell = {};
   ObjectOn(bytes, node);
   dirty_.insert(file);
 }

@@ -257,6 +257,7 @@ void Put(const CommitRequest& value, wire::Request* out) {
     bytes->set_allocated_bytes(node.allocated_bytes);
     bytes->set_consumed_bytes(node.consumed_bytes);
     bytes->set_stored_nothing(node.stored_nothing);
+    bytes->set_at_least(node.at_least);
   }
   item->set_data_changed(value.data_changed);
   item->set_change_failed(value.change_failed);
@@ -270,7 +271,8 @@ CommitRequest::NodeBytes Read(const wire::CommitRequest::NodeBytes& in, FieldChe
   return {.node = NodeId{in.node_id()},
           .allocated_bytes = check.Number("commit.nodes.allocated_bytes", in.allocated_bytes()),
           .consumed_bytes = check.Number("commit.nodes.consumed_bytes", in.consumed_bytes()),
-          .stored_nothing = in.stored_nothing()};
+          .stored_nothing = in.stored_nothing(),
+          .at_least = in.at_least()};
 }
 CommitRequest Read(const wire::CommitRequest& in, FieldChecker& check) {
   CommitRequest value;
@@ -299,9 +301,10 @@ CommitRequest Read(const wire::CommitRequest& in, FieldChecker& check) {
 void Put(const ReleaseRequest& value, wire::Request* out) {
   out->mutable_release()->set_file_id(value.file.value);
   if (value.reader) out->mutable_release()->set_reader(*value.reader);
+  out->mutable_release()->set_uncommitted(value.uncommitted);
 }
 ReleaseRequest Read(const wire::ReleaseRequest& in, FieldChecker& check) {
-  ReleaseRequest value{.file = FileId{in.file_id()}};
+  ReleaseRequest value{.file = FileId{in.file_id()}, .uncommitted = in.uncommitted()};
   if (in.has_reader()) value.reader = check.Bytes("release.reader", in.reader(), kPathBytesMax);
   return value;
 }

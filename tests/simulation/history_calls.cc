@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <memory>
+#include <mutex>
 #include <span>
 #include <utility>
 
@@ -16,8 +17,9 @@ namespace {
 // A close that waits for copies may take this much longer, for copying that goes on
 // (client-sai/core/copy_wait.h).
 constexpr Duration kCopyExtension = Seconds(11);
-// A write that is first moved off a full node, and then meets a silent one, may take this much
-// longer: its store has kStoreMin (client-sai/sai/write_behind.cc) whatever came before.
+// A write that is first moved off a full node, or waits for other appenders, and then meets a silent
+// node may take this much longer: its store has kStoreMin (client-sai/sai/write_behind.cc) whatever
+// came before.
 constexpr Duration kStoreExtension = Seconds(2);
 constexpr size_t kItemsMax = 3;
 
@@ -62,15 +64,16 @@ void HistoryCalls::Judge(const Host& host, const std::string& what, const Failur
     history.longest = took;
     history.longest_call = fmt::format("{} on h{}", what, host.id);
   }
-  if (took > (state_.store.may_be_full() ? max + kStoreExtension : max))
+  if (took > max)
     state_.Problem(fmt::format("{} on h{} took {} ms", what, host.id, took.ns / 1'000'000));
   if (state_.options.trace)
     state_.network.Note(
         fmt::format("h{} {}: {}", host.id, what, failure == nullptr ? "ok" : failure->message));
   if (failure == nullptr) return;
   ++history.failed;
-  if (failure->reason != ErrorReason::kNoEntry && !state_.MayFail(begun) && !IsLoss(*failure) &&
-      !IsFull(*failure))
+  const bool is_answer =
+      failure->reason == ErrorReason::kNoEntry || failure->reason == ErrorReason::kExists;
+  if (!is_answer && !state_.MayFail(begun) && !IsLoss(*failure) && !IsFull(*failure))
     state_.Problem(
         fmt::format("{} on h{} failed without a fault: {}", what, host.id, failure->message));
 }
@@ -96,6 +99,8 @@ Outcome<sai::HandleId> HistoryCalls::Open(const Host& host, size_t at, uint32_t 
     auto made = Ask(host, "create " + name, [&] {
       return host.fs().Create({kRootFile, name, 0644, 0, Myself()}, flags);
     });
+    if (!made.ok() && made.failure().reason == ErrorReason::kExists)
+      return Open(host, at, flags & ~static_cast<uint32_t>(O_CREAT));
     if (!made.ok()) return made.failure();
     return made->handle;
   }
@@ -126,11 +131,13 @@ Outcome<Done> HistoryCalls::InOpen(const Host& host, size_t at, uint32_t flags,
 
 Outcome<Done> HistoryCalls::Write(const Host& host, size_t at, sai::HandleId handle,
                                   uint64_t offset, std::string_view data) {
-  const auto written =
-      Ask(host, fmt::format("write {} B at {} of {}", data.size(), offset, NameOf(at)), [&] {
-        return host.fs().Write(handle, {.offset = offset, .call_bytes = data.size()},
-                               std::as_bytes(std::span(data)));
-      });
+  const std::unique_lock lock(state_.writing[{host.id, at}]);
+  const auto write = [&] {
+    return host.fs().Write(handle, {.offset = offset, .call_bytes = data.size()},
+                           std::as_bytes(std::span(data)));
+  };
+  const std::string what = fmt::format("write {} B at {} of {}", data.size(), offset, NameOf(at));
+  const auto written = Ask(host, what, write, kCallMax + kStoreExtension);
   if (!written.ok()) return written.failure();
   return Done{};
 }

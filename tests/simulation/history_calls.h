@@ -28,7 +28,7 @@ class HistoryCalls {
 
   // FileId{}: there is none.
   Outcome<FileId> Find(const Host& host, size_t at);
-  // Makes the file if it is absent and `flags` say so.
+  // Makes the file if it is absent and `flags` say so. Others may make it at the same time.
   Outcome<sai::HandleId> Open(const Host& host, size_t at, uint32_t flags);
   Outcome<Done> Close(const Host& host, size_t at, sai::HandleId handle);
   // Runs `change` on the open file, and closes it. OK if all of that is.

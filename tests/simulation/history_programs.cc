@@ -15,6 +15,9 @@
 namespace mosa::simulation {
 namespace {
 
+// So many bytes of Fresh() are nowhere else.
+constexpr size_t kUniqueBytes = 8 << 10;
+
 uint64_t LengthOf(Rng& rng) {
   return 1 + rng.Below(rng.Chance(400) ? 3'000 : rng.Chance(500) ? 100'000 : 400'000);
 }
@@ -35,10 +38,11 @@ std::string Difference(const std::string& right, const std::string& read) {
 }  // namespace
 
 void HistoryPrograms::Step(const Host& host, Rng& rng) {
-  const uint64_t what = rng.Below(14);
+  const uint64_t what = rng.Below(16);
   const size_t at = rng.Below(state_.names.size());
   if (what == 12) return List(host);
   if (what == 13) return Peek(host, at);
+  if (what > 13) return Append(host, rng);
   const std::unique_lock lock(state_.names[at].used);
   switch (what) {
     case 0:
@@ -242,6 +246,52 @@ void HistoryPrograms::List(const Host& host) {
   }
 }
 
+void HistoryPrograms::Append(const Host& host, Rng& rng) {
+  const std::string record = Fresh(LengthOf(rng));
+  Log& log = state_.log;
+  if (log.records.empty() && log.attempts.empty()) log.wipes = state_.wipes;
+  // A node that has lost everything may not be known to have, so this may outdate the good copies.
+  if (log.wipes < state_.wipes) log.may_be_lost = true;
+  ++log.appenders;
+  log.has_copies = false;
+  const Outcome<Done> done = calls_.InOpen(
+      host, kLog, O_CREAT | O_RDWR | O_APPEND,
+      [&](sai::HandleId handle) { return calls_.Write(host, kLog, handle, 0, record); });
+  (done.ok() ? log.records : log.attempts).push_back(record);
+  --log.appenders;
+  if (!done.ok() || log.appenders > 0 || !state_.store.pessimistic) return;
+  log.has_copies = true;
+  log.wipes = state_.wipes;
+}
+
+// Each record is there once, in one piece.
+void HistoryPrograms::CheckLog(const Host& host) {
+  if (state_.log.records.empty() || state_.log.may_be_lost) return;
+  const auto file = calls_.Find(host, kLog);
+  if (!file.ok() || *file == FileId{})
+    return state_.Problem(fmt::format("h{} does not find the log", host.id));
+  const auto content = calls_.Read(host, kLog, *file);
+  if (!content.ok())
+    return state_.Problem(
+        fmt::format("h{} cannot read the log: {}", host.id, content.failure().message));
+  for (const std::string& record : state_.log.records) {
+    const size_t found = content->find(record);
+    if (found == std::string::npos)
+      state_.Problem(fmt::format("h{} does not read a record of {} bytes in the log of {}", host.id,
+                                 record.size(), content->size()));
+    else if (record.size() >= kUniqueBytes && content->find(record, found + 1) != std::string::npos)
+      state_.Problem(
+          fmt::format("h{} reads a record of {} bytes twice in the log", host.id, record.size()));
+  }
+  for (const std::string& record : state_.log.attempts) {
+    if (record.size() < kUniqueBytes) continue;
+    const size_t found = content->find(record);
+    if (found != std::string::npos && content->find(record, found + 1) != std::string::npos)
+      state_.Problem(fmt::format("h{} reads a failed record of {} bytes twice in the log", host.id,
+                                 record.size()));
+  }
+}
+
 void HistoryPrograms::CheckUncertain(const std::vector<Host>& hosts, size_t at) {
   std::optional<std::pair<HostId, std::string>> first;
   std::optional<HostId> absent;
@@ -276,6 +326,7 @@ void HistoryPrograms::CheckAll(const std::vector<Host>& hosts) {
     }
     for (const Host& host : hosts) Read(host, at);
   }
+  for (const Host& host : hosts) CheckLog(host);
 }
 
 }  // namespace mosa::simulation

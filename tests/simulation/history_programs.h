@@ -31,6 +31,8 @@ class HistoryPrograms {
   // Reads a file while others may be writing to it.
   void Peek(const Host& host, size_t at);
   void List(const Host& host);
+  void Append(const Host& host, Rng& rng);
+  void CheckLog(const Host& host);
   void CheckUncertain(const std::vector<Host>& hosts, size_t at);
 
   // False if it is not there, and should be, or the other way round.

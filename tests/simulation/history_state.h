@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/base/sync.h"
@@ -77,6 +78,16 @@ struct Name {
   };
 };
 
+// A file to which all programs append, at the same time.
+struct Log {
+  std::vector<std::string> records;   // Whose close succeeded.
+  std::vector<std::string> attempts;  // Whose append or close failed.
+  uint32_t appenders = 0;             // That have it open now.
+  bool has_copies = false;            // Of all its bytes, as many as the hints ask for.
+  uint64_t wipes = 0;                 // Nodes that had lost everything when it got these.
+  bool may_be_lost = false;
+};
+
 struct HistoryState {
   explicit HistoryState(const HistoryOptions& chosen)
       : options(chosen), scheduler(chosen.seed), network(chosen.trace), names(chosen.files) {
@@ -91,6 +102,11 @@ struct HistoryState {
   bool MayBeLost(const Name& name) const {
     return wipes - name.wipes >= (name.has_copies ? store.replicas : 1);
   }
+  // Call it when a node loses everything.
+  void NoteWipe() {
+    ++wipes;
+    if (!log.has_copies || wipes - log.wipes >= store.replicas) log.may_be_lost = true;
+  }
   void Problem(const std::string& what) {
     network.Note("PROBLEM " + what);
     history.problems.push_back("at " + std::to_string(scheduler.now().ns / 1'000'000) +
@@ -102,15 +118,19 @@ struct HistoryState {
   Scheduler scheduler;
   Network network;
   std::vector<Name> names;
+  Log log;
   History history;
   bool fault = false;  // There is one now.
   Time fault_ended;
   uint64_t wipes = 0;
   uint64_t writes = 0;
   std::map<HostId, Duration> paused;  // In all.
+  // By host and name: a kernel lets one program at a time write a file.
+  std::map<std::pair<HostId, size_t>, Mutex> writing;
 };
 
-inline std::string NameOf(size_t at) { return "f" + std::to_string(at); }
+inline constexpr size_t kLog = SIZE_MAX;
+inline std::string NameOf(size_t at) { return at == kLog ? "log" : "f" + std::to_string(at); }
 
 }  // namespace mosa::simulation
 

@@ -174,7 +174,7 @@ class Run {
         return On(host.id, [&] { Mount(host); });
       default:
         Note(fmt::format("the node of h{} loses everything", host.id));
-        ++state_.wipes;
+        state_.NoteWipe();
         nodes_.at(host.id)->Wipe();
         SleepFor(Duration{length.ns / 8});
         nodes_.at(host.id)->Begin();
@@ -213,7 +213,7 @@ class Run {
         kFirstHost + static_cast<HostId>(state_.scheduler.rng().Below(hosts_.size()));
     Note(fmt::format("at the end, the node of h{} loses everything", host));
     ++state_.history.faults;
-    ++state_.wipes;
+    state_.NoteWipe();
     nodes_.at(host)->Wipe();
     SleepFor(kSettleMax);
     programs_.CheckAll(hosts_);
