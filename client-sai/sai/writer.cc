@@ -374,7 +374,7 @@ Outcome<Done> Filesystem::Impl::SpillPatiently(Inode& inode, ByteRange range,
                                                const std::vector<NodeId>& refused,
                                                SpillProgress* progress) {
   // Bytes that have room here take it, before the manager counts it as free for others.
-  SendBuffered(inode, true);
+  SendBuffered(inode, true, WaitBudget::OfThisThread().end);
   std::vector<NodeId>& full = progress->full;
   full.insert(full.end(), refused.begin(), refused.end());
   std::sort(full.begin(), full.end());

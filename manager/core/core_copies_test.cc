@@ -239,6 +239,49 @@ TEST_P(CoreCopiesReturn, NodesThatReturnLateKeepTheCopiesThatNoOthersReplace) {
 
 INSTANTIATE_TEST_SUITE_P(Replicas, CoreCopiesReturn, ::testing::Values("3", "auto"));
 
+// Another copy has become the first one because of the silence, and is lost before anything was
+// compared with it.
+TEST_F(CoreCopies, ASilentFirstCopyMayBecomeTheFirstOneAgain) {
+  const FileId f = MakeCommitted("f", "2");
+  DoOrders();
+  const std::vector<NodeId> holders = Readers(f);
+  ASSERT_EQ(holders.size(), 2U);
+  for (const NodeId node : nodes_) Step(NodeStreamLost{node});
+  AdvanceAlive(Seconds(6), {kAnna, kBen});
+  const auto name = [](NodeId node) { return "n" + std::to_string(node.value); };
+  AddNode(name(holders[1]), uint64_t{1} << 30, 7, {f});
+  AdvanceAlive(Seconds(1), {kAnna, kBen}, {holders[1]});
+  EXPECT_EQ(core_->GetFileStatus("/f")->layout.NodeAt(0), holders[1]);
+  AddNode(name(holders[0]), uint64_t{1} << 30, 7, {f});
+  EXPECT_EQ(ValidCopies(f), 1U) << "a writer may have stored there since";
+  Step(NodeStreamLost{holders[1]});
+  AddNode(name(holders[1]), uint64_t{1} << 30, 8);
+  ConfirmAll();
+  AdvanceAlive(Seconds(12), {kAnna, kBen}, holders);  // Its order to compare is cancelled first.
+  EXPECT_EQ(Readers(f), std::vector<NodeId>{holders[0]});
+  EXPECT_FALSE(Ok<OpenReply>(kBen, OpenRequest{f, false, ""}).access.lost);
+  for (const NodeId node : nodes_)
+    if (!std::ranges::count(holders, node)) AddNode(name(node), uint64_t{1} << 30, 7);
+  DoOrders();
+  EXPECT_EQ(ValidCopies(f), 2U);
+}
+
+// A commit makes an earlier first copy older than the file.
+TEST_F(CoreCopies, ASilentFirstCopyIsNotReadInPlaceOfWhatWasCommittedSince) {
+  const FileId f = MakeCommitted("f", "2");
+  DoOrders();
+  const std::vector<NodeId> holders = Readers(f);
+  Die(holders[0]);
+  EXPECT_EQ(core_->GetFileStatus("/f")->layout.NodeAt(0), holders[1]);
+  Rewrite(f);
+  AddNode("n" + std::to_string(holders[0].value), uint64_t{1} << 30, 7, {f});
+  Step(NodeStreamLost{holders[1]});
+  AddNode("n" + std::to_string(holders[1].value), uint64_t{1} << 30, 8);
+  ConfirmAll();
+  AdvanceAlive(Seconds(12), {kAnna, kBen}, nodes_);
+  EXPECT_EQ(Refused(kBen, OpenRequest{f, false, ""}), ErrorReason::kNodeLost);
+}
+
 // It is the first node of a part of the stripe, but the file was shorter when it was lost. That
 // part has only ever been a hole.
 TEST_F(CoreCopies, ANodeThatHeldOnlyCopiesHasLostNothing) {

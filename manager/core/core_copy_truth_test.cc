@@ -161,6 +161,18 @@ TEST_F(CoreCopyTruth, ACloseWithoutAStoreCostsNothing) {
   EXPECT_EQ(image_.at(InodeKey(f)), before);
 }
 
+TEST_F(CoreCopyTruth, AWriterThatReleasesWhatItCouldNotCommitIsDoubted) {
+  const FileId f = MakeOverwritten("f");
+  const uint64_t version = Version(f);
+  Ok<EmptyReply>(kBen, ReleaseRequest{.file = f, .uncommitted = true});
+  EXPECT_EQ(Version(f), version) << "it does not write the file";
+  Ok<EmptyReply>(kAnna, ReleaseRequest{.file = f, .uncommitted = true});
+  EXPECT_EQ(Version(f), version + 1);
+  EXPECT_EQ(Readers(f), std::vector<NodeId>{nodes_[0]});
+  DoOrders();
+  EXPECT_EQ(Readers(f).size(), 2U);
+}
+
 TEST_F(CoreCopyTruth, FilesWithoutCopiesAreOpenedWithoutARecord) {
   for (const char* replicas : {"1", "2"}) {
     const FileId f = MakeCommitted(std::string("f") + replicas, replicas);

@@ -62,9 +62,11 @@ class HistoryCalls {
     const sai::WaitBudget budget(SteadyNow());
     auto outcome = call();
     const Duration took = state_.scheduler.now() - begun - (state_.paused[host.id] - paused);
-    // Nobody hears of what a process does that was killed.
-    if (host.mount->is_killed())
+    // Nobody hears of what a process does that was killed, nor waits for it.
+    if (host.mount->is_killed()) {
       outcome = Failure{StatusCode::kUnavailable, ErrorReason::kNone, "the mount was killed"};
+      max = took;
+    }
     Judge(host, what, outcome.ok() ? nullptr : &outcome.failure(), begun, took, max);
     return outcome;
   }
