@@ -21,6 +21,13 @@ constexpr uint64_t kInlineCachedBytesMax = uint64_t{32} << 20;
 // Bytes without room on a node are relocated in pieces of this size.
 constexpr uint64_t kAllocatedBytesMax = uint64_t{64} << 20;
 
+// The stored bytes no longer count where they are, so reporting them again is useless.
+bool IsRefusedForGood(const Failure& failure) {
+  return (failure.code == StatusCode::kFailedPrecondition &&
+          failure.reason == ErrorReason::kStale) ||
+         failure.reason == ErrorReason::kNodeLost;
+}
+
 }  // namespace
 
 // The space that the file's objects occupy, and the part of the grants that went into them.
@@ -80,8 +87,8 @@ CommitRequest Filesystem::Impl::BuildCommit(Inode& inode, bool last_close) {
   {
     const std::lock_guard lock(inode.mutex);
     inode.committing = std::exchange(static_cast<Unsaved&>(inode), {});
-    // Cleared before the commit is sent: a session that repeats it must not make this mount a
-    // writer again, and an open that comes meanwhile counts.
+    inode.closes = last_close;
+    // Cleared before the commit is sent: an open that comes meanwhile counts.
     if (last_close && inode.make_state == MakeState::kSent) inode.manager_counts_open = false;
     changed = inode.committing.needs_commit || inode.committing.data_dirty;
     // What is told of the nodes must not be older.
@@ -258,12 +265,10 @@ Outcome<Done> Filesystem::Impl::CommitOnce(Inode& inode, CommitKind kind, bool* 
   }
   if (committed) FinishCommit(inode, is_inline, *attributes, mark);
   if (tells && !committed && kind.last_close) NoteUnheardOpen(inode);
-  // The stored bytes no longer count where they are, so reporting them again is useless.
-  const bool lost = tells && !committed && failure != nullptr && !is_inline &&
-                    ((failure->code == StatusCode::kFailedPrecondition &&
-                      failure->reason == ErrorReason::kStale) ||
-                     failure->reason == ErrorReason::kNodeLost);
+  const bool lost =
+      tells && !committed && failure != nullptr && !is_inline && IsRefusedForGood(*failure);
   if (lost && DropUncommitted(inode, *failure) == Reported::kBefore) failure = nullptr;
+  EndClosing(inode, committed);
   const std::lock_guard lock(inode.mutex);
   if (tells && !committed && !lost) TakeBack(inode);
   if (committed && kind.last_close && unsent) inode.manager_counts_open = false;
@@ -279,6 +284,18 @@ Outcome<Done> Filesystem::Impl::CommitOnce(Inode& inode, CommitKind kind, bool* 
   if (!committed && !lost) return UnexpectedReply();
   inode.unsent_times.reset();
   return Done{};
+}
+
+// The commit of a last close was answered, or given up.
+void Filesystem::Impl::EndClosing(Inode& inode, bool committed) {
+  bool release = false;
+  {
+    const std::lock_guard lock(inode.mutex);
+    inode.closes = false;
+    release =
+        std::exchange(inode.named_while_closing, false) && committed && !inode.manager_counts_open;
+  }
+  if (release) QueueRelease({.file = inode.file});
 }
 
 void Filesystem::Impl::FinishCommit(Inode& inode, bool is_inline, const Attributes& attributes,

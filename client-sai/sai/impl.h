@@ -468,6 +468,7 @@ class Filesystem::Impl final : public SessionListener {
   // Reports writes through a descriptor, from time to time, to nodes that copy the file eagerly.
   void NoteWrittenLocally(Inode& inode, const DataAccess& access, NodeId node, ByteRange range);
 
+  void EndClosing(Inode& inode, bool committed);
   void FinishCommit(Inode& inode, bool is_inline, const Attributes& attributes, Mark mark);
   void KeepInline(Inode& inode);
   void DropUnusedInline(Inode& inode);

@@ -201,6 +201,11 @@ struct Inode : Unsaved {
   uint64_t own_changes = 0;     // Counts this mount's changes that the manager has applied.
 
   Unsaved committing;  // Being committed; later changes go into the next commit.
+  // The commit of a last close is under way. A session that begins meanwhile names this mount as a
+  // writer still: a node that has lost its bytes must end the commit. If the commit had run before,
+  // the mount must be released once more.
+  bool closes = false;
+  bool named_while_closing = false;
   // The manager has yet to hear of bytes that this mount may have changed.
   bool HasUntold() const {
     return data_dirty || change_failed || committing.data_dirty || committing.change_failed;

@@ -117,8 +117,10 @@ SessionStart Filesystem::Impl::SessionHeld() {
       reached_without_name.push_back(inode->file);
     const bool is_made = inode->make_state == MakeState::kSent ||
                          (inode->make_state == MakeState::kSending && inode->manager_counts_open);
-    if (is_made && (inode->handles > 0 || inode->told_held))
-      start.opens.push_back({inode->file, inode->MayWriteUnasked()});
+    if (is_made && (inode->handles > 0 || inode->told_held || inode->closes)) {
+      start.opens.push_back({inode->file, inode->MayWriteUnasked() || inode->closes});
+      inode->named_while_closing = inode->closes;
+    }
     for (const auto& [owner, locks] : inode->locks)
       for (const Lock& held : locks) start.locks.push_back({inode->file, held});
     if (!inode->names.unsent.empty()) start.delegations.push_back(inode->file);

@@ -17,10 +17,10 @@ namespace {
 // A close that waits for copies may take this much longer, for copying that goes on
 // (client-sai/core/copy_wait.h).
 constexpr Duration kCopyExtension = Seconds(11);
-// A write that is first moved off a full node, or waits for other appenders, and then meets a silent
-// node may take this much longer: its store has kStoreMin (client-sai/sai/write_behind.cc) whatever
-// came before.
-constexpr Duration kStoreExtension = Seconds(2);
+// A write that is first moved off a full node, or waits for other appenders, and then meets a
+// silent node may take this much longer: a store has some time of its own whatever came before
+// (Filesystem::Impl::RunStore).
+constexpr Duration kStoreExtension = Seconds(3);
 constexpr size_t kItemsMax = 3;
 
 sai::Caller Myself() { return {0, 0, 1, 022}; }

@@ -83,7 +83,7 @@ struct Log {
   std::vector<std::string> records;   // Whose close succeeded.
   std::vector<std::string> attempts;  // Whose append or close failed.
   uint32_t appenders = 0;             // That have it open now.
-  bool has_copies = false;            // Of all its bytes, as many as the hints ask for.
+  bool has_copies = false;            // All its bytes have as many copies as the hints ask for.
   uint64_t wipes = 0;                 // Nodes that had lost everything when it got these.
   bool may_be_lost = false;
 };

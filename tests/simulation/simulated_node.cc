@@ -265,10 +265,14 @@ class SimulatedNodeApi final : public sai::CopyApi {
       answer->arrived.WakeAll();
     };
     scheduler.Start(serve, node.host());
-    const Time end = scheduler.now() + call_wait_.value_or(sai::WaitBudget::ForTransfer()) + longer;
+    const Time begun = scheduler.now();
+    const Time end = begun + call_wait_.value_or(sai::WaitBudget::ForTransfer()) + longer;
     while (!answer->value)
       if (!answer->arrived.Wait(end) && !answer->value) {
         answer->given_up = scheduler.now();
+        network_.Note(fmt::format("h{} has not heard of node {} about file {} for {} ms", host_,
+                                  target.node.value, target.file.value,
+                                  (scheduler.now() - begun).ns / 1'000'000));
         return DeadlineExceededError(fmt::format("node {} does not answer", target.node.value));
       }
     sai::WaitBudget::NoteAnswer();

@@ -1,5 +1,7 @@
 #include "tests/simulation/simulated_session.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <type_traits>
 #include <utility>
@@ -66,6 +68,8 @@ std::vector<Reply> SimulatedSession::Call(std::vector<Request> requests, Duratio
     if (waiter->answered.Wait(end) || waiter->replies) continue;
     if (pending_.erase(id) == 0) continue;
     abandoned_.insert(id);
+    network_.Note(
+        fmt::format("h{} has not heard of the manager for {} ms", host_, deadline.ns / 1'000'000));
     return {Failure{StatusCode::kDeadlineExceeded, ErrorReason::kTimedOut,
                     "the manager did not reply in time"}};
   }
