@@ -292,8 +292,8 @@ void Filesystem::Impl::EndClosing(Inode& inode, bool committed) {
   {
     const std::lock_guard lock(inode.mutex);
     inode.closes = false;
-    release =
-        std::exchange(inode.named_while_closing, false) && committed && !inode.manager_counts_open;
+    const bool named = std::exchange(inode.named_while_closing, false);
+    release = named && committed && !inode.manager_counts_open && inode.MustRelease();
   }
   if (release) QueueRelease({.file = inode.file});
 }
@@ -322,8 +322,10 @@ void Filesystem::Impl::FinishCommit(Inode& inode, bool is_inline, const Attribut
     if (is_inline && inode.inline_buffer && inode.access) KeepInline(inode);
     if (is_inline) inode.access_version = attributes.data_version;
     ++inode.own_changes;
-    // A reader may have asked before the manager knew that the content is in the objects.
-    const bool outdated = !is_inline && inode.access && inode.access->is_inline;
+    // A reader may have asked before the manager knew that the content is in the objects, or that
+    // other copies are older now.
+    const bool outdated =
+        !is_inline && inode.access && (inode.access->is_inline || !inode.access->may_write);
     if (outdated || recalls_.HappenedForeign(mark.log, inode.file)) inode.access_era = 0;
   }
   StoreAttributes(inode, attributes, mark, true);
@@ -420,7 +422,7 @@ void Filesystem::Impl::EndResize(Inode& inode) {
     DropUnusedInline(inode);
     // truncate(2) opens nothing, so the right was needed only for this call.
     unused = inode.handles == 0 && std::exchange(inode.manager_counts_open, false);
-    untold = inode.HasUntold();
+    untold = unused && inode.TakeUntold();
   }
   if (unused) QueueRelease({.file = inode.file, .uncommitted = untold});
 }

@@ -85,13 +85,16 @@ class Filesystem::Impl final : public SessionListener {
   void SendUnsent(const std::vector<FileId>& files);
   void NoteNodes(const std::vector<NodeAddress>& nodes);
   bool NodeAlive(NodeId node) const;
-  // The node is alive as far as the manager knows, and has answered this mount's last call.
+  // The node is alive as far as the manager knows, and has answered the last store or the like that
+  // had time enough.
   bool NodeAnswers(NodeId node) const;
   void NoteCall(NodeId node, bool answered);
   Outcome<FileId> NewFileId();
   void AskForFileIds();
   void QueueRelease(ReleaseRequest release);
   void TakeBackRelease(Inode& inode);
+  void NoteChangeFailed(Inode& inode);
+  void EndReadAsWriter(Inode& inode);
   void SendQueued();
   // Runs `step` ten times a second until the mount stops.
   void Repeat(const std::function<void(uint64_t round)>& step);
@@ -632,7 +635,7 @@ class Filesystem::Impl final : public SessionListener {
   mutable Mutex session_mutex_;
   // Guarded by session_mutex_.
   std::map<NodeId, NodeState> node_states_;
-  std::set<NodeId> unanswered_;  // Nodes that have not answered this mount's last call.
+  std::set<NodeId> unanswered_;  // See NodeAnswers().
   std::map<NodeId, uint64_t> node_incarnations_;
   std::deque<FileIdRangeReply> id_ranges_;
   bool asking_for_ids_ = false;

@@ -180,10 +180,21 @@ struct Inode : Unsaved {
     return write_handles > 0 &&
            (manager_counts_open || passthrough_writers > 0 || mappable_handles > 0);
   }
-  // Bytes that this mount has stored and not committed are in the first copies alone. While the
-  // manager counts it as a writer, a right to read, which also names other copies, does not serve.
+  // Bytes that this mount has stored and not committed are in the first copies alone. A right to
+  // read, which also names other copies, does not serve then. (Behind its last close the mount
+  // cannot ask for another right: readers wait for that commit.)
+  bool MustReadFirstCopy() const {
+    return manager_counts_open && (stored_by != 0 || committing.stored_by != 0 || HasUntold());
+  }
   bool AccessServes(const DataAccess& right, bool write) const {
-    return right.may_write || !(write || manager_counts_open);
+    return right.may_write || !(write || MustReadFirstCopy());
+  }
+  // The mount asked to be a writer, or was named as one, for programs that may have closed the file
+  // since. True: the manager must be told that it is none. Otherwise the last handle's end does so.
+  bool MustRelease() {
+    manager_counts_open = unclosed_writers > 0 || passthrough_writers > 0 || mappable_handles > 0 ||
+                          told_held || attributes.link_count == 0 || HasUntold();
+    return !manager_counts_open;
   }
   // Bytes were committed, and no close has waited for their copies yet.
   bool awaits_copies = false;
@@ -209,6 +220,13 @@ struct Inode : Unsaved {
   // The manager has yet to hear of bytes that this mount may have changed.
   bool HasUntold() const {
     return data_dirty || change_failed || committing.data_dirty || committing.change_failed;
+  }
+  // A release is going to tell it.
+  bool TakeUntold() {
+    const bool untold = HasUntold();
+    data_dirty = change_failed = false;
+    if (make_state == MakeState::kSent) needs_commit = false;
+    return untold;
   }
   // The whole content of an inline file with unsaved writes. This mount wrote `inline_ranges` since
   // the last commit; the rest is as of `inline_version`.

@@ -81,10 +81,12 @@ Outcome<Filesystem::Impl::Fresh> Filesystem::Impl::EnsureFresh(Inode& inode, boo
 Outcome<Filesystem::Impl::Fresh> Filesystem::Impl::AskFresh(Inode& inode, bool write,
                                                             const std::string& task) {
   uint64_t own_changes = 0;
+  bool reads_first = false;  // To read, the mount asks as the writer that it is.
   {
     const std::lock_guard lock(inode.mutex);
     own_changes = inode.own_changes;
-    write = write || inode.manager_counts_open;
+    reads_first = !write && inode.MustReadFirstCopy();
+    write = write || reads_first;
   }
   if (write) TakeBackRelease(inode);
   const Mark mark = MarkNow();
@@ -93,17 +95,17 @@ Outcome<Filesystem::Impl::Fresh> Filesystem::Impl::AskFresh(Inode& inode, bool w
   for (int again = 0; !reply.ok() && reply.failure().code == StatusCode::kAborted && again < 3;
        ++again)
     reply = Ask<OpenReply>(OpenRequest{inode.file, write, task});
-  if (!reply.ok()) {
-    if (write && reply.failure().reason == ErrorReason::kTimedOut) NoteUnheardOpen(inode);
-    return reply.failure();
-  }
+  const bool unheard = !reply.ok() && reply.failure().reason == ErrorReason::kTimedOut;
+  if (reads_first && (reply.ok() || unheard)) EndReadAsWriter(inode);
+  if (write && !reads_first && unheard) NoteUnheardOpen(inode);
+  if (!reply.ok()) return reply.failure();
   StoreAttributes(inode, reply->attributes, mark, false);
   const uint64_t version = reply->attributes.data_version;
   Fresh fresh{std::make_shared<const DataAccess>(std::move(reply->access)), reply->attributes,
               version, own_changes};
   const std::lock_guard lock(inode.mutex);
   inode.counts_readers = reply->counts_readers;
-  if (write) inode.manager_counts_open = true;
+  if (write && !reads_first) inode.manager_counts_open = true;
   // The content is already in the objects, and the manager is being told.
   if (inode.moves_inline && inode.access && !inode.access->is_inline) fresh.access = inode.access;
   // The answer may be older than a change that this mount has made or heard of. Then the cached
@@ -117,6 +119,17 @@ Outcome<Filesystem::Impl::Fresh> Filesystem::Impl::AskFresh(Inode& inode, bool w
   return fresh;
 }
 
+// The last writer here may have closed the file while the question was under way, and the manager
+// may have heard of that first.
+void Filesystem::Impl::EndReadAsWriter(Inode& inode) {
+  bool release = false;
+  {
+    const std::lock_guard lock(inode.mutex);
+    release = inode.MustRelease();
+  }
+  if (release) QueueRelease({.file = inode.file});
+}
+
 // The mount becomes a writer again before the manager was told that it is none any more.
 void Filesystem::Impl::TakeBackRelease(Inode& inode) {
   bool untold = false;
@@ -128,9 +141,7 @@ void Filesystem::Impl::TakeBackRelease(Inode& inode) {
       return is_taken;
     });
   }
-  if (!untold) return;
-  const std::lock_guard lock(inode.mutex);
-  inode.needs_commit = inode.change_failed = true;
+  if (untold) NoteChangeFailed(inode);
 }
 
 // A timed-out request to open the file for writing may still run, so the manager must be told of
@@ -138,7 +149,7 @@ void Filesystem::Impl::TakeBackRelease(Inode& inode) {
 void Filesystem::Impl::NoteUnheardOpen(Inode& inode) {
   {
     const std::lock_guard lock(inode.mutex);
-    inode.manager_counts_open = inode.handles > 0;
+    inode.manager_counts_open = inode.handles > 0 || inode.cutting_to;
     if (inode.manager_counts_open) return;
   }
   QueueRelease({.file = inode.file});
@@ -391,13 +402,13 @@ void Filesystem::Impl::ReturnHandle(Inode& inode, uint32_t flags) {
   bool untold = false;
   {
     const std::lock_guard lock(inode.mutex);
-    untold = inode.HasUntold();
     if ((flags & O_ACCMODE) != O_RDONLY) {
       --inode.write_handles;
       --inode.unclosed_writers;
     }
     release = --inode.handles == 0 && (inode.told_held || inode.manager_counts_open);
     if (release) inode.told_held = inode.manager_counts_open = false;
+    untold = release && inode.TakeUntold();
     DropUnusedInline(inode);
   }
   if (release) QueueRelease({.file = inode.file, .uncommitted = untold});

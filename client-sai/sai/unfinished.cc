@@ -279,10 +279,13 @@ void Filesystem::Impl::EndHandle(OpenFile& handle) {
     --inode->handles;
     last = inode->handles == 0;
     const bool may_be_orphan = inode->told_held || inode->attributes.link_count == 0;
-    release = (inode->write_handles == 0 && inode->manager_counts_open && !may_be_orphan) ||
-              (last && (inode->told_held || inode->manager_counts_open));
+    // A truncation by path that is under way releases the file at its end.
+    const bool is_cut = inode->cutting_to.has_value();
+    const bool counts = inode->manager_counts_open && !is_cut;
+    release = (inode->write_handles == 0 && counts && !may_be_orphan) ||
+              (last && (inode->told_held || counts));
     if (release) inode->manager_counts_open = inode->told_held = false;
-    untold = inode->HasUntold();
+    untold = release && inode->write_handles == 0 && inode->TakeUntold();
     if (inode->write_handles == 0) {
       finish = std::exchange(inode->wrote_locally, false);
       if (finish) ++inode->finishing;

@@ -217,10 +217,12 @@ Status Filesystem::Impl::WithRetries(Inode& inode, NodeId node, bool write,
       const std::lock_guard lock(inode.mutex);
       access = inode.access;
     }
+    const SteadyTime asked = SteadyNow();
     const Status status = operation({node, inode.file, access->capability});
     const bool unreachable =
         status.code() == StatusCode::kUnavailable || status.code() == StatusCode::kDeadlineExceeded;
-    NoteCall(node, !unreachable);
+    const std::chrono::nanoseconds enough(WaitBudget::kTransferMin.ns);
+    if (!unreachable || SteadyNow() - asked >= enough) NoteCall(node, !unreachable);
     if (status.ok()) return status;
     if (status.code() == StatusCode::kPermissionDenied || status.code() == StatusCode::kAborted) {
       // The right belongs to an older session, layout or incarnation, or has expired. The next

@@ -484,6 +484,7 @@ Outcome<Done> Filesystem::Impl::WriteLocal(Inode& inode, const DataAccess& acces
   if (!object.ok()) {
     // The node may be restarting, or the capability expired: WriteToNode waits and retries.
     const Status status = WriteToNode(inode, node, offset, data);
+    if (!status.ok() && status.code() != StatusCode::kAborted) NoteChangeFailed(inode);
     if (!status.ok()) return FromStatus(status);
     return Done{};
   }
@@ -497,9 +498,12 @@ Outcome<Done> Filesystem::Impl::WriteLocal(Inode& inode, const DataAccess& acces
     const ssize_t count = pwrite((*object)->fd.get(), data.data() + written, data.size() - written,
                                  static_cast<off_t>(offset + written));
     if (count < 0 && errno == EINTR) continue;
-    if (count < 0)
-      return FromStatus(ErrnoStatus(errno, fmt::format("write {} bytes at {} of object {}",
-                                                       data.size(), offset, inode.file.value)));
+    if (count < 0) {
+      const Status failed = ErrnoStatus(errno, fmt::format("write {} bytes at {} of object {}",
+                                                           data.size(), offset, inode.file.value));
+      if (written > 0) NoteChangeFailed(inode);
+      return FromStatus(failed);
+    }
     written += static_cast<size_t>(count);
   }
   stats_.Add(Counter::kBytesWrittenLocal, data.size());
@@ -512,6 +516,12 @@ Outcome<Done> Filesystem::Impl::WriteLocal(Inode& inode, const DataAccess& acces
   if (access.copied_eagerly)
     NoteWrittenLocally(inode, access, node, {offset, offset + data.size()});
   return Done{};
+}
+
+// A store that failed may have changed bytes of the first copy.
+void Filesystem::Impl::NoteChangeFailed(Inode& inode) {
+  const std::lock_guard lock(inode.mutex);
+  inode.needs_commit = inode.change_failed = true;
 }
 
 void Filesystem::Impl::NoteStored(Inode& inode, const Piece& piece) {

@@ -22,7 +22,7 @@ constexpr uint8_t kCopiesVersion = 3;
 constexpr uint8_t kCopiesWantedVersion = 4;
 constexpr uint8_t kGenerationsVersion = 5;
 // Version 6 adds objects that were not cut, 7 files that were abandoned and nodes with older bytes,
-// 8 copies that were not cut.
+// 8 copies that were not cut, 9 copies that were the first ones.
 constexpr uint8_t kUncutVersion = 6;
 constexpr uint8_t kAbandonedVersion = 7;
 constexpr uint8_t kUncutCopiesVersion = 8;

@@ -159,8 +159,10 @@ Reply ManagerCore::State::Apply(const ReleaseRequest& request) {
     NoteRead(request.file, *request.reader);
     return EmptyReply{};
   }
-  if (request.uncommitted && session.write_opens.contains(request.file))
+  if (request.uncommitted && session.write_opens.contains(request.file)) {
     EndUncommitted(request.file);
+    SendRecall(session, request.file, RecallKind::kFile);  // It may have asked meanwhile.
+  }
   CloseWrite(session, request.file);
   NoteHolder(request.file, session.start.client, false);
   if (const auto orphan = orphans_.find(request.file); orphan != orphans_.end()) {

@@ -35,7 +35,7 @@ void ManagerCore::State::RaiseVersion(FileId file, Inode& inode, bool committed)
 bool ManagerCore::State::HasUnmarkedCopies(const Inode& inode) {
   if (!inode.bytes || inode.bytes->may_differ || inode.size_bytes == 0) return false;
   const auto is_valid = [&](const CopyCell& cell) {
-    return cell.node != kNoNode && cell.data_version == inode.data_version;
+    return cell.node != kNoNode && cell.data_version == inode.data_version && !cell.was_first;
   };
   return std::any_of(
       inode.bytes->copies.begin(), inode.bytes->copies.end(),
