@@ -2,6 +2,7 @@
 #ifndef MOSA_TESTS_SIMULATION_SIMULATED_MOUNT_H_
 #define MOSA_TESTS_SIMULATION_SIMULATED_MOUNT_H_
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -27,6 +28,8 @@ class SimulatedMount {
   ::mosa::Status Stop();
 
   sai::Filesystem& fs() { return *fs_; }
+
+  uint32_t users = 0;  // Programs that are calling it; kept by them.
 
  private:
   class Kernel;

@@ -65,7 +65,7 @@ class Run {
         if (!stopped.ok() && state_.history.faults == 0)
           state_.Problem(fmt::format("h{} is not unmounted: {}", host.id, MessageOf(stopped)));
       });
-    for (const Host& host : killed_) On(host.id, [&] { static_cast<void>(host.mount->Stop()); });
+    while (killed_ > 0) ended_.Wait(kNever);
     for (const auto& [id, node] : nodes_) node->Stop();
     manager_->Stop();
     SleepFor(kSettleMax);
@@ -107,9 +107,12 @@ class Run {
     Rng rng(state_.options.seed * 1'000 + host.id * 10 + number);
     for (uint32_t i = 0; i < state_.options.operations; ++i) {
       SleepFor(Milliseconds(static_cast<int64_t>(rng.Below(rng.Chance(300) ? 3'000 : 300))));
+      while (host.mount->is_killed()) SleepFor(Milliseconds(50));
       ++state_.history.operations;
       const Host as_it_is = host;  // It may get another mount meanwhile.
+      ++as_it_is.mount->users;
       programs_.Step(as_it_is, rng);
+      --as_it_is.mount->users;
     }
     if (--running_ == 0) ended_.WakeAll();
   }
@@ -168,8 +171,7 @@ class Run {
       case 5:
         Note(fmt::format("the mount of h{} is killed, for {} ms", host.id, length_ms / 8));
         if (host.mount == nullptr) return;  // It is not there yet.
-        host.mount->Kill();
-        killed_.push_back(host);
+        Kill(host);
         SleepFor(Duration{length.ns / 8});
         return On(host.id, [&] { Mount(host); });
       default:
@@ -179,6 +181,18 @@ class Run {
         SleepFor(Duration{length.ns / 8});
         nodes_.at(host.id)->Begin();
     }
+  }
+
+  // A process that was killed leaves no descriptor open: it is stopped as soon as nobody uses it.
+  void Kill(const Host& host) {
+    host.mount->Kill();
+    ++killed_;
+    const auto stop = [this, mount = host.mount] {
+      while (mount->users > 0) SleepFor(Milliseconds(20));
+      static_cast<void>(mount->Stop());
+      if (--killed_ == 0) ended_.WakeAll();
+    };
+    state_.scheduler.Start(stop, host.id);
   }
 
   void Pause(HostId host, Duration length) {
@@ -226,7 +240,7 @@ class Run {
   std::unique_ptr<SimulatedManager> manager_;
   SimulatedNodes nodes_;
   std::vector<Host> hosts_;
-  std::vector<Host> killed_;  // As they were.
+  uint32_t killed_ = 0;  // Mounts that were killed and have not ended yet.
   WaitList ended_;
   uint32_t running_ = 0;
   uint64_t clients_ = 0;
