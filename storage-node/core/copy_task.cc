@@ -312,8 +312,9 @@ void CopyTask::OnSums(const CopyAction& ask, const BlockSums& theirs, const Bloc
   NoteChanges(source, ask, theirs);
   source.unsettled.Remove(ask.range);
   const bool cannot_tell = ask.range.empty() && theirs.change == 0;
-  if (final && source.relay && !order_.follow && (theirs.tail_settled || cannot_tell)) {
-    // The relay is complete, or has no object. It will not announce this as a change again.
+  if (final && !order_.follow && (!source.relay || theirs.tail_settled || cannot_tell)) {
+    // Nobody can store at the source unseen any more, or the relay is complete or has no object. It
+    // will not announce this as a change (again).
     for (const ByteRange& range : source.unsettled.All()) source.dirty.Add(range);
     source.unsettled.Clear();
   }

@@ -174,6 +174,22 @@ TEST(CopyTask, WaitsWhileLocalProgramsMayWriteUnseen) {
   EXPECT_TRUE(rig.own.bytes == source.bytes);
 }
 
+// What it was not quiet about may have been reported with an earlier answer.
+TEST(CopyTask, IsDoneWhenASourceIsQuietAgainAndReportsNoChange) {
+  Peer source{.bytes = Of('a', 2)};
+  source.quiet = false;
+  Rig rig(OrderOf(2 * kBlock, kBlock, {{0, 1, {kA}}}), {{kA, &source}});
+  rig.Run();
+  EXPECT_FALSE(rig.task.done());
+  const auto hold = rig.task.Next(rig.now);
+  ASSERT_EQ(Show(*hold), "hold @1");
+  source.quiet = true;
+  rig.Perform(*hold);
+  rig.Run();
+  EXPECT_TRUE(rig.task.done());
+  EXPECT_TRUE(rig.own.bytes == source.bytes);
+}
+
 TEST(CopyTask, AHeldQuestionIsAboutWhatComesFromThatSource) {
   // It copies two positions of a stripe over three nodes.
   Peer source{.bytes = Of('a', 6)};
