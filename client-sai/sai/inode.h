@@ -241,7 +241,8 @@ struct Inode : Unsaved {
   std::optional<uint64_t> allocated_version;
   bool allocated_known() const { return allocated_version == attributes.data_version; }
   std::optional<AppendRight> append_right;  // While a system call appends.
-  std::set<NodeId> stored_on;               // Nodes that have stored bytes of this mount.
+  std::set<NodeId> stored_on;               // Nodes that have stored bytes of this mount,
+                                            // since it last cut the file to nothing.
   uint32_t stores = 0;                      // Stores in progress; see BeginStore.
   bool fenced = false;                      // Room is being made elsewhere: no store may begin.
   // This mount moves inline content into objects; nobody else may store.

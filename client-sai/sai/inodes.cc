@@ -338,6 +338,7 @@ void Filesystem::Impl::NoteCut(Inode& inode, uint64_t size_bytes, uint64_t data_
       inode.allocated_version = data_version;
       inode.pages.Clear();
       inode.allocated.clear();
+      inode.stored_on.clear();
       // The file is placed anew: what could be reported of the objects counts no more.
       if (inode.lays_out_anew) static_cast<Unsaved&>(inode) = {};
     }
