@@ -13,15 +13,21 @@ constexpr Duration kKnownFor = Seconds(1);
 
 uint64_t Sum(uint64_t a, uint64_t b) { return a > UINT64_MAX - b ? UINT64_MAX : a + b; }
 
-// The manager answered with nothing, and nobody else's answer has brought more.
-bool GotNothing(const GrantBook::Attempt& attempt, uint64_t held) {
-  return attempt.asked && attempt.wanted_bytes > 0 && attempt.granted_bytes == 0 &&
-         held <= attempt.held_before;
+// So often an attempt may get less than it wants, and lose that because another mount wants it, or
+// to others here. Two mounts that both want more than there is would pass it to and fro for ever.
+constexpr uint32_t kFruitlessMax = 8;
+
+// The manager answered with nothing, and nobody else's answer has brought more; or what it granted
+// was gone again too often.
+bool GotNothing(GrantBook::Attempt& attempt, uint64_t held) {
+  if (!attempt.asked || attempt.wanted_bytes == 0 || held > attempt.held_before) return false;
+  if (attempt.granted_bytes >= attempt.wanted_bytes) return false;
+  return attempt.granted_bytes == 0 || ++attempt.fruitless >= kFruitlessMax;
 }
 
 // By the time of that answer, an earlier one to this attempt is outdated.
 GrantBook::Step AwaitAnswer(GrantBook::Attempt& attempt) {
-  attempt = {};
+  attempt = {.fruitless = attempt.fruitless};
   return {GrantBook::Next::kWait};
 }
 
@@ -33,7 +39,10 @@ GrantRequest GrantBook::Ask(NodeId node, Room& room, uint64_t bytes) {
 }
 
 GrantBook::Step GrantBook::AskFor(NodeId node, Room& room, uint64_t bytes, Attempt& attempt) {
-  attempt = {.asked = true, .wanted_bytes = bytes, .held_before = room.held};
+  attempt = {.asked = true,
+             .wanted_bytes = bytes,
+             .held_before = room.held,
+             .fruitless = attempt.fruitless};
   return {Next::kAsk, Ask(node, room, bytes)};
 }
 

@@ -28,6 +28,7 @@ class GrantBook {
     uint64_t wanted_bytes = 0;
     uint64_t granted_bytes = 0;
     uint64_t held_before = 0;
+    uint32_t fruitless = 0;  // How often what was granted did not stay.
   };
   enum class Next : uint8_t {
     kDone,     // If there is a request, it is ahead of need: send it, and do not wait.

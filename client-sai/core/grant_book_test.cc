@@ -79,6 +79,18 @@ TEST_F(GrantBookTest, WhoseGrantAnotherTookAsksAgainAndAFullNodeRefuses) {
   EXPECT_EQ(Take(kMib).next, Next::kRefused);
 }
 
+TEST_F(GrantBookTest, TwoMountsDoNotPassTheLastRoomToAndFroForEver) {
+  int asked = 0;
+  while (asked < 100 && Take(kMib).next == Next::kAsk) {
+    ++asked;
+    Grant(kMib / 2);
+    book_.GiveBack(kNode);  // The other mount wants it.
+  }
+  EXPECT_EQ(asked, 8);
+  attempt_ = {};
+  EXPECT_EQ(Take(kMib).next, Next::kAsk) << "later";
+}
+
 TEST_F(GrantBookTest, WhoHasWaitedForAnotherAnswerAsksAnew) {
   ASSERT_EQ(Reserve(kMib).next, Next::kAsk);
   Grant(kMib);

@@ -288,14 +288,14 @@ Outcome<Done> Filesystem::Impl::CommitOnce(Inode& inode, CommitKind kind, bool* 
 
 // The commit of a last close was answered, or given up.
 void Filesystem::Impl::EndClosing(Inode& inode, bool committed) {
-  bool release = false;
+  std::optional<ReleaseRequest> release;
   {
     const std::lock_guard lock(inode.mutex);
     inode.closes = false;
     const bool named = std::exchange(inode.named_while_closing, false);
-    release = named && committed && !inode.manager_counts_open && inode.MustRelease();
+    if (named && committed && !inode.manager_counts_open) release = inode.EndUnlessWriter();
   }
-  if (release) QueueRelease({.file = inode.file});
+  if (release) QueueRelease(*std::move(release));
 }
 
 void Filesystem::Impl::FinishCommit(Inode& inode, bool is_inline, const Attributes& attributes,
@@ -369,6 +369,8 @@ Outcome<Done> Filesystem::Impl::Resize(Inode& inode, uint64_t size_bytes) {
     const std::lock_guard lock(inode.mutex);
     inode.cut_by = 0;
     inode.lays_out_anew = false;
+    inode.resizing = true;
+    inode.AskIfUncounted();
   }
   RefreshFromKernelWrites(inode);
   Drain(inode);
@@ -389,7 +391,7 @@ Outcome<Done> Filesystem::Impl::Resize(Inode& inode, uint64_t size_bytes) {
   {
     const std::lock_guard lock(inode.mutex);
     size = ViewOn(inode, fresh->attributes).size_bytes;
-    by_path = inode.handles == 0;
+    by_path = inode.write_handles == 0;  // No close commits it.
   }
   Outcome<Done> result = Done{};
   const bool objects = access->layout.bound() && !access->is_inline;
@@ -414,17 +416,16 @@ void Filesystem::Impl::EndResize(Inode& inode) {
     EndPartialChange(inode);
     if (!Commit(inode, false).ok()) stats_.Add(Counter::kErrors);
   }
-  bool unused = false;
-  bool untold = false;
+  std::optional<ReleaseRequest> release;
   {
     const std::lock_guard lock(inode.mutex);
     inode.cutting_to.reset();
+    inode.resizing = false;
     DropUnusedInline(inode);
     // truncate(2) opens nothing, so the right was needed only for this call.
-    unused = inode.handles == 0 && std::exchange(inode.manager_counts_open, false);
-    untold = unused && inode.TakeUntold();
+    release = inode.EndUse();
   }
-  if (unused) QueueRelease({.file = inode.file, .uncommitted = untold});
+  if (release) QueueRelease(*std::move(release));
 }
 
 Outcome<Done> Filesystem::Impl::CutObjects(Inode& inode, ByteRange removed) {

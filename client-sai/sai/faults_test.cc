@@ -77,6 +77,33 @@ TEST(Faults, PagesThatCouldNotBeStoredAreDropped) {
   cluster.nodes().FailOperation(0, 0);
 }
 
+// It would read what the file was before, and learn of the error only when it closes the file.
+TEST(Faults, WhoHasWrittenWhatCouldNotBeStoredDoesNotReadTheOldBytes) {
+  Cluster cluster;
+  const std::string content = Pattern(4 * kMiB, 6);
+  ASSERT_TRUE(Ok(cluster.a().WriteFile("/f", content)));
+  auto writer = cluster.a().Open("/f", O_RDWR);
+  auto reader = cluster.a().Open("/f", O_RDONLY);
+  auto idle = cluster.a().Open("/f", O_RDWR);
+  ASSERT_TRUE(Ok(writer));
+  ASSERT_TRUE(Ok(reader));
+  ASSERT_TRUE(Ok(idle));
+  // On the other host's node, so that it is buffered.
+  const Layout layout = cluster.manager().StatusOf("/f")->layout;
+  uint64_t offset = 0;
+  while (layout.NodeAt(offset) != cluster.node_b) offset += kPageBytes;
+  ASSERT_TRUE(Ok(cluster.a().Write(writer->handle, offset, Pattern(kPageBytes, 7))));
+  cluster.nodes().FailEvery(1, StatusCode::kDataLoss);
+  // What is buffered is stored first, which fails.
+  EXPECT_FALSE(Ok(cluster.a().Read(reader->handle, offset, kPageBytes)));
+  cluster.nodes().FailOperation(0, 0);
+  EXPECT_FALSE(Ok(cluster.a().Read(writer->handle, offset, kPageBytes)));
+  EXPECT_TRUE(Ok(cluster.a().Read(reader->handle, offset, kPageBytes))) << "it has written nothing";
+  EXPECT_TRUE(Ok(cluster.a().Read(idle->handle, offset, kPageBytes))) << "nor has it";
+  EXPECT_FALSE(Ok(cluster.a().fs().Fsync(writer->handle)));
+  EXPECT_TRUE(Ok(cluster.a().Read(writer->handle, offset, kPageBytes))) << "the program knows";
+}
+
 // Writes, overwrites, truncates and closes a file while node operations fail. Either an error is
 // reported, or another mount reads the right bytes once nothing fails. Returns the number of
 // operations.

@@ -232,5 +232,20 @@ TEST(Scatter, TasksOnSeveralMountsFillTheirOwnRegions) {
   EXPECT_NE(layout.NodeAt(0), layout.NodeAt(kRegion));
 }
 
+// The generation by which it was emptied is older than its new place.
+TEST(Hints, AFileThatAProgramHasEmptiedAndPlacedAnewIsReadAndWritten) {
+  Cluster cluster;
+  ASSERT_TRUE(Ok(cluster.a().WriteFile("/f", Pattern(4 * kMiB, 1))));
+  auto handle = cluster.a().Open("/f", O_RDWR | O_TRUNC);
+  ASSERT_TRUE(Ok(handle));
+  ASSERT_TRUE(Ok(cluster.a().SetXattr("/f", "user.mosa.chunk_size", "65536")));
+  EXPECT_EQ(*cluster.a().Read(handle->handle, 0, kPageBytes), "");
+  const std::string content = Pattern(kMiB, 2);
+  ASSERT_TRUE(Ok(cluster.a().Write(handle->handle, 0, content)));
+  EXPECT_TRUE(*cluster.a().Read(handle->handle, 0, kMiB) == content);
+  ASSERT_TRUE(Ok(cluster.a().Close(handle->handle)));
+  EXPECT_TRUE(*cluster.b().ReadFile("/f") == content);
+}
+
 }  // namespace
 }  // namespace mosa::sai

@@ -40,8 +40,9 @@ Failure Fail(StatusCode code, ErrorReason reason, std::string message);
 Failure FromStatus(const Status& status);
 
 // Lock order: Inode::io, Inode::look, Inode::mutex, then any of table_mutex_, handles_mutex_ and
-// the mutexes inside members. epoch_mutex_ comes before Inode::mutex. A holder of table_mutex_ may
-// lock the mutex of an inode that nobody else references, because nobody can hold it.
+// the mutexes inside members. epoch_mutex_ and releases_mutex_ come before Inode::mutex. A holder
+// of table_mutex_ may lock the mutex of an inode that nobody else references, because nobody can
+// hold it.
 //
 // These locks are held across blocking calls: Inode::io, Inode::look, Inode::renewing and
 // Listing::mutex across calls to manager and nodes, epoch_mutex_ while the kernel is notified, and
@@ -92,7 +93,7 @@ class Filesystem::Impl final : public SessionListener {
   Outcome<FileId> NewFileId();
   void AskForFileIds();
   void QueueRelease(ReleaseRequest release);
-  void TakeBackRelease(Inode& inode);
+  bool TakeBackRelease(Inode& inode);
   void NoteChangeFailed(Inode& inode);
   void EndReadAsWriter(Inode& inode);
   void SendQueued();
@@ -372,6 +373,8 @@ class Filesystem::Impl final : public SessionListener {
   void AwaitRoomForBuffer(Inode& inode, uint64_t bytes);
   // Stores everything buffered, and spills what nodes had no room for.
   void Drain(Inode& inode);
+  // The same, if any of it overlaps `range`.
+  void DrainOverlap(Inode& inode, ByteRange range);
   void NoteError(Inode& inode, Failure failure);
   // Moves the part of `range` that is not stored to nodes other than `full`. A failure changes
   // nothing. False: nothing had to change, or another client has changed it.
@@ -432,7 +435,12 @@ class Filesystem::Impl final : public SessionListener {
   Outcome<AccessPtr> EnsureThawed(Inode& inode);
   static Failure FrozenTooLong(const Inode& inode, Duration waited);
   static Failure LostBytes(const Inode& inode);
+  // Why bytes that this mount has yet to commit are no part of the file by this layout. The caller
+  // must hold the inode's mutex.
+  static std::optional<Failure> OwnBytesAreLate(const Inode& inode, const DataAccess& access);
   static Outcome<Done> CheckBound(const Inode& inode, const DataAccess& access);
+  // What was written through the handle and could not be stored; a write, fsync or close tells it.
+  Outcome<Done> UntoldError(const OpenFile& handle);
   Outcome<Done> TellError(OpenFile& handle);
   // `tells_close`: send the commit even if there is nothing else to report.
   Outcome<Done> Commit(Inode& inode, bool last_close, bool tells_close = false);
@@ -507,6 +515,7 @@ class Filesystem::Impl final : public SessionListener {
   Outcome<ReadResult> Read(HandleId handle, uint64_t offset, size_t size_bytes);
   void OnUnreadableMapping(HandleId handle);
   Outcome<ReadResult> ReadOnce(OpenFile& handle, uint64_t offset, size_t size_bytes);
+  AccessPtr AfterOwnWrites(Inode& inode, ByteRange range, AccessPtr access);
   // Identifies the layout and session of a read. If they were recalled meanwhile, the manager may
   // have had objects dropped, which then read as zeroes.
   struct LayoutMark {

@@ -18,6 +18,7 @@
 #include "client-sai/sai/filesystem.h"
 #include "client-sai/sai/object_view.h"
 #include "common/base/sync.h"
+#include "common/model/messages.h"
 #include "common/model/ranges.h"
 
 namespace mosa::sai {
@@ -189,16 +190,32 @@ struct Inode : Unsaved {
   bool AccessServes(const DataAccess& right, bool write) const {
     return right.may_write || !(write || MustReadFirstCopy());
   }
+  // The manager counts writers: call it before whatever may change bytes, so that the right to do
+  // so is asked for.
+  void AskIfUncounted() {
+    if (make_state == MakeState::kSent && !manager_counts_open) access_era = 0;
+  }
+  // Call it when a use of the file has ended: a handle, a failed open, a truncation.
+  // Returns what to tell the manager, if it counts this mount as a writer or holder and need not
+  // any more.
+  std::optional<ReleaseRequest> EndUse() {
+    if (resizing || write_handles > 0) return std::nullopt;
+    if (!manager_counts_open && !(told_held && handles == 0)) return std::nullopt;
+    manager_counts_open = false;
+    return ReleaseRequest{.file = file, .uncommitted = TakeUntold()};
+  }
   // The mount asked to be a writer, or was named as one, for programs that may have closed the file
-  // since. True: the manager must be told that it is none. Otherwise the last handle's end does so.
-  bool MustRelease() {
-    manager_counts_open = unclosed_writers > 0 || passthrough_writers > 0 || mappable_handles > 0 ||
-                          told_held || attributes.link_count == 0 || HasUntold();
-    return !manager_counts_open;
+  // since. Returns what to tell the manager; nothing if there are others, whose end does so.
+  std::optional<ReleaseRequest> EndUnlessWriter() {
+    manager_counts_open = resizing || unclosed_writers > 0 || passthrough_writers > 0 ||
+                          mappable_handles > 0 || HasUntold();
+    if (manager_counts_open) return std::nullopt;
+    return ReleaseRequest{.file = file};
   }
   // Bytes were committed, and no close has waited for their copies yet.
   bool awaits_copies = false;
-  // The manager was told that we hold the file open although it may lose its name.
+  // The manager was told that we hold the file open although it may lose its name, and no release
+  // that says otherwise was sent.
   bool told_held = false;
   std::optional<uint64_t> pages_version;  // data_version of the pages in the kernel's cache.
 
@@ -225,6 +242,7 @@ struct Inode : Unsaved {
   bool TakeUntold() {
     const bool untold = HasUntold();
     data_dirty = change_failed = false;
+    stored_by = 0;
     if (make_state == MakeState::kSent) needs_commit = false;
     return untold;
   }
@@ -256,6 +274,7 @@ struct Inode : Unsaved {
   // The size to which objects are being truncated, before the manager knows it; `cuts` counts the
   // truncations. Readers see this end, so that they do not mistake truncated bytes for a hole.
   std::optional<uint64_t> cutting_to;
+  bool resizing = false;  // A truncation is under way: this mount is a writer until its end.
   std::atomic<uint64_t> cuts = 0;
   uint64_t cut_by = 0;  // Generation of the layout by which the objects were last truncated.
   // The objects are not truncated, because a node is silent: the manager lays the empty file out
@@ -297,6 +316,7 @@ struct OpenFile {
   // The object that the kernel reads or writes by itself, or that programs may map for writing.
   std::shared_ptr<LocalObject> object;
   uint64_t errors_seen = 0;
+  std::atomic<bool> wrote = false;  // Through this mount, not by the kernel alone.
   bool closed = false;  // Open for writing: one of its descriptors was closed since its last write.
   bool was_closed = false;  // One of its descriptors was closed, perhaps the last one.
   bool ended = false;       // The kernel has released it.

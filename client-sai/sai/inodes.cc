@@ -342,6 +342,8 @@ void Filesystem::Impl::NoteCut(Inode& inode, uint64_t size_bytes, uint64_t data_
       // The file is placed anew: what could be reported of the objects counts no more.
       if (inode.lays_out_anew) static_cast<Unsaved&>(inode) = {};
     }
+    // The manager has taken the cut, and what came before it was committed.
+    if (!inode.HasUntold()) inode.stored_by = 0;
     inode.inline_buffer.reset();
     inode.inline_ranges.Clear();
     ++inode.own_changes;
@@ -372,11 +374,11 @@ void Filesystem::Impl::SetAttributes(FileId file, const AttributeChanges& change
   });
 }
 
-// truncate(2) is the last close as well, if nobody here has the file open.
+// truncate(2) is the last close as well, if nobody here has the file open for writing.
 std::optional<AwaitCopiesRequest> Filesystem::Impl::CopiesOfClosed(Inode& inode) {
   {
     const std::lock_guard lock(inode.mutex);
-    if (!inode.awaits_copies || inode.handles > 0 || inode.attributes.link_count == 0)
+    if (!inode.awaits_copies || inode.write_handles > 0 || inode.attributes.link_count == 0)
       return std::nullopt;
   }
   SendQueued();  // While the manager counts a writer, nobody copies.

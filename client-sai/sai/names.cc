@@ -248,7 +248,8 @@ void Filesystem::Impl::EndRemoval(FileId file) {
 // Accounts for a name of `file` that this mount's own change has removed.
 void Filesystem::Impl::LostName(FileId file, uint32_t links_left, bool said_held) {
   const InodePtr inode = Find(file);
-  bool release = said_held;
+  std::optional<ReleaseRequest> release;
+  if (!inode && said_held) release = ReleaseRequest{.file = file};
   if (inode) {
     const std::lock_guard lock(inode->mutex);
     recalls_.NoteOwn(file);
@@ -256,10 +257,10 @@ void Filesystem::Impl::LostName(FileId file, uint32_t links_left, bool said_held
     if (links_left == 0 && inode->handles == 0) inode->access_era = 0;
     DropUnusedInline(*inode);
     inode->attributes.link_count = links_left;
-    release = said_held && links_left == 0 && inode->handles == 0;
-    inode->told_held = inode->told_held || (said_held && !release);
+    inode->told_held = inode->told_held || said_held;
+    release = inode->EndUse();
   }
-  if (release) QueueRelease({.file = file});
+  if (release) QueueRelease(*std::move(release));
   if (links_left == 0) blocks_.DropFile(file);
 }
 

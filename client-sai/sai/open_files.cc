@@ -88,16 +88,17 @@ Outcome<Filesystem::Impl::Fresh> Filesystem::Impl::AskFresh(Inode& inode, bool w
     reads_first = !write && inode.MustReadFirstCopy();
     write = write || reads_first;
   }
-  if (write) TakeBackRelease(inode);
+  const bool taken_back = write && TakeBackRelease(inode);
   const Mark mark = MarkNow();
   Outcome<OpenReply> reply = Ask<OpenReply>(OpenRequest{inode.file, write, task});
   // Inline bytes may have become an object between the manager's decision and its answer.
   for (int again = 0; !reply.ok() && reply.failure().code == StatusCode::kAborted && again < 3;
        ++again)
     reply = Ask<OpenReply>(OpenRequest{inode.file, write, task});
-  const bool unheard = !reply.ok() && reply.failure().reason == ErrorReason::kTimedOut;
-  if (reads_first && (reply.ok() || unheard)) EndReadAsWriter(inode);
-  if (write && !reads_first && unheard) NoteUnheardOpen(inode);
+  const bool may_count =
+      !reply.ok() && (taken_back || reply.failure().reason == ErrorReason::kTimedOut);
+  if (reads_first && (reply.ok() || may_count)) EndReadAsWriter(inode);
+  if (write && !reads_first && may_count) NoteUnheardOpen(inode);
   if (!reply.ok()) return reply.failure();
   StoreAttributes(inode, reply->attributes, mark, false);
   const uint64_t version = reply->attributes.data_version;
@@ -122,34 +123,37 @@ Outcome<Filesystem::Impl::Fresh> Filesystem::Impl::AskFresh(Inode& inode, bool w
 // The last writer here may have closed the file while the question was under way, and the manager
 // may have heard of that first.
 void Filesystem::Impl::EndReadAsWriter(Inode& inode) {
-  bool release = false;
+  std::optional<ReleaseRequest> release;
   {
     const std::lock_guard lock(inode.mutex);
-    release = inode.MustRelease();
+    release = inode.EndUnlessWriter();
   }
-  if (release) QueueRelease({.file = inode.file});
+  if (release) QueueRelease(*std::move(release));
 }
 
-// The mount becomes a writer again before the manager was told that it is none any more.
-void Filesystem::Impl::TakeBackRelease(Inode& inode) {
+// The mount becomes a writer again before the manager was told that it is none any more. True if
+// that was so.
+bool Filesystem::Impl::TakeBackRelease(Inode& inode) {
   bool untold = false;
+  size_t taken = 0;
   {
     const std::lock_guard lock(releases_mutex_);
-    std::erase_if(releases_, [&](const ReleaseRequest& release) {
+    taken = std::erase_if(releases_, [&](const ReleaseRequest& release) {
       const bool is_taken = release.file == inode.file && !release.reader;
       untold = untold || (is_taken && release.uncommitted);
       return is_taken;
     });
   }
   if (untold) NoteChangeFailed(inode);
+  return taken > 0;
 }
 
-// A timed-out request to open the file for writing may still run, so the manager must be told of
-// the end.
+// A timed-out request to open the file for writing may still run, or the manager was not told of
+// the end of an earlier one: so it must be told.
 void Filesystem::Impl::NoteUnheardOpen(Inode& inode) {
   {
     const std::lock_guard lock(inode.mutex);
-    inode.manager_counts_open = inode.handles > 0 || inode.cutting_to;
+    inode.manager_counts_open = inode.handles > 0 || inode.resizing;
     if (inode.manager_counts_open) return;
   }
   QueueRelease({.file = inode.file});
@@ -337,10 +341,7 @@ Outcome<OpenResult> Filesystem::Impl::Open(FileId file, uint32_t flags, const Ca
   ReserveHandle(*inode, flags);
   {
     const std::lock_guard lock(inode->mutex);
-    // The manager counts writers, so it is told of the first write open.
-    const bool must_ask =
-        inode->make_state == MakeState::kSent && write && !inode->manager_counts_open;
-    if (must_ask) inode->access_era = 0;
+    if (write) inode->AskIfUncounted();
   }
   Outcome<OpenResult> opened = OpenReserved(inode, flags, task);
   if (!opened.ok()) {
@@ -398,20 +399,18 @@ void Filesystem::Impl::ReserveHandle(Inode& inode, uint32_t flags) {
 }
 
 void Filesystem::Impl::ReturnHandle(Inode& inode, uint32_t flags) {
-  bool release = false;
-  bool untold = false;
+  std::optional<ReleaseRequest> release;
   {
     const std::lock_guard lock(inode.mutex);
     if ((flags & O_ACCMODE) != O_RDONLY) {
       --inode.write_handles;
       --inode.unclosed_writers;
     }
-    release = --inode.handles == 0 && (inode.told_held || inode.manager_counts_open);
-    if (release) inode.told_held = inode.manager_counts_open = false;
-    untold = release && inode.TakeUntold();
+    --inode.handles;
+    release = inode.EndUse();
     DropUnusedInline(inode);
   }
-  if (release) QueueRelease({.file = inode.file, .uncommitted = untold});
+  if (release) QueueRelease(*std::move(release));
 }
 
 Outcome<OpenResult> Filesystem::Impl::AddHandle(const InodePtr& inode, uint32_t flags,
@@ -423,11 +422,11 @@ Outcome<OpenResult> Filesystem::Impl::AddHandle(const InodePtr& inode, uint32_t 
   handle->write = (flags & O_ACCMODE) != O_RDONLY;
   handle->append = handle->write && (flags & O_APPEND) != 0;
   handle->task = std::move(task);
+  MOSA_RETURN_IF_FAILED(ChooseMode(*handle));
   {
     const std::lock_guard lock(inode->mutex);
     handle->errors_seen = inode->error_count;
   }
-  MOSA_RETURN_IF_FAILED(ChooseMode(*handle));
   uint64_t size_bytes = 0;
   uint64_t data_version = 0;
   {
@@ -441,10 +440,16 @@ Outcome<OpenResult> Filesystem::Impl::AddHandle(const InodePtr& inode, uint32_t 
   return OpenResult{handle->id, handle->mode, size_bytes, data_version};
 }
 
-Outcome<Done> Filesystem::Impl::TellError(OpenFile& handle) {
+Outcome<Done> Filesystem::Impl::UntoldError(const OpenFile& handle) {
   const std::lock_guard lock(handle.inode->mutex);
   if (handle.errors_seen == handle.inode->error_count) return Done{};
-  handle.errors_seen = handle.inode->error_count;
+  return handle.inode->error;
+}
+
+Outcome<Done> Filesystem::Impl::TellError(OpenFile& handle) {
+  const std::lock_guard lock(handle.inode->mutex);
+  if (std::exchange(handle.errors_seen, handle.inode->error_count) == handle.inode->error_count)
+    return Done{};
   return handle.inode->error;
 }
 

@@ -117,12 +117,18 @@ Outcome<Done> Filesystem::Impl::ChooseMode(OpenFile& handle) {
   for (;;) {
     std::shared_ptr<LocalObject> mapped;
     if (!object && may_map && IsBacked(inode)) {
+      if (handle.write) {
+        const std::lock_guard io(inode.io);
+        Drain(inode);
+      }
       auto found = ObjectToMap(inode, handle.write);
       if (!found.ok()) return found.failure();
       mapped = *std::move(found);
     }
     std::unique_lock lock(inode.mutex);
+    // What is buffered must not be stored over what the kernel will have written.
     if (object && IsCurrent(inode, *object) && inode.unbacked_handles == 0 &&
+        inode.buffer.empty() &&
         (!handle.write || MayBeWrittenByKernel(*inode.access, inode.attributes))) {
       handle.mode = {OpenMode::Kind::kPassthrough, false, object->fd.get()};
       EnterBacking(handle, std::move(object));
@@ -135,7 +141,8 @@ Outcome<Done> Filesystem::Impl::ChooseMode(OpenFile& handle) {
       return Done{};
     }
     if (mapped &&
-        !(IsCurrent(inode, *mapped) && (!handle.write || MayBeStoredIntoUnseen(*inode.access))))
+        !(IsCurrent(inode, *mapped) &&
+          (!handle.write || (inode.buffer.empty() && MayBeStoredIntoUnseen(*inode.access)))))
       mapped.reset();
     if (mapped || !may_map || !handle.write) {
       handle.mode = {OpenMode::Kind::kDirect, false, mapped ? mapped->fd.get() : -1, true};

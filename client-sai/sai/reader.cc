@@ -80,7 +80,11 @@ Outcome<ReadResult> Filesystem::Impl::Read(HandleId id, uint64_t offset, size_t 
     auto result =
         ByOneLayout<ReadResult>(inode, [&] { return ReadOnce(*handle, offset, size_bytes); });
     const uint64_t after = inode.cuts;
-    if (after == before) return result;
+    if (after == before) {
+      // What the program has written and what could not be stored would be missing.
+      if (handle->wrote) MOSA_RETURN_IF_FAILED(UntoldError(*handle));
+      return result;
+    }
     before = after;
   }
 }
@@ -121,6 +125,9 @@ Outcome<ReadResult> Filesystem::Impl::ReadOnce(OpenFile& handle, uint64_t offset
       access = fresh->access;
       continue;
     }
+    if (handle.wrote) {
+      if (std::optional<Failure> late = OwnBytesAreLate(inode, *access)) return *std::move(late);
+    }
     file_bytes = ViewOn(inode, fresh->attributes).size_bytes;
     if (inode.cutting_to) file_bytes = std::min(file_bytes, *inode.cutting_to);
     if (offset >= file_bytes) return ReadResult{nullptr, -1, offset, 0, {}, {}};
@@ -142,18 +149,22 @@ Outcome<ReadResult> Filesystem::Impl::ReadOnce(OpenFile& handle, uint64_t offset
     }
     break;
   }
-  // Own writes of these bytes are stored first, so that the read returns them.
+  return ReadBound(handle, AfterOwnWrites(inode, range, access), range, file_bytes);
+}
+
+// Own writes of these bytes are stored first, so that the read returns them. Returns the right to
+// read by then.
+AccessPtr Filesystem::Impl::AfterOwnWrites(Inode& inode, ByteRange range, AccessPtr access) {
   for (;;) {
     {
       const std::lock_guard lock(inode.mutex);
-      if (!inode.buffer.Overlaps(range)) break;
+      if (!inode.buffer.Overlaps(range)) return access;
     }
     const std::lock_guard io(inode.io);
     Drain(inode);
     const std::lock_guard lock(inode.mutex);
     access = inode.access;
   }
-  return ReadBound(handle, access, range, file_bytes);
 }
 
 // Holds until the file is truncated to 0 bytes. Bytes written into it could not be read either.
@@ -384,8 +395,10 @@ Outcome<uint64_t> Filesystem::Impl::Seek(HandleId id, uint64_t offset, SeekKind 
   const std::shared_ptr<OpenFile> handle = HandleOf(id);
   if (!handle)
     return Fail(StatusCode::kInvalidArgument, ErrorReason::kInvalid, "the file is not open");
-  return ByOneLayout<uint64_t>(*handle->inode,
-                               [&] { return SeekOnce(*handle->inode, offset, kind); });
+  auto result =
+      ByOneLayout<uint64_t>(*handle->inode, [&] { return SeekOnce(*handle->inode, offset, kind); });
+  if (handle->wrote) MOSA_RETURN_IF_FAILED(UntoldError(*handle));
+  return result;
 }
 
 Outcome<uint64_t> Filesystem::Impl::SeekOnce(Inode& inode, uint64_t offset, SeekKind kind) {

@@ -436,8 +436,28 @@ void Filesystem::Impl::SendQueued() {
   // Under the lock, so that an open that takes its file out of the queue cannot be overtaken. The
   // handlers of the manager's messages do not take this lock.
   const std::lock_guard lock(releases_mutex_);
-  for (ReleaseRequest& release : std::exchange(releases_, {}))
-    manager_.Send({std::move(release)}, [](const std::vector<Reply>&) {});
+  for (ReleaseRequest& release : std::exchange(releases_, {})) {
+    const InodePtr inode = release.reader ? nullptr : Find(release.file);
+    if (!inode) {
+      manager_.Send({std::move(release)}, [](const std::vector<Reply>&) {});
+      continue;
+    }
+    {
+      // Held until the message is sent, so that an answer to a recall which says that the file is
+      // open is not followed by a release which says that it is not.
+      const std::lock_guard held(inode->mutex);
+      if (inode->manager_counts_open) {
+        // The mount has become a writer again, and its end tells the manager.
+        inode->change_failed = inode->change_failed || release.uncommitted;
+        inode->needs_commit = inode->needs_commit || release.uncommitted;
+        continue;
+      }
+      release.holds_open = inode->told_held = inode->handles > 0;
+      manager_.Send({std::move(release)}, [](const std::vector<Reply>&) {});
+    }
+    const std::lock_guard table(table_mutex_);
+    EraseRemoved(inode);
+  }
 }
 
 void Filesystem::Impl::Repeat(const std::function<void(uint64_t round)>& step) {

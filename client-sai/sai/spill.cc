@@ -48,6 +48,18 @@ Failure Filesystem::Impl::FrozenTooLong(const Inode& inode, Duration waited) {
           inode.file.value, waited.ns / 1'000'000));
 }
 
+std::optional<Failure> Filesystem::Impl::OwnBytesAreLate(const Inode& inode,
+                                                         const DataAccess& access) {
+  const uint64_t stored_by = OlderGeneration(inode.stored_by, inode.committing.stored_by);
+  if (stored_by == 0 || stored_by >= access.kept_since) return std::nullopt;
+  if (access.lost) return LostBytes(inode);
+  return Fail(
+      StatusCode::kFailedPrecondition, ErrorReason::kStale,
+      fmt::format("other mounts may have written file {} while this mount could not reach the "
+                  "manager: bytes written here since the last sync are not stored",
+                  inode.file.value));
+}
+
 Outcome<AccessPtr> Filesystem::Impl::BeginStore(Inode& inode, IfLost if_lost) {
   for (;;) {
     auto access = EnsureThawed(inode);
@@ -64,14 +76,7 @@ Outcome<AccessPtr> Filesystem::Impl::BeginStore(Inode& inode, IfLost if_lost) {
       MOSA_RETURN_IF_FAILED(RenewAppendRight(inode));
       continue;
     }
-    if (inode.stored_by != 0 && inode.stored_by < (*access)->kept_since) {
-      if ((*access)->lost) return LostBytes(inode);
-      return Fail(
-          StatusCode::kFailedPrecondition, ErrorReason::kStale,
-          fmt::format("other mounts may have written file {} while this mount could not reach the "
-                      "manager: bytes written here since the last sync are not stored",
-                      inode.file.value));
-    }
+    if (std::optional<Failure> late = OwnBytesAreLate(inode, **access)) return *std::move(late);
     ++inode.stores;
     inode.stored_by = OlderGeneration(inode.stored_by, (*access)->generation);
     return access;

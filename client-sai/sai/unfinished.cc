@@ -264,8 +264,7 @@ void Filesystem::Impl::DropObject(OpenFile& handle) {
 // Precondition: nobody uses the handle any more.
 void Filesystem::Impl::EndHandle(OpenFile& handle) {
   const InodePtr inode = handle.inode;
-  bool release = false;
-  bool untold = false;
+  std::optional<ReleaseRequest> release;
   bool finish = false;
   bool last = false;
   AccessPtr access;
@@ -278,14 +277,7 @@ void Filesystem::Impl::EndHandle(OpenFile& handle) {
     handle.ended = true;
     --inode->handles;
     last = inode->handles == 0;
-    const bool may_be_orphan = inode->told_held || inode->attributes.link_count == 0;
-    // A truncation by path that is under way releases the file at its end.
-    const bool is_cut = inode->cutting_to.has_value();
-    const bool counts = inode->manager_counts_open && !is_cut;
-    release = (inode->write_handles == 0 && counts && !may_be_orphan) ||
-              (last && (inode->told_held || counts));
-    if (release) inode->manager_counts_open = inode->told_held = false;
-    untold = release && inode->write_handles == 0 && inode->TakeUntold();
+    release = inode->EndUse();
     if (inode->write_handles == 0) {
       finish = std::exchange(inode->wrote_locally, false);
       if (finish) ++inode->finishing;
@@ -299,13 +291,15 @@ void Filesystem::Impl::EndHandle(OpenFile& handle) {
       inode->allocated.clear();
       inode->allocated_version.reset();
       // Unstored bytes were reported, and no program is left to retry.
-      inode->inline_buffer.reset();
-      inode->inline_ranges.Clear();
-      static_cast<Unsaved&>(*inode) = {};
+      if (!inode->resizing) {
+        inode->inline_buffer.reset();
+        inode->inline_ranges.Clear();
+        static_cast<Unsaved&>(*inode) = {};
+      }
       DropUnusedInline(*inode);
     }
   }
-  if (release) QueueRelease({.file = inode->file, .uncommitted = untold});
+  if (release) QueueRelease(*std::move(release));
   if (last) blocks_.DropFile(inode->file);  // Rereads are served by the kernel's cache.
   if (finish) FinishLocalWrites(inode, access);
 }

@@ -247,6 +247,14 @@ AccessPtr Filesystem::Impl::RenewRight(Inode& inode, const AccessPtr& refused) {
   return renewed.ok() ? *renewed : refused;
 }
 
+void Filesystem::Impl::DrainOverlap(Inode& inode, ByteRange range) {
+  {
+    const std::lock_guard lock(inode.mutex);
+    if (!inode.buffer.Overlaps(range)) return;
+  }
+  Drain(inode);
+}
+
 void Filesystem::Impl::Drain(Inode& inode) {
   SpillProgress progress;
   for (;;) {

@@ -104,8 +104,9 @@ Outcome<Done> Filesystem::Impl::EnsureCounted(OpenFile& handle) {
   if (handle.ended)
     return Fail(StatusCode::kInvalidArgument, ErrorReason::kInvalid,
                 "the file was closed before the write began");
+  handle.wrote = true;
   if (std::exchange(handle.closed, false)) ++inode.unclosed_writers;
-  if (inode.make_state == MakeState::kSent && !inode.manager_counts_open) inode.access_era = 0;
+  inode.AskIfUncounted();
   return Done{};
 }
 
@@ -463,6 +464,9 @@ Outcome<bool> Filesystem::Impl::WritePiece(Inode& inode, const DataAccess& acces
     if (!buffered.ok()) return buffered.failure();
     return true;
   }
+  // The piece may have been on other nodes, and what was buffered for them must not be stored
+  // later.
+  DrainOverlap(inode, piece.range);
   const StoreSection store(*this, inode);
   if (!store.access().ok()) return store.access().failure();
   const DataAccess& current = **store.access();

@@ -354,7 +354,8 @@ struct CommitRequest {
   bool operator==(const CommitRequest&) const = default;
 };
 
-// The session no longer has the file open. Sent only for files without a name and for write opens.
+// The session no longer has the file open, or no longer for writing. Sent only for files without a
+// name and for write opens.
 struct ReleaseRequest {
   FileId file;
   // If present, the request means only this: the task has closed a file that counts its readers,
@@ -362,6 +363,7 @@ struct ReleaseRequest {
   std::optional<std::string> reader{};
   // The client may have changed bytes on nodes and could not commit that: copies may differ.
   bool uncommitted = false;
+  bool holds_open = false;  // It still has the file open for reading.
   bool operator==(const ReleaseRequest&) const = default;
 };
 

@@ -180,6 +180,8 @@ TEST_F(CoreBytes, ARemovedFileLivesWhileAReaderElsewhereHasItOpen) {
   Confirm(kBen, true);
   Send(kAnna, {Unlink("f")});
   Confirm(kBen, true);
+  Ok<EmptyReply>(kBen, ReleaseRequest{.file = f, .holds_open = true});  // Its writers have ended.
+  Advance(Milliseconds(250));
   EXPECT_TRUE(Exists(f));
   Ok<EmptyReply>(kBen, ReleaseRequest{f});
   Advance(Milliseconds(250));

@@ -164,6 +164,7 @@ Reply ManagerCore::State::Apply(const ReleaseRequest& request) {
     SendRecall(session, request.file, RecallKind::kFile);  // It may have asked meanwhile.
   }
   CloseWrite(session, request.file);
+  if (request.holds_open) return EmptyReply{};
   NoteHolder(request.file, session.start.client, false);
   if (const auto orphan = orphans_.find(request.file); orphan != orphans_.end()) {
     orphan->second.erase(session.start.client);

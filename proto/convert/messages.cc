@@ -302,9 +302,11 @@ void Put(const ReleaseRequest& value, wire::Request* out) {
   out->mutable_release()->set_file_id(value.file.value);
   if (value.reader) out->mutable_release()->set_reader(*value.reader);
   out->mutable_release()->set_uncommitted(value.uncommitted);
+  out->mutable_release()->set_holds_open(value.holds_open);
 }
 ReleaseRequest Read(const wire::ReleaseRequest& in, FieldChecker& check) {
-  ReleaseRequest value{.file = FileId{in.file_id()}, .uncommitted = in.uncommitted()};
+  ReleaseRequest value{
+      .file = FileId{in.file_id()}, .uncommitted = in.uncommitted(), .holds_open = in.holds_open()};
   if (in.has_reader()) value.reader = check.Bytes("release.reader", in.reader(), kPathBytesMax);
   return value;
 }

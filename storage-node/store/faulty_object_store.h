@@ -1,7 +1,7 @@
 // FaultyObjectStore: a wrapper that fails on demand, for tests of code that uses a store.
 //
 // FailAfter(N): the next N operations succeed, the one after them returns `failure` and does
-// nothing, and later ones succeed again. Thread-safe.
+// nothing, and later ones succeed again. FailFromNowOn(): none succeeds any more. Thread-safe.
 #ifndef MOSA_STORAGE_NODE_STORE_FAULTY_OBJECT_STORE_H_
 #define MOSA_STORAGE_NODE_STORE_FAULTY_OBJECT_STORE_H_
 
@@ -16,10 +16,11 @@ namespace mosa::node {
 
 class FaultyObjectStore : public ObjectStore {
  public:
-  FaultyObjectStore(std::unique_ptr<ObjectStore> inner, Status failure)
+  FaultyObjectStore(std::shared_ptr<ObjectStore> inner, Status failure)
       : inner_(std::move(inner)), failure_(std::move(failure)) {}
 
   void FailAfter(int64_t operations) { left_ = operations; }
+  void FailFromNowOn() { fails_ = true; }
   // True if the requested failure has happened.
   bool has_failed() const { return left_ < 0; }
 
@@ -86,11 +87,12 @@ class FaultyObjectStore : public ObjectStore {
   }
 
  private:
-  bool Fails() { return left_ >= 0 && left_-- == 0; }
+  bool Fails() { return fails_ || (left_ >= 0 && left_-- == 0); }
 
-  const std::unique_ptr<ObjectStore> inner_;
+  const std::shared_ptr<ObjectStore> inner_;
   const Status failure_;
   std::atomic<int64_t> left_{INT64_MAX};
+  std::atomic<bool> fails_{false};
 };
 
 }  // namespace mosa::node

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -20,10 +21,11 @@ constexpr Duration kCopyExtension = Seconds(11);
 // A write that is first moved off a full node, or waits for other appenders, and then meets a
 // silent node may take this much longer: a store has some time of its own whatever came before
 // (Filesystem::Impl::RunStore).
-constexpr Duration kStoreExtension = Seconds(3);
+constexpr Duration kStoreExtension = Seconds(6);
 // Programs that use one file on one host wait for each other.
 constexpr Duration kOthersMax = kCallMax;
 constexpr size_t kItemsMax = 3;
+constexpr uint64_t kReadMax = 128 << 10;  // In one request.
 
 sai::Caller Myself() { return {0, 0, 1, 022}; }
 
@@ -61,7 +63,7 @@ void AddTo(std::string& content, const sai::ReadResult& part) {
 
 void HistoryCalls::Judge(const Host& host, const std::string& what, const Failure* failure,
                          Time begun, Duration took, Duration max) {
-  const bool shared = what.ends_with(NameOf(kLog));
+  const bool shared = what.ends_with(NameOf(kLog)) || what.ends_with(NameOf(kGrid));
   History& history = state_.history;
   if (took > history.longest) {
     history.longest = took;
@@ -76,7 +78,7 @@ void HistoryCalls::Judge(const Host& host, const std::string& what, const Failur
   ++history.failed;
   const bool is_answer =
       failure->reason == ErrorReason::kNoEntry || failure->reason == ErrorReason::kExists;
-  if (!is_answer && !state_.MayFail(begun) && !IsLoss(*failure) && !IsFull(*failure))
+  if (!is_answer && !state_.MayFail(host, begun) && !IsLoss(*failure) && !IsFull(*failure))
     state_.Problem(
         fmt::format("{} on h{} failed without a fault: {}", what, host.id, failure->message));
 }
@@ -86,13 +88,22 @@ Duration HistoryCalls::CloseMax() const {
 }
 
 Outcome<FileId> HistoryCalls::Find(const Host& host, size_t at) {
-  auto found =
-      Ask(host, "lookup " + NameOf(at), [&] { return host.fs().Lookup(kRootFile, NameOf(at)); });
+  auto found = Ask(host, "lookup " + NameOf(at),
+                   [&] { return host.fs().Lookup(DirectoryOf(at), NameOf(at)); });
   if (!found.ok()) return found.failure();
   return found->entry.file;
 }
 
+Outcome<FileId> HistoryCalls::MakeDirectory(const Host& host, const std::string& name) {
+  const auto made = Ask(host, "mkdir " + name, [&] {
+    return host.fs().MakeDirectory({kRootFile, name, 0755, 0, Myself()});
+  });
+  if (!made.ok()) return made.failure();
+  return made->entry.file;
+}
+
 Outcome<sai::HandleId> HistoryCalls::Open(const Host& host, size_t at, uint32_t flags) {
+  const Time begun = state_.scheduler.now();
   const auto file = Find(host, at);
   if (!file.ok()) return file.failure();
   if (*file == FileId{}) {
@@ -100,26 +111,37 @@ Outcome<sai::HandleId> HistoryCalls::Open(const Host& host, size_t at, uint32_t 
       return Failure{StatusCode::kNotFound, ErrorReason::kNoEntry, "no such file"};
     const std::string name = NameOf(at);
     auto made = Ask(host, "create " + name, [&] {
-      return host.fs().Create({kRootFile, name, 0644, 0, Myself()}, flags);
+      return host.fs().Create({DirectoryOf(at), name, 0644, 0, Myself()}, flags);
     });
     if (!made.ok() && made.failure().reason == ErrorReason::kExists)
       return Open(host, at, flags & ~static_cast<uint32_t>(O_CREAT));
     if (!made.ok()) return made.failure();
-    return made->handle;
+    return Opened(host, made->handle, begun);
   }
-  auto opened = Ask(host, "open " + NameOf(at), [&] {
-    return host.fs().Open(*file, flags & ~static_cast<uint32_t>(O_CREAT), Myself());
-  });
+  return OpenFile(host, at, *file, flags & ~static_cast<uint32_t>(O_CREAT));
+}
+
+Outcome<sai::HandleId> HistoryCalls::OpenFile(const Host& host, size_t at, FileId file,
+                                              uint32_t flags) {
+  const Time begun = state_.scheduler.now();
+  auto opened =
+      Ask(host, "open " + NameOf(at), [&] { return host.fs().Open(file, flags, Myself()); });
   if (!opened.ok()) return opened.failure();
-  return opened->handle;
+  return Opened(host, opened->handle, begun);
+}
+
+sai::HandleId HistoryCalls::Opened(const Host& host, sai::HandleId handle, Time begun) {
+  opened_[{host.mount.get(), handle}] = begun;
+  return handle;
 }
 
 Outcome<Done> HistoryCalls::Close(const Host& host, size_t at, sai::HandleId handle) {
   const auto flush = [&] {
     return Await<Done>([&](auto done) { host.fs().Flush(handle, 0, std::move(done)); });
   };
-  auto closed = Ask(host, "close " + NameOf(at), flush, CloseMax());
+  auto closed = Ask(host, "close " + NameOf(at), flush, CloseMax(), OpenedAt(host, handle));
   host.fs().Release(handle, std::nullopt);
+  opened_.erase({host.mount.get(), handle});
   return closed;
 }
 
@@ -140,13 +162,14 @@ Outcome<Done> HistoryCalls::Write(const Host& host, size_t at, sai::HandleId han
                            std::as_bytes(std::span(data)));
   };
   const std::string what = fmt::format("write {} B at {} of {}", data.size(), offset, NameOf(at));
-  const auto written = Ask(host, what, write, kCallMax + kStoreExtension);
+  const auto written = Ask(host, what, write, kCallMax + kStoreExtension, OpenedAt(host, handle));
   if (!written.ok()) return written.failure();
   return Done{};
 }
 
 Outcome<Done> HistoryCalls::Fsync(const Host& host, sai::HandleId handle) {
-  return Ask(host, "fsync", [&] { return host.fs().Fsync(handle); });
+  const auto fsync = [&] { return host.fs().Fsync(handle); };
+  return Ask(host, "fsync", fsync, kCallMax, OpenedAt(host, handle));
 }
 
 Outcome<Done> HistoryCalls::Truncate(const Host& host, size_t at, FileId file, uint64_t size) {
@@ -163,42 +186,48 @@ Outcome<Done> HistoryCalls::Truncate(const Host& host, size_t at, FileId file, u
 }
 
 Outcome<Done> HistoryCalls::Remove(const Host& host, size_t at) {
-  const auto removed =
-      Ask(host, "unlink " + NameOf(at), [&] { return host.fs().Unlink(kRootFile, NameOf(at)); });
+  const auto removed = Ask(host, "unlink " + NameOf(at),
+                           [&] { return host.fs().Unlink(DirectoryOf(at), NameOf(at)); });
   if (!removed.ok()) return removed.failure();
   return Done{};
 }
 
 Outcome<Done> HistoryCalls::Rename(const Host& host, size_t from, size_t to) {
   const auto moved = Ask(host, fmt::format("rename {} to {}", NameOf(from), NameOf(to)), [&] {
-    return host.fs().Rename(kRootFile, NameOf(from), kRootFile, NameOf(to), 0);
+    return host.fs().Rename(DirectoryOf(from), NameOf(from), DirectoryOf(to), NameOf(to), 0);
   });
   if (!moved.ok()) return moved.failure();
   return Done{};
 }
 
 Outcome<std::string> HistoryCalls::Read(const Host& host, size_t at, FileId file) {
-  const auto opened =
-      Ask(host, "open " + NameOf(at), [&] { return host.fs().Open(file, O_RDONLY, Myself()); });
+  const auto opened = OpenFile(host, at, file, O_RDONLY);
   if (!opened.ok()) return opened.failure();
-  std::string content;
-  std::optional<Failure> failure;
-  for (;;) {
-    const auto part = Ask(host, "read " + NameOf(at), [&] {
-      return host.fs().Read(opened->handle, content.size(), 128 << 10);
-    });
-    if (!part.ok()) failure = part.failure();
-    if (!part.ok() || part->size_bytes == 0) break;
-    AddTo(content, *part);
-  }
+  auto content = ReadRange(host, at, *opened, 0, UINT64_MAX);
   // Whether the close succeeds says nothing of the bytes.
-  static_cast<void>(Close(host, at, opened->handle));
-  if (failure) return *failure;
+  static_cast<void>(Close(host, at, *opened));
   return content;
 }
 
-Outcome<std::set<std::string>> HistoryCalls::List(const Host& host) {
-  const auto opened = Ask(host, "opendir", [&] { return host.fs().OpenDirectory(kRootFile); });
+Outcome<std::string> HistoryCalls::ReadRange(const Host& host, size_t at, sai::HandleId handle,
+                                             uint64_t offset, uint64_t length) {
+  std::string content;
+  while (content.size() < length) {
+    const auto read = [&] {
+      return host.fs().Read(handle, offset + content.size(),
+                            std::min(kReadMax, length - content.size()));
+    };
+    const auto part = Ask(host, "read " + NameOf(at), read, kCallMax, OpenedAt(host, handle));
+    if (!part.ok()) return part.failure();
+    if (part->size_bytes == 0) break;
+    AddTo(content, *part);
+  }
+  return content;
+}
+
+Outcome<std::set<std::string>> HistoryCalls::List(const Host& host, size_t directory) {
+  const auto opened =
+      Ask(host, "opendir", [&] { return host.fs().OpenDirectory(state_.directories[directory]); });
   if (!opened.ok()) return opened.failure();
   std::set<std::string> names;
   std::optional<Failure> failure;

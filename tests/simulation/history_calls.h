@@ -3,12 +3,15 @@
 #ifndef MOSA_TESTS_SIMULATION_HISTORY_CALLS_H_
 #define MOSA_TESTS_SIMULATION_HISTORY_CALLS_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "client-sai/api/wait_budget.h"
 #include "client-sai/core/outcome.h"
@@ -42,8 +45,12 @@ class HistoryCalls {
   Outcome<Done> Rename(const Host& host, size_t from, size_t to);
   // The whole content.
   Outcome<std::string> Read(const Host& host, size_t at, FileId file);
-  // The names in the root directory.
-  Outcome<std::set<std::string>> List(const Host& host);
+  // What there is of a range of an open file.
+  Outcome<std::string> ReadRange(const Host& host, size_t at, sai::HandleId handle, uint64_t offset,
+                                 uint64_t length);
+  // In the root directory.
+  Outcome<FileId> MakeDirectory(const Host& host, const std::string& name);
+  Outcome<std::set<std::string>> List(const Host& host, size_t directory);
 
   bool IsFull(const Failure& failure) const {
     return state_.store.may_be_full() && failure.code == StatusCode::kResourceExhausted;
@@ -54,9 +61,12 @@ class HistoryCalls {
   }
 
  private:
-  // Makes one request as the kernel does, and looks at the clock.
+  FileId DirectoryOf(size_t at) const { return state_.directories[state_.DirectoryOf(at)]; }
+  // Makes one request as the kernel does, and looks at the clock. A fault since `since` may be why
+  // it fails.
   template <typename Call>
-  auto Ask(const Host& host, const std::string& what, const Call& call, Duration max = kCallMax) {
+  auto Ask(const Host& host, const std::string& what, const Call& call, Duration max = kCallMax,
+           Time since = kNever) {
     const Time begun = state_.scheduler.now();
     const Duration paused = state_.paused[host.id];
     const sai::WaitBudget budget(SteadyNow());
@@ -67,15 +77,23 @@ class HistoryCalls {
       outcome = Failure{StatusCode::kUnavailable, ErrorReason::kNone, "the mount was killed"};
       max = took;
     }
-    Judge(host, what, outcome.ok() ? nullptr : &outcome.failure(), begun, took, max);
+    Judge(host, what, outcome.ok() ? nullptr : &outcome.failure(), std::min(begun, since), took,
+          max);
     return outcome;
   }
   void Judge(const Host& host, const std::string& what, const Failure* failure, Time begun,
              Duration took, Duration max);
   // For calls that may wait for copies.
   Duration CloseMax() const;
+  Outcome<sai::HandleId> OpenFile(const Host& host, size_t at, FileId file, uint32_t flags);
+  sai::HandleId Opened(const Host& host, sai::HandleId handle, Time begun);
+  // When the file was opened: a fault since then may have taken away the file, or what was written.
+  Time OpenedAt(const Host& host, sai::HandleId handle) const {
+    return opened_.at({host.mount.get(), handle});
+  }
 
   HistoryState& state_;
+  std::map<std::pair<const SimulatedMount*, sai::HandleId>, Time> opened_;
 };
 
 }  // namespace mosa::simulation

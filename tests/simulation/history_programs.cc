@@ -9,40 +9,27 @@
 #include <set>
 #include <utility>
 
-#include "common/base/hash.h"
 #include "common/base/sync.h"
+#include "tests/simulation/history_bytes.h"
 
 namespace mosa::simulation {
-namespace {
 
-// So many bytes of Fresh() are nowhere else.
-constexpr size_t kUniqueBytes = 8 << 10;
-
-uint64_t LengthOf(Rng& rng) {
-  return 1 + rng.Below(rng.Chance(400) ? 3'000 : rng.Chance(500) ? 100'000 : 400'000);
+void HistoryPrograms::MakeDirectory(const Host& host) {
+  const auto made = calls_.MakeDirectory(host, fmt::format("d{}", state_.directories.size()));
+  state_.directories.push_back(made.ok() ? *made : kRootFile);
 }
 
-std::string Difference(const std::string& right, const std::string& read) {
-  size_t i = 0;
-  while (i < right.size() && i < read.size() && right[i] == read[i]) ++i;
-  size_t last = i;
-  for (size_t j = i; j < std::min(right.size(), read.size()); ++j)
-    if (right[j] != read[j]) last = j;
-  const auto byte = [i](const std::string& bytes) {
-    return i < bytes.size() ? static_cast<int>(static_cast<unsigned char>(bytes[i])) : -1;
-  };
-  return fmt::format("{} bytes, not {}; wrong ones are from {} to {}, the first is {}, not {}",
-                     read.size(), right.size(), i, last, byte(read), byte(right));
-}
-
-}  // namespace
-
-void HistoryPrograms::Step(const Host& host, Rng& rng) {
-  const uint64_t what = rng.Below(16);
-  const size_t at = rng.Below(state_.names.size());
-  if (what == 12) return List(host);
+void HistoryPrograms::Step(const Host& host, Rng& rng, Kept& kept) {
+  const uint64_t what = rng.Below(22);
+  // A program often uses the directory that its mount has made.
+  const size_t own = state_.options.files + host.number * kNamesEach;
+  const size_t at = rng.Chance(250) ? own + rng.Below(kNamesEach) : rng.Below(state_.names.size());
+  if (what == 12) return List(host, rng);
   if (what == 13) return Peek(host, at);
-  if (what > 13) return Append(host, rng);
+  if (what < 16 && what > 13) return shared_.Append(host, rng);
+  if (what == 16) return shared_.WritePart(host, rng);
+  if (what == 17) return shared_.CheckPart(host, rng);
+  if (what == 18 || what == 19) return Keep(host, at, rng, kept);
   const std::unique_lock lock(state_.names[at].used);
   switch (what) {
     case 0:
@@ -58,23 +45,18 @@ void HistoryPrograms::Step(const Host& host, Rng& rng) {
     case 6:
     case 7:
       return Change(host, at, rng);
+    case 20:
+    case 21:
+      return Work(host, at, rng);
     default:
       return Read(host, at);
   }
 }
 
-std::string HistoryPrograms::Fresh(uint64_t length) {
-  const uint64_t write = ++state_.writes;
-  std::string data(length, '\0');
-  for (uint64_t i = 0; i < length; ++i)
-    data[i] = static_cast<char>(1 + Mix64(write << 20 | i / 512) % 255);
-  return data;
-}
-
 void HistoryPrograms::Rewrite(const Host& host, size_t at, Rng& rng) {
   Name& name = state_.names[at];
   const Name::Replacement replacement(name);
-  const std::string data = Fresh(LengthOf(rng));
+  const std::string data = state_.Fresh(LengthOf(rng));
   const uint64_t wipes = state_.wipes;
   const Outcome<Done> done = calls_.InOpen(
       host, at, O_CREAT | O_RDWR | O_TRUNC, [&](sai::HandleId handle) -> Outcome<Done> {
@@ -102,7 +84,7 @@ void HistoryPrograms::Change(const Host& host, size_t at, Rng& rng) {
   if (!name.certain || !name.exists || state_.MayBeLost(name)) return Read(host, at);
   const Time begun = state_.scheduler.now();
   const bool appends = rng.Chance(300);
-  const std::string data = Fresh(LengthOf(rng));
+  const std::string data = state_.Fresh(LengthOf(rng));
   const uint64_t gap = name.has_remains ? 1 : 5'000;
   const uint64_t offset = appends ? name.content.size() : rng.Below(name.content.size() + gap);
   if (offset > name.content.size()) name.has_holes = true;
@@ -116,6 +98,58 @@ void HistoryPrograms::Change(const Host& host, size_t at, Rng& rng) {
   if (!done.ok()) return;
   if (name.content.size() < offset + data.size()) name.content.resize(offset + data.size());
   name.content.replace(offset, data.size(), data);
+}
+
+void HistoryPrograms::Work(const Host& host, size_t at, Rng& rng) {
+  Name& name = state_.names[at];
+  if (!name.certain || !name.exists || state_.MayBeLost(name)) return Read(host, at);
+  const Name::Replacement replacement(name);
+  const Time begun = state_.scheduler.now();
+  std::string content = name.content;
+  const Outcome<Done> done =
+      calls_.InOpen(host, at, O_RDWR, [&](sai::HandleId handle) -> Outcome<Done> {
+        for (uint64_t i = 2 + rng.Below(6); i > 0; --i) {
+          MOSA_RETURN_IF_FAILED(WorkOnce(host, at, handle, content, rng));
+          if (rng.Chance(400)) SleepFor(Milliseconds(static_cast<int64_t>(rng.Below(9'000))));
+        }
+        return Done{};
+      });
+  if (!done.ok()) CheckFailure(host, at, begun, done.failure());
+  name.certain = done.ok();
+  name.has_remains = name.has_remains || !done.ok();
+  if (done.ok()) name.content = std::move(content);
+}
+
+Outcome<Done> HistoryPrograms::WorkOnce(const Host& host, size_t at, sai::HandleId handle,
+                                        std::string& content, Rng& rng) {
+  Name& name = state_.names[at];
+  const uint64_t what = rng.Below(10);
+  const uint64_t offset = rng.Below(content.size() + 1);
+  if (what < 4) {
+    const std::string data = state_.Fresh(LengthOf(rng));
+    MOSA_RETURN_IF_FAILED(calls_.Write(host, at, handle, offset, data));
+    if (content.size() < offset + data.size()) content.resize(offset + data.size());
+    content.replace(offset, data.size(), data);
+    return Done{};
+  }
+  if (what == 4) return calls_.Fsync(host, handle);
+  if (what == 5) {
+    const auto file = calls_.Find(host, at);
+    if (!file.ok()) return file.failure();
+    const uint64_t size = name.has_remains ? offset : offset + rng.Below(50'000);
+    if (size > content.size()) name.has_holes = true;
+    MOSA_RETURN_IF_FAILED(calls_.Truncate(host, at, *file, size));
+    content.resize(size);
+    return Done{};
+  }
+  const uint64_t length = LengthOf(rng);
+  const auto read = calls_.ReadRange(host, at, handle, offset, length);
+  if (!read.ok()) return read.failure();
+  const std::string right = content.substr(offset, length);
+  if (*read != right)
+    state_.Problem(fmt::format("h{} reads {} from {} in the open that wrote it: {}", host.id,
+                               NameOf(at), offset, Difference(right, *read)));
+  return Done{};
 }
 
 void HistoryPrograms::Truncate(const Host& host, size_t at, Rng& rng) {
@@ -199,7 +233,7 @@ bool HistoryPrograms::CheckFound(const Host& host, size_t at, const Outcome<File
 void HistoryPrograms::CheckFailure(const Host& host, size_t at, Time begun,
                                    const Failure& failure) {
   const Name& name = state_.names[at];
-  if (!name.certain || state_.MayFail(begun) || calls_.IsFull(failure)) return;
+  if (!name.certain || state_.MayFail(host, begun) || calls_.IsFull(failure)) return;
   if (state_.MayBeLost(name) && HistoryCalls::IsLoss(failure)) return;
   state_.Problem(fmt::format("h{} cannot use {}: {}", host.id, NameOf(at), failure.message));
 }
@@ -233,62 +267,40 @@ void HistoryPrograms::Peek(const Host& host, size_t at) {
                                NameOf(at), zero, content->size()));
 }
 
-void HistoryPrograms::List(const Host& host) {
+void HistoryPrograms::Keep(const Host& host, size_t at, Rng& rng, Kept& kept) {
+  if (kept.mount != host.mount) kept.mount = nullptr;  // The mount was killed, with its opens.
+  if (kept.mount == nullptr) {
+    // A close that waits for copies fails while others have the file open for writing.
+    const bool reads = rng.Chance(600) || state_.store.pessimistic;
+    const auto opened = calls_.Open(host, at, reads ? O_RDONLY : O_RDWR);
+    if (opened.ok()) kept = {at, *opened, host.mount};
+    return;
+  }
+  if (rng.Chance(400)) return Leave(host, kept);
+  // What it reads depends on when others close.
+  const auto read = calls_.ReadRange(host, kept.at, kept.handle, rng.Below(50'000), LengthOf(rng));
+  if (!read.ok()) Leave(host, kept);
+}
+
+void HistoryPrograms::Leave(const Host& host, Kept& kept) {
+  const auto mount = std::exchange(kept.mount, nullptr);
+  if (mount == nullptr || mount != host.mount) return;
+  static_cast<void>(calls_.Close(host, kept.at, kept.handle));
+}
+
+void HistoryPrograms::List(const Host& host, Rng& rng) {
+  const size_t directory = rng.Below(state_.directories.size());
   std::vector<std::unique_lock<Mutex>> locks;
-  for (Name& name : state_.names) locks.emplace_back(name.used);
-  const auto listed = calls_.List(host);
+  for (size_t at = 0; at < state_.names.size(); ++at)
+    if (state_.DirectoryOf(at) == directory) locks.emplace_back(state_.names[at].used);
+  const auto listed = calls_.List(host, directory);
   if (!listed.ok()) return;
   for (size_t at = 0; at < state_.names.size(); ++at) {
     const Name& name = state_.names[at];
-    if (name.certain && name.exists != listed->contains(NameOf(at)))
+    if (state_.DirectoryOf(at) == directory && name.certain &&
+        name.exists != listed->contains(NameOf(at)))
       state_.Problem(
           fmt::format("h{} {} {}", host.id, name.exists ? "does not list" : "lists", NameOf(at)));
-  }
-}
-
-void HistoryPrograms::Append(const Host& host, Rng& rng) {
-  const std::string record = Fresh(LengthOf(rng));
-  Log& log = state_.log;
-  if (log.records.empty() && log.attempts.empty()) log.wipes = state_.wipes;
-  // A node that has lost everything may not be known to have, so this may outdate the good copies.
-  if (log.wipes < state_.wipes) log.may_be_lost = true;
-  ++log.appenders;
-  log.has_copies = false;
-  const Outcome<Done> done = calls_.InOpen(
-      host, kLog, O_CREAT | O_RDWR | O_APPEND,
-      [&](sai::HandleId handle) { return calls_.Write(host, kLog, handle, 0, record); });
-  (done.ok() ? log.records : log.attempts).push_back(record);
-  --log.appenders;
-  if (!done.ok() || log.appenders > 0 || !state_.store.pessimistic) return;
-  log.has_copies = true;
-  log.wipes = state_.wipes;
-}
-
-// Each record is there once, in one piece.
-void HistoryPrograms::CheckLog(const Host& host) {
-  if (state_.log.records.empty() || state_.log.may_be_lost) return;
-  const auto file = calls_.Find(host, kLog);
-  if (!file.ok() || *file == FileId{})
-    return state_.Problem(fmt::format("h{} does not find the log", host.id));
-  const auto content = calls_.Read(host, kLog, *file);
-  if (!content.ok())
-    return state_.Problem(
-        fmt::format("h{} cannot read the log: {}", host.id, content.failure().message));
-  for (const std::string& record : state_.log.records) {
-    const size_t found = content->find(record);
-    if (found == std::string::npos)
-      state_.Problem(fmt::format("h{} does not read a record of {} bytes in the log of {}", host.id,
-                                 record.size(), content->size()));
-    else if (record.size() >= kUniqueBytes && content->find(record, found + 1) != std::string::npos)
-      state_.Problem(
-          fmt::format("h{} reads a record of {} bytes twice in the log", host.id, record.size()));
-  }
-  for (const std::string& record : state_.log.attempts) {
-    if (record.size() < kUniqueBytes) continue;
-    const size_t found = content->find(record);
-    if (found != std::string::npos && content->find(record, found + 1) != std::string::npos)
-      state_.Problem(fmt::format("h{} reads a failed record of {} bytes twice in the log", host.id,
-                                 record.size()));
   }
 }
 
@@ -326,7 +338,7 @@ void HistoryPrograms::CheckAll(const std::vector<Host>& hosts) {
     }
     for (const Host& host : hosts) Read(host, at);
   }
-  for (const Host& host : hosts) CheckLog(host);
+  shared_.CheckAll(hosts);
 }
 
 }  // namespace mosa::simulation

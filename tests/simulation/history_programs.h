@@ -3,20 +3,33 @@
 #define MOSA_TESTS_SIMULATION_HISTORY_PROGRAMS_H_
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "tests/simulation/history_calls.h"
+#include "tests/simulation/history_shared.h"
 #include "tests/simulation/history_state.h"
 
 namespace mosa::simulation {
 
+// What a program keeps between its steps: a file that it has open, but does nothing with for now.
+struct Kept {
+  size_t at = 0;
+  sai::HandleId handle;
+  std::shared_ptr<SimulatedMount> mount;  // Null if it has none open.
+};
+
 class HistoryPrograms {
  public:
-  explicit HistoryPrograms(HistoryState& state) : state_(state), calls_(state) {}
+  explicit HistoryPrograms(HistoryState& state) : state_(state), calls_(state), shared_(state) {}
 
+  // Makes the directory of a mount. Call it for one after the other, before the first step.
+  void MakeDirectory(const Host& host);
   // Does something to a random file.
-  void Step(const Host& host, Rng& rng);
+  void Step(const Host& host, Rng& rng, Kept& kept);
+  // Closes what the program has kept.
+  void Leave(const Host& host, Kept& kept);
   // Call at the end, when nothing else runs: all `hosts` must read the same of each name, and what
   // is known of it.
   void CheckAll(const std::vector<Host>& hosts);
@@ -24,25 +37,28 @@ class HistoryPrograms {
  private:
   void Rewrite(const Host& host, size_t at, Rng& rng);
   void Change(const Host& host, size_t at, Rng& rng);
+  // Writes, cuts and reads one open file for some time.
+  void Work(const Host& host, size_t at, Rng& rng);
+  Outcome<Done> WorkOnce(const Host& host, size_t at, sai::HandleId handle, std::string& content,
+                         Rng& rng);
   void Truncate(const Host& host, size_t at, Rng& rng);
   void Remove(const Host& host, size_t at);
   void Rename(const Host& host, size_t at, Rng& rng);
   void Read(const Host& host, size_t at);
   // Reads a file while others may be writing to it.
   void Peek(const Host& host, size_t at);
-  void List(const Host& host);
-  void Append(const Host& host, Rng& rng);
-  void CheckLog(const Host& host);
+  // Opens a file and keeps it, or looks at what was kept.
+  void Keep(const Host& host, size_t at, Rng& rng, Kept& kept);
+  void List(const Host& host, Rng& rng);
   void CheckUncertain(const std::vector<Host>& hosts, size_t at);
 
   // False if it is not there, and should be, or the other way round.
   bool CheckFound(const Host& host, size_t at, const Outcome<FileId>& file);
   void CheckFailure(const Host& host, size_t at, Time begun, const Failure& failure);
-  // Bytes that no other write has; none is 0.
-  std::string Fresh(uint64_t length);
 
   HistoryState& state_;
   HistoryCalls calls_;
+  SharedFilePrograms shared_;
 };
 
 }  // namespace mosa::simulation

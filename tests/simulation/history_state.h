@@ -3,6 +3,8 @@
 #ifndef MOSA_TESTS_SIMULATION_HISTORY_STATE_H_
 #define MOSA_TESTS_SIMULATION_HISTORY_STATE_H_
 
+#include <fmt/format.h>
+
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -11,6 +13,7 @@
 #include <vector>
 
 #include "common/base/sync.h"
+#include "tests/simulation/history_bytes.h"
 #include "tests/simulation/network.h"
 #include "tests/simulation/simulated_mount.h"
 #include "tests/simulation/store_history.h"
@@ -45,6 +48,7 @@ struct Configuration {
 // A host as a program sees it, which keeps the mount that it has begun with.
 struct Host {
   HostId id = 0;
+  uint32_t number = 0;
   std::shared_ptr<SimulatedMount> mount;
   sai::Filesystem& fs() const { return mount->fs(); }
 };
@@ -78,37 +82,77 @@ struct Name {
   };
 };
 
-// A file to which all programs append, at the same time.
-struct Log {
-  std::vector<std::string> records;   // Whose close succeeded.
-  std::vector<std::string> attempts;  // Whose append or close failed.
-  uint32_t appenders = 0;             // That have it open now.
-  bool has_copies = false;            // All its bytes have as many copies as the hints ask for.
-  uint64_t wipes = 0;                 // Nodes that had lost everything when it got these.
+// A file that programs change at the same time.
+struct SharedFile {
+  bool is_made = false;     // A program has begun to make it.
+  uint32_t writers = 0;     // That have it open now.
+  bool has_copies = false;  // All its bytes have as many copies as the hints ask for.
+  uint64_t wipes = 0;       // Nodes that had lost everything when it got these.
   bool may_be_lost = false;
 };
 
+// All append to it.
+struct Log : SharedFile {
+  std::vector<std::string> records;   // Whose close succeeded.
+  std::vector<std::string> attempts;  // Whose append or close failed.
+};
+
+// Each writes some part of it; parts do not end where pages or stripes do.
+struct Grid : SharedFile {
+  static constexpr uint64_t kPartBytes = 90'001;
+  struct Part {
+    Mutex used;
+    bool certain = true;
+    bool is_written = false;  // At least once.
+    std::string content = std::string(kPartBytes, '\0');
+  };
+  std::vector<Part> parts = std::vector<Part>(6);
+};
+
+// So many names are in each mount's own directory.
+inline constexpr size_t kNamesEach = 2;
+inline constexpr size_t kLog = SIZE_MAX;
+inline constexpr size_t kGrid = SIZE_MAX - 1;
+inline std::string NameOf(size_t at) {
+  return at == kLog ? "log" : at == kGrid ? "grid" : "f" + std::to_string(at);
+}
+
 struct HistoryState {
   explicit HistoryState(const HistoryOptions& chosen)
-      : options(chosen), scheduler(chosen.seed), network(chosen.trace), names(chosen.files) {
+      : options(chosen),
+        scheduler(chosen.seed),
+        network(chosen.trace),
+        names(chosen.files + kNamesEach * chosen.mounts) {
     Rng rng(chosen.seed);
     store = Configuration::Draw(rng, chosen.mounts);
   }
 
   // A call that began then may fail for a fault.
-  bool MayFail(Time begun) const {
-    return fault || (history.faults > 0 && begun < fault_ended + kSettleMax);
+  bool MayFail(const Host& host, Time begun) const {
+    return fault || host.mount->is_killed() ||
+           (history.faults > 0 && begun < fault_ended + kSettleMax);
   }
   bool MayBeLost(const Name& name) const {
     return wipes - name.wipes >= (name.has_copies ? store.replicas : 1);
   }
+  // The directory of a name, in `directories`: the one of the i-th mount is the (i + 1)-th.
+  size_t DirectoryOf(size_t at) const {
+    return at < options.files || at >= names.size() ? 0 : 1 + (at - options.files) / kNamesEach;
+  }
+  std::string PathOf(size_t at) const {
+    const size_t directory = DirectoryOf(at);
+    return (directory == 0 ? "/" : fmt::format("/d{}/", directory)) + NameOf(at);
+  }
   // Call it when a node loses everything.
   void NoteWipe() {
     ++wipes;
-    if (!log.has_copies || wipes - log.wipes >= store.replicas) log.may_be_lost = true;
+    for (SharedFile* const file : {static_cast<SharedFile*>(&log), static_cast<SharedFile*>(&grid)})
+      if (!file->has_copies || wipes - file->wipes >= store.replicas) file->may_be_lost = true;
   }
+  // Bytes that no other write has.
+  std::string Fresh(uint64_t length) { return BytesOf(++writes, length); }
   void Problem(const std::string& what) {
-    network.Note("PROBLEM " + what);
+    if (Scheduler::Current() != nullptr) network.Note("PROBLEM " + what);
     history.problems.push_back("at " + std::to_string(scheduler.now().ns / 1'000'000) +
                                " ms: " + what);
   }
@@ -117,8 +161,11 @@ struct HistoryState {
   Configuration store;
   Scheduler scheduler;
   Network network;
-  std::vector<Name> names;
+  std::vector<Name> names;  // The first `files` of them are in the root directory.
+  // The root, and one for each mount, which has made it.
+  std::vector<FileId> directories = {kRootFile};
   Log log;
+  Grid grid;
   History history;
   bool fault = false;  // There is one now.
   Time fault_ended;
@@ -128,9 +175,6 @@ struct HistoryState {
   // By host and name: a kernel lets one program at a time write a file.
   std::map<std::pair<HostId, size_t>, Mutex> writing;
 };
-
-inline constexpr size_t kLog = SIZE_MAX;
-inline std::string NameOf(size_t at) { return at == kLog ? "log" : "f" + std::to_string(at); }
 
 }  // namespace mosa::simulation
 

@@ -309,7 +309,11 @@ SimulatedNode::SimulatedNode(Network& network, SimulatedManager& manager, Simula
 
 void SimulatedNode::Begin() {
   const auto process = std::make_shared<Process>(clock_);
-  auto engine = ObjectEngine::Open(node::NewMemoryStore(name()), limit_bytes_, clock_);
+  if (objects_ == nullptr) objects_ = node::NewMemoryStore(name());
+  auto objects = std::make_unique<node::FaultyObjectStore>(
+      objects_, UnavailableError("the node's process has ended"));
+  process->objects = objects.get();
+  auto engine = ObjectEngine::Open(std::move(objects), limit_bytes_, clock_);
   MOSA_CHECK(engine.ok());
   process->engine = *std::move(engine);
   process->copier = std::make_unique<node::Copier>(
@@ -335,14 +339,17 @@ void SimulatedNode::Begin() {
   scheduler.Start([this, process] { RunSender(process); }, host_);
 }
 
-void SimulatedNode::Wipe() {
+void SimulatedNode::Stop() {
   const std::shared_ptr<Process> ended = std::exchange(process_, nullptr);
+  if (ended == nullptr) return;
+  ended->objects->FailFromNowOn();
   ended->outbox_filled.WakeAll();
   if (ended->connection != nullptr) ended->connection->Break();
 }
 
-void SimulatedNode::Stop() {
-  if (process_ != nullptr) Wipe();
+void SimulatedNode::Wipe() {
+  Stop();
+  objects_ = nullptr;
 }
 
 void SimulatedNode::Tell(

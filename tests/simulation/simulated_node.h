@@ -15,6 +15,7 @@
 #include "storage-node/service/access_gate.h"
 #include "storage-node/service/copier.h"
 #include "storage-node/service/object_engine.h"
+#include "storage-node/store/faulty_object_store.h"
 #include "tests/simulation/simulated_manager.h"
 
 namespace mosa::simulation {
@@ -28,6 +29,8 @@ class SimulatedNode {
   // their way do.
   struct Process {
     node::AccessGate gate;
+    node::FaultyObjectStore* objects =
+        nullptr;  // The engine's; nothing reaches them after its end.
     std::unique_ptr<node::ObjectEngine> engine;
     std::unique_ptr<node::Copier> copier;
     std::vector<std::byte> scratch;
@@ -43,12 +46,12 @@ class SimulatedNode {
   SimulatedNode(Network& network, SimulatedManager& manager, SimulatedNodes& nodes, HostId host,
                 uint64_t limit_bytes);
 
-  // Ends the process; its objects are lost with it.
-  void Wipe();
-  // Begins a process. It registers by itself.
-  void Begin();
   // Ends the process, if there is one. Its threads end within some seconds.
   void Stop();
+  // The same, and its objects are lost.
+  void Wipe();
+  // Begins a process with the objects that there are. It registers by itself.
+  void Begin();
 
   HostId host() const { return host_; }
   std::string name() const { return "h" + std::to_string(host_); }
@@ -70,6 +73,7 @@ class SimulatedNode {
   const HostId host_;
   const uint64_t limit_bytes_;
   const VirtualClock clock_;
+  std::shared_ptr<node::ObjectStore> objects_;
   std::shared_ptr<Process> process_;
 };
 

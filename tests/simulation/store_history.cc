@@ -43,14 +43,23 @@ class Run {
       const HostId host = kFirstHost + i;
       nodes_[host] = std::make_unique<SimulatedNode>(state_.network, *manager_, nodes_, host,
                                                      state_.store.node_bytes);
-      hosts_.push_back({.id = host, .mount = nullptr});
+      hosts_.push_back({.id = host, .number = i, .mount = nullptr});
     }
     SleepFor(Seconds(1));  // They register.
-    running_ = options.mounts * options.programs;
-    for (Host& host : hosts_) state_.scheduler.Start([this, &host] { RunHost(host); }, host.id);
-    if (options.faults) InjectFaults();
+    for (Host& host : hosts_)
+      On(host.id, [this, &host] {
+        Mount(host);
+        SetHints(host);
+      });
+    for (const Host& host : hosts_) On(host.id, [this, &host] { programs_.MakeDirectory(host); });
+    const bool is_calm = options.faults && state_.scheduler.rng().Chance(300);
+    StartPrograms(is_calm ? 3 * options.operations : options.operations);
+    if (options.faults) InjectFaults(is_calm);
     while (running_ > 0) ended_.Wait(kNever);
     SleepFor(kSettleMax);
+    // Now nothing may fail any more for a fault.
+    StartPrograms(options.operations / 4);
+    while (running_ > 0) ended_.Wait(kNever);
     programs_.CheckAll(hosts_);
     if (state_.store.replicas > 1) CheckCopies();
     End();
@@ -96,22 +105,30 @@ class Run {
     host.mount = std::move(mount);
   }
 
-  void RunHost(Host& host) {
-    Mount(host);
-    SetHints(host);
-    for (uint32_t i = 0; i < state_.options.programs; ++i)
-      state_.scheduler.Start([this, &host, i] { RunProgram(host, i); }, host.id);
+  // On all hosts.
+  void StartPrograms(uint32_t operations) {
+    const HistoryOptions& options = state_.options;
+    running_ = options.mounts * options.programs;
+    for (const Host& host : hosts_)
+      for (uint32_t i = 0; i < options.programs; ++i)
+        state_.scheduler.Start([this, &host, operations] { RunProgram(host, operations); },
+                               host.id);
   }
 
-  void RunProgram(const Host& host, uint32_t number) {
-    Rng rng(state_.options.seed * 1'000 + host.id * 10 + number);
-    for (uint32_t i = 0; i < state_.options.operations; ++i) {
+  void RunProgram(const Host& host, uint32_t operations) {
+    ++programs_begun_;
+    Rng rng(state_.options.seed * 1'000 + programs_begun_);
+    Kept kept;
+    for (uint32_t i = 0; i <= operations; ++i) {
       SleepFor(Milliseconds(static_cast<int64_t>(rng.Below(rng.Chance(300) ? 3'000 : 300))));
       while (host.mount->is_killed()) SleepFor(Milliseconds(50));
       ++state_.history.operations;
       const Host as_it_is = host;  // It may get another mount meanwhile.
       ++as_it_is.mount->users;
-      programs_.Step(as_it_is, rng);
+      if (i < operations)
+        programs_.Step(as_it_is, rng, kept);
+      else
+        programs_.Leave(as_it_is, kept);
       --as_it_is.mount->users;
     }
     if (--running_ == 0) ended_.WakeAll();
@@ -132,16 +149,18 @@ class Run {
 
   // ---- faults, one at a time
 
-  void InjectFaults() {
+  // If it is calm, there are times in between at which no call may fail any more.
+  void InjectFaults(bool is_calm) {
     Rng& rng = state_.scheduler.rng();
     while (running_ > 0) {
       SleepFor(Milliseconds(static_cast<int64_t>(200 + rng.Below(6'000))));
+      if (is_calm && rng.Chance(500)) SleepFor(kSettleMax + Seconds(10));
       if (running_ == 0) return;
       ++state_.history.faults;
       state_.fault = true;
       const Duration length = Milliseconds(static_cast<int64_t>(100 + rng.Below(20'000)));
       Host& host = hosts_[rng.Below(hosts_.size())];
-      InjectFault(host, length, rng.Below(7));
+      InjectFault(host, length, rng.Below(8));
       state_.fault = false;
       state_.fault_ended = state_.scheduler.now();
       Note("the fault is over");
@@ -174,6 +193,11 @@ class Run {
         Kill(host);
         SleepFor(Duration{length.ns / 8});
         return On(host.id, [&] { Mount(host); });
+      case 6:
+        Note(fmt::format("the node of h{} is killed, for {} ms", host.id, length_ms / 4));
+        nodes_.at(host.id)->Stop();
+        SleepFor(Duration{length.ns / 4});
+        return nodes_.at(host.id)->Begin();
       default:
         Note(fmt::format("the node of h{} loses everything", host.id));
         state_.NoteWipe();
@@ -217,7 +241,7 @@ class Run {
     for (size_t at = 0; at < state_.names.size(); ++at) {
       Name& name = state_.names[at];
       if (!name.certain || !name.exists || state_.MayBeLost(name)) continue;
-      const std::optional<uint32_t> copies = manager_->CopiesOf("/" + NameOf(at));
+      const std::optional<uint32_t> copies = manager_->CopiesOf(state_.PathOf(at));
       name.has_copies = copies && *copies >= wanted;
       if (name.has_copies) name.wipes = state_.wipes;
       if (copies && *copies < wanted && !state_.store.may_be_full())
@@ -244,6 +268,7 @@ class Run {
   WaitList ended_;
   uint32_t running_ = 0;
   uint64_t clients_ = 0;
+  uint64_t programs_begun_ = 0;
 };
 
 }  // namespace
