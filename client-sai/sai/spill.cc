@@ -164,6 +164,7 @@ Outcome<bool> Filesystem::Impl::GoOnElsewhere(Inode& inode, ByteRange range,
   Mark mark = MarkNow();
   auto after = Ask<BindReply>(relocate);
   while (after.ok() && !after->older.empty()) {
+    StoreAccess(inode, std::move(after->access), mark);
     if (auto cleaned = CleanHole(inode, *hole, after->older); !cleaned.ok()) {
       Thaw(inode);
       return LookAgain(inode, cleaned.failure());

@@ -129,6 +129,7 @@ TEST_F(CoreCopies, AHoleGoesOnWhereNoCopyIsIfThereIsRoom) {
   const auto asked = Ok<BindReply>(kAnna, relocate);
   EXPECT_EQ(asked.older, std::vector<NodeId>{second});
   EXPECT_EQ(asked.access.layout, moved.access.layout);
+  EXPECT_GT(asked.access.generation, moved.access.generation) << "by which nodes do not refuse it";
   EXPECT_EQ(Refused(kBen, FreezeRequest{f}), ErrorReason::kBusy) << "the freeze goes on";
   relocate.cleaned = asked.older;
   const auto longer = Ok<BindReply>(kAnna, relocate);

@@ -221,6 +221,8 @@ struct ManagerCore::State {
   // Freezes the file for the actor. The caller's reply waits until no client stores by the layout.
   std::optional<Failure> FreezeFor(FileId file);
   Reply Relocate(const RelocateRequest& request, Inode& inode);
+  // Has the client punch out what the nodes have in the range, by a generation that they take.
+  Reply AskToClean(FileId file, Inode& inode, std::vector<NodeId> nodes);
   // What the first copies' objects may hold when the file's placement is taken away.
   enum class FirstObjects : uint8_t { kCut, kNotCut };
   void Unbind(FileId file, Inode& inode, FirstObjects first_objects);

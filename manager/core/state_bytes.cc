@@ -426,7 +426,7 @@ Reply ManagerCore::State::Relocate(const RelocateRequest& request, Inode& inode)
   for (const NodeId node : plan->segment.nodes)
     if (std::ranges::count(older, node) > 0 && std::ranges::count(request.cleaned, node) == 0)
       unclean.push_back(node);
-  if (!unclean.empty()) return BindReply{AccessTo(request.file, inode, true), std::move(unclean)};
+  if (!unclean.empty()) return AskToClean(request.file, inode, std::move(unclean));
   Layout layout = LayoutOf(inode);
   // A node that no longer has any part of the file still has its object.
   for (const NodeId node : NamedNodes(bytes)) ObjectOn(bytes, node);
@@ -444,6 +444,13 @@ Reply ManagerCore::State::Relocate(const RelocateRequest& request, Inode& inode)
   TouchAccess(request.file, /*waits=*/false);  // Nobody has stored since the freeze.
   AddInterest(actor(), request.file, inode);
   return BindReply{AccessTo(request.file, inode, true)};
+}
+
+// A node that was told to drop its object refuses what is stored by the generation of that time.
+Reply ManagerCore::State::AskToClean(FileId file, Inode& inode, std::vector<NodeId> nodes) {
+  RaiseGeneration(file, inode);
+  FenceAbsentWriters(file);
+  return BindReply{AccessTo(file, inode, true), std::move(nodes)};
 }
 
 // ---- committing

@@ -45,6 +45,10 @@ class HistoryCalls {
   Outcome<Done> Rename(const Host& host, size_t from, size_t to);
   // The whole content.
   Outcome<std::string> Read(const Host& host, size_t at, FileId file);
+  // A fault since the file was opened may have hidden from its host what others have changed.
+  bool MayHaveMetFault(const Host& host, sai::HandleId handle) const {
+    return state_.MayFail(host, OpenedAt(host, handle));
+  }
   // What there is of a range of an open file.
   Outcome<std::string> ReadRange(const Host& host, size_t at, sai::HandleId handle, uint64_t offset,
                                  uint64_t length);

@@ -277,9 +277,22 @@ void HistoryPrograms::Keep(const Host& host, size_t at, Rng& rng, Kept& kept) {
     return;
   }
   if (rng.Chance(400)) return Leave(host, kept);
-  // What it reads depends on when others close.
-  const auto read = calls_.ReadRange(host, kept.at, kept.handle, rng.Below(50'000), LengthOf(rng));
-  if (!read.ok()) Leave(host, kept);
+  Name& name = state_.names[kept.at];
+  const std::unique_lock lock(name.used);
+  const uint64_t offset = rng.Below(50'000);
+  const uint64_t length = LengthOf(rng);
+  const auto read = calls_.ReadRange(host, kept.at, kept.handle, offset, length);
+  if (!read.ok()) return Leave(host, kept);
+  // It sees what others have closed, if it is still the file of that name.
+  const auto file = calls_.Find(host, kept.at);
+  if (!file.ok() || *file != host.kernel().FileOf(kept.handle) || !name.certain ||
+      calls_.MayHaveMetFault(host, kept.handle))
+    return;
+  const std::string right =
+      offset < name.content.size() ? name.content.substr(offset, length) : std::string();
+  if (*read != right)
+    state_.Problem(fmt::format("h{} reads {} from {} in an open that it has kept: {}", host.id,
+                               NameOf(kept.at), offset, Difference(right, *read)));
 }
 
 void HistoryPrograms::Leave(const Host& host, Kept& kept) {

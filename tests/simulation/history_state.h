@@ -50,6 +50,7 @@ struct Host {
   HostId id = 0;
   uint32_t number = 0;
   std::shared_ptr<SimulatedMount> mount;
+  SimulatedKernel& kernel() const { return mount->kernel(); }
   sai::Filesystem& fs() const { return mount->fs(); }
 };
 

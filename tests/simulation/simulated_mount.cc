@@ -4,27 +4,18 @@
 
 namespace mosa::simulation {
 
-class SimulatedMount::Kernel final : public sai::KernelNotifier {
- public:
-  Capabilities capabilities() const override {
-    return {.passthrough = false, .epoch = true, .drops_pages = true, .maps_direct = false};
-  }
-  void InvalidateEntries() override {}
-  bool InvalidateFile(FileId) override { return true; }
-  void InvalidateAttributes(FileId) override {}
-};
-
 SimulatedMount::SimulatedMount(Network& network, SimulatedManager& manager, SimulatedNodes& nodes,
                                HostId host, ClientId client)
     : session_(network, manager, host, client),
       nodes_(NewSimulatedNodeApi(network, nodes, host, {}, &killed_)),
-      kernel_(std::make_unique<Kernel>()) {
+      kernel_(std::make_unique<SimulatedKernel>()) {
   sai::FilesystemOptions options;
   options.node_name = options.host_identity = "h" + std::to_string(host);
   options.mount_point = "/mnt";
   options.client = client;
   options.passthrough = false;
   fs_ = std::make_unique<sai::Filesystem>(std::move(options), session_, *nodes_, *kernel_, clock_);
+  kernel_->Mount(*fs_);
 }
 
 SimulatedMount::~SimulatedMount() = default;

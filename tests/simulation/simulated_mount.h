@@ -7,6 +7,7 @@
 #include <string>
 
 #include "client-sai/sai/filesystem.h"
+#include "tests/simulation/simulated_kernel.h"
 #include "tests/simulation/simulated_node.h"
 #include "tests/simulation/simulated_session.h"
 
@@ -27,17 +28,17 @@ class SimulatedMount {
   // Unmounts, or ends the threads of a process that was killed.
   ::mosa::Status Stop();
 
+  SimulatedKernel& kernel() { return *kernel_; }
+  // For requests of which the kernel keeps nothing here.
   sai::Filesystem& fs() { return *fs_; }
 
   uint32_t users = 0;  // Programs that are calling it; kept by them.
 
  private:
-  class Kernel;
-
   bool killed_ = false;
   SimulatedSession session_;
   const std::unique_ptr<sai::NodeApi> nodes_;
-  const std::unique_ptr<Kernel> kernel_;
+  const std::unique_ptr<SimulatedKernel> kernel_;
   const VirtualClock clock_;
   std::unique_ptr<sai::Filesystem> fs_;
 };
