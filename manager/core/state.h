@@ -221,7 +221,7 @@ struct ManagerCore::State {
   // Freezes the file for the actor. The caller's reply waits until no client stores by the layout.
   std::optional<Failure> FreezeFor(FileId file);
   Reply Relocate(const RelocateRequest& request, Inode& inode);
-  // Has the client punch out what the nodes have in the range, by a generation that they take.
+  // Has the client punch out what the nodes have in the range, under a generation that they accept.
   Reply AskToClean(FileId file, Inode& inode, std::vector<NodeId> nodes);
   // What the first copies' objects may hold when the file's placement is taken away.
   enum class FirstObjects : uint8_t { kCut, kNotCut };
@@ -250,6 +250,8 @@ struct ManagerCore::State {
   // ---- generations of layouts (state_generations.cc)
   // Call when the places of a file's bytes change. What was stored by earlier layouts still counts.
   void RaiseGeneration(FileId file, Inode& inode);
+  // As RaiseGeneration, but what writers without a session stored no longer counts.
+  void BeginGeneration(FileId file, Inode& inode);
   // As RaiseGeneration, but what writers outside `live` stored by earlier layouts no longer counts.
   void FenceWriters(FileId file, Inode& inode, const std::set<ClientId>& live);
   // Another client now relies on the file's content: fences writers whose sessions have expired.

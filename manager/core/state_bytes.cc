@@ -357,6 +357,7 @@ Reply ManagerCore::State::Apply(const RelocateRequest& request) {
   Inode& inode = *Find(request.file);
   const bool nothing = request.begin >= request.end;
   if (nothing || !inode.bytes || !inode.bytes->is_inline) freezes_.erase(request.file);
+  if (nothing && freeze.cleans) BeginGeneration(request.file, inode);
   if (nothing) return BindReply{AccessTo(request.file, inode, true)};
   if (freeze.pinned)
     return Refuse(StatusCode::kResourceExhausted, ErrorReason::kNoSpace,
@@ -366,7 +367,7 @@ Reply ManagerCore::State::Apply(const RelocateRequest& request) {
   Reply reply = Relocate(request, inode);
   const auto* const bind = std::get_if<BindReply>(&reply);
   if (bind != nullptr && !bind->older.empty())
-    freezes_[request.file] = {freeze.holder, now_ + kFreezeMax, freeze.pinned};
+    freezes_[request.file] = {freeze.holder, now_ + kFreezeMax, freeze.pinned, /*cleans=*/true};
   return reply;
 }
 
@@ -436,8 +437,7 @@ Reply ManagerCore::State::Relocate(const RelocateRequest& request, Inode& inode)
   KeepCells(bytes, before);
   // Clients with a live session have let go of the previous layout, and have stored nothing in the
   // hole.
-  RaiseGeneration(request.file, inode);
-  FenceAbsentWriters(request.file);
+  BeginGeneration(request.file, inode);
   ReviewCopiesLater(request.file, inode);
   SetReason(bytes, fmt::format("{}; from byte {}: no room on{}", texts_.TextOf(bytes.reason),
                                request.begin, NamesOf(request.full)));
@@ -446,10 +446,9 @@ Reply ManagerCore::State::Relocate(const RelocateRequest& request, Inode& inode)
   return BindReply{AccessTo(request.file, inode, true)};
 }
 
-// A node that was told to drop its object refuses what is stored by the generation of that time.
+// A node that has dropped its object refuses stores of that generation and older ones.
 Reply ManagerCore::State::AskToClean(FileId file, Inode& inode, std::vector<NodeId> nodes) {
-  RaiseGeneration(file, inode);
-  FenceAbsentWriters(file);
+  BeginGeneration(file, inode);
   return BindReply{AccessTo(file, inode, true), std::move(nodes)};
 }
 

@@ -23,6 +23,11 @@ void ManagerCore::State::RaiseGeneration(FileId file, Inode& inode) {
   ReviewCopiesLater(file, inode);  // Orders by the earlier generation end with the next store.
 }
 
+void ManagerCore::State::BeginGeneration(FileId file, Inode& inode) {
+  RaiseGeneration(file, inode);
+  FenceAbsentWriters(file);
+}
+
 void ManagerCore::State::FenceWriters(FileId file, Inode& inode, const std::set<ClientId>& live) {
   RaiseGeneration(file, inode);
   FileBytes& bytes = *inode.bytes;

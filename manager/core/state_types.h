@@ -177,6 +177,7 @@ struct Freeze {
   ClientId holder;
   Time until;
   bool pinned = false;  // Another client's kernel has the object open.
+  bool cleans = false;  // The holder was asked to clean nodes: what it sent may still arrive.
 };
 
 // Files that are to lie on one node.

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <mutex>
 #include <utility>
 
 #include "tests/simulation/await.h"
@@ -43,11 +42,17 @@ void HistoryCalls::Judge(const Host& host, const std::string& what, const Failur
         fmt::format("h{} {}: {}", host.id, what, failure == nullptr ? "ok" : failure->message));
   if (failure == nullptr) return;
   ++history.failed;
-  // Others may remove a file between its lookup and its open.
-  const bool is_answer = failure->reason == ErrorReason::kNoEntry ||
-                         failure->reason == ErrorReason::kExists ||
-                         (failure->reason == ErrorReason::kStale && what.starts_with("open"));
-  if (!is_answer && !state_.MayFail(host, begun) && !IsLoss(*failure) && !IsFull(*failure))
+  // Others may remove a file between its lookup and its use.
+  const bool by_name = what.starts_with("lookup") || what.starts_with("open ") ||
+                       what.starts_with("create") || what.starts_with("unlink") ||
+                       what.starts_with("rename") || what.starts_with("truncate");
+  const bool is_answer = by_name && (failure->reason == ErrorReason::kNoEntry ||
+                                     failure->reason == ErrorReason::kExists ||
+                                     failure->reason == ErrorReason::kStale);
+  // Closes that wait for copies fail while others have the file open for writing.
+  const bool may_be_lost =
+      IsLoss(*failure) && (state_.wipes > 0 || shared || state_.store.may_be_full());
+  if (!is_answer && !state_.MayFail(host, begun) && !may_be_lost && !IsFull(*failure))
     state_.Problem(
         fmt::format("{} on h{} failed without a fault: {}", what, host.id, failure->message));
 }
@@ -86,7 +91,14 @@ Outcome<sai::HandleId> HistoryCalls::Open(const Host& host, size_t at, uint32_t 
     if (!made.ok()) return made.failure();
     return Opened(host, *made, begun);
   }
-  return OpenFile(host, at, *file, flags & ~static_cast<uint32_t>(O_CREAT));
+  const uint32_t without = flags & ~static_cast<uint32_t>(O_CREAT);
+  auto opened = OpenFile(host, at, *file, without);
+  if (opened.ok() || opened.failure().reason != ErrorReason::kStale) return opened;
+  // The kernel looks the path up once more.
+  host.kernel().ForgetName(DirectoryOf(at), NameOf(at));
+  const auto again = Find(host, at);
+  if (!again.ok()) return again.failure();
+  return *again == FileId{} ? opened : OpenFile(host, at, *again, without);
 }
 
 Outcome<sai::HandleId> HistoryCalls::OpenFile(const Host& host, size_t at, FileId file,
@@ -124,7 +136,6 @@ Outcome<Done> HistoryCalls::InOpen(const Host& host, size_t at, uint32_t flags,
 
 Outcome<Done> HistoryCalls::Write(const Host& host, size_t at, sai::HandleId handle,
                                   uint64_t offset, std::string_view data) {
-  const std::unique_lock lock(state_.writing[{host.id, at}]);
   const auto write = [&] { return host.kernel().Write(handle, offset, data); };
   const std::string what = fmt::format("write {} B at {} of {}", data.size(), offset, NameOf(at));
   const auto written = Ask(host, what, write, kCallMax + kStoreExtension, OpenedAt(host, handle));
@@ -137,31 +148,38 @@ Outcome<Done> HistoryCalls::Fsync(const Host& host, sai::HandleId handle) {
   return Ask(host, "fsync", fsync, kCallMax, OpenedAt(host, handle));
 }
 
-Outcome<Done> HistoryCalls::Truncate(const Host& host, size_t at, FileId file, uint64_t size) {
-  const auto resize = [&] { return host.kernel().SetSize(file, size); };
-  const auto cut =
-      Ask(host, fmt::format("truncate {} to {}", NameOf(at), size), resize, CloseMax());
-  if (!cut.ok()) return cut.failure();
-  return Done{};
+Outcome<Done> HistoryCalls::Truncate(const Host& host, size_t at, uint64_t size) {
+  for (bool again = false;; again = true) {
+    const auto file = Find(host, at);
+    if (!file.ok()) return file.failure();
+    if (*file == FileId{})
+      return Failure{StatusCode::kNotFound, ErrorReason::kNoEntry, "no such file"};
+    const auto resize = [&] { return host.kernel().SetSize(*file, size); };
+    const auto cut =
+        Ask(host, fmt::format("truncate {} to {}", NameOf(at), size), resize, CloseMax());
+    if (cut.ok()) return Done{};
+    if (again || cut.failure().reason != ErrorReason::kStale) return cut.failure();
+    host.kernel().ForgetName(DirectoryOf(at), NameOf(at));
+  }
 }
 
 Outcome<Done> HistoryCalls::Remove(const Host& host, size_t at) {
   const auto removed = Ask(host, "unlink " + NameOf(at),
-                           [&] { return host.fs().Unlink(DirectoryOf(at), NameOf(at)); });
+                           [&] { return host.kernel().Unlink(DirectoryOf(at), NameOf(at)); });
   if (!removed.ok()) return removed.failure();
   return Done{};
 }
 
 Outcome<Done> HistoryCalls::Rename(const Host& host, size_t from, size_t to) {
   const auto moved = Ask(host, fmt::format("rename {} to {}", NameOf(from), NameOf(to)), [&] {
-    return host.fs().Rename(DirectoryOf(from), NameOf(from), DirectoryOf(to), NameOf(to), 0);
+    return host.kernel().Rename(DirectoryOf(from), NameOf(from), DirectoryOf(to), NameOf(to));
   });
   if (!moved.ok()) return moved.failure();
   return Done{};
 }
 
-Outcome<std::string> HistoryCalls::Read(const Host& host, size_t at, FileId file) {
-  const auto opened = OpenFile(host, at, file, O_RDONLY);
+Outcome<std::string> HistoryCalls::Read(const Host& host, size_t at) {
+  const auto opened = Open(host, at, O_RDONLY);
   if (!opened.ok()) return opened.failure();
   auto content = ReadRange(host, at, *opened, 0, UINT64_MAX);
   // Whether the close succeeds says nothing of the bytes.

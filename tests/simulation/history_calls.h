@@ -40,15 +40,11 @@ class HistoryCalls {
   Outcome<Done> Write(const Host& host, size_t at, sai::HandleId handle, uint64_t offset,
                       std::string_view data);
   Outcome<Done> Fsync(const Host& host, sai::HandleId handle);
-  Outcome<Done> Truncate(const Host& host, size_t at, FileId file, uint64_t size);
+  Outcome<Done> Truncate(const Host& host, size_t at, uint64_t size);
   Outcome<Done> Remove(const Host& host, size_t at);
   Outcome<Done> Rename(const Host& host, size_t from, size_t to);
   // The whole content.
-  Outcome<std::string> Read(const Host& host, size_t at, FileId file);
-  // A fault since the file was opened may have hidden from its host what others have changed.
-  bool MayHaveMetFault(const Host& host, sai::HandleId handle) const {
-    return state_.MayFail(host, OpenedAt(host, handle));
-  }
+  Outcome<std::string> Read(const Host& host, size_t at);
   // What there is of a range of an open file.
   Outcome<std::string> ReadRange(const Host& host, size_t at, sai::HandleId handle, uint64_t offset,
                                  uint64_t length);

@@ -56,6 +56,7 @@ void HistoryPrograms::Step(const Host& host, Rng& rng, Kept& kept) {
 void HistoryPrograms::Rewrite(const Host& host, size_t at, Rng& rng) {
   Name& name = state_.names[at];
   const Name::Replacement replacement(name);
+  const Time begun = state_.scheduler.now();
   const std::string data = state_.Fresh(LengthOf(rng));
   const uint64_t wipes = state_.wipes;
   const Outcome<Done> done = calls_.InOpen(
@@ -69,6 +70,10 @@ void HistoryPrograms::Rewrite(const Host& host, size_t at, Rng& rng) {
         }
         return Done{};
       });
+  // It needs nothing of what a node may have lost.
+  if (!done.ok() && !state_.MayFail(host, begun) && !state_.store.may_be_full())
+    state_.Problem(
+        fmt::format("h{} cannot write {} anew: {}", host.id, NameOf(at), done.failure().message));
   name.certain = done.ok();
   name.has_remains = name.has_remains || !done.ok();
   if (!done.ok()) return;
@@ -79,10 +84,18 @@ void HistoryPrograms::Rewrite(const Host& host, size_t at, Rng& rng) {
   name.has_holes = false;
 }
 
+// A close that waits for copies has succeeded.
+void HistoryPrograms::NoteCopies(Name& name, uint64_t wipes) const {
+  if (!state_.store.pessimistic) return;
+  name.has_copies = true;
+  name.wipes = wipes;
+}
+
 void HistoryPrograms::Change(const Host& host, size_t at, Rng& rng) {
   Name& name = state_.names[at];
   if (!name.certain || !name.exists || state_.MayBeLost(name)) return Read(host, at);
   const Time begun = state_.scheduler.now();
+  const uint64_t wipes = state_.wipes;
   const bool appends = rng.Chance(300);
   const std::string data = state_.Fresh(LengthOf(rng));
   const uint64_t gap = name.has_remains ? 1 : 5'000;
@@ -98,6 +111,7 @@ void HistoryPrograms::Change(const Host& host, size_t at, Rng& rng) {
   if (!done.ok()) return;
   if (name.content.size() < offset + data.size()) name.content.resize(offset + data.size());
   name.content.replace(offset, data.size(), data);
+  NoteCopies(name, wipes);
 }
 
 void HistoryPrograms::Work(const Host& host, size_t at, Rng& rng) {
@@ -134,11 +148,9 @@ Outcome<Done> HistoryPrograms::WorkOnce(const Host& host, size_t at, sai::Handle
   }
   if (what == 4) return calls_.Fsync(host, handle);
   if (what == 5) {
-    const auto file = calls_.Find(host, at);
-    if (!file.ok()) return file.failure();
     const uint64_t size = name.has_remains ? offset : offset + rng.Below(50'000);
     if (size > content.size()) name.has_holes = true;
-    MOSA_RETURN_IF_FAILED(calls_.Truncate(host, at, *file, size));
+    MOSA_RETURN_IF_FAILED(calls_.Truncate(host, at, size));
     content.resize(size);
     return Done{};
   }
@@ -162,7 +174,7 @@ void HistoryPrograms::Truncate(const Host& host, size_t at, Rng& rng) {
   const auto file = calls_.Find(host, at);
   if (!CheckFound(host, at, file) || !file.ok()) return;
   if (size > name.content.size()) name.has_holes = true;
-  const auto cut = calls_.Truncate(host, at, *file, size);
+  const auto cut = calls_.Truncate(host, at, size);
   if (!cut.ok()) CheckFailure(host, at, begun, cut.failure());
   name.certain = cut.ok();
   if (cut.ok()) name.content.resize(size);
@@ -243,7 +255,7 @@ void HistoryPrograms::Read(const Host& host, size_t at) {
   const Time begun = state_.scheduler.now();
   const auto file = calls_.Find(host, at);
   if (!CheckFound(host, at, file)) return;
-  const auto content = calls_.Read(host, at, *file);
+  const auto content = calls_.Read(host, at);
   if (!content.ok()) return CheckFailure(host, at, begun, content.failure());
   if (name.certain && *content != name.content)
     state_.Problem(
@@ -258,7 +270,7 @@ void HistoryPrograms::Peek(const Host& host, size_t at) {
     return;
   const auto file = calls_.Find(host, at);
   if (!file.ok() || *file == FileId{}) return;
-  const auto content = calls_.Read(host, at, *file);
+  const auto content = calls_.Read(host, at);
   if (!content.ok() || name.replacements != before || !name.certain || name.has_holes ||
       name.has_remains || state_.MayBeLost(name))
     return;
@@ -281,12 +293,13 @@ void HistoryPrograms::Keep(const Host& host, size_t at, Rng& rng, Kept& kept) {
   const std::unique_lock lock(name.used);
   const uint64_t offset = rng.Below(50'000);
   const uint64_t length = LengthOf(rng);
+  const Time begun = state_.scheduler.now();
   const auto read = calls_.ReadRange(host, kept.at, kept.handle, offset, length);
   if (!read.ok()) return Leave(host, kept);
   // It sees what others have closed, if it is still the file of that name.
   const auto file = calls_.Find(host, kept.at);
   if (!file.ok() || *file != host.kernel().FileOf(kept.handle) || !name.certain ||
-      calls_.MayHaveMetFault(host, kept.handle))
+      state_.MayFail(host, begun))
     return;
   const std::string right =
       offset < name.content.size() ? name.content.substr(offset, length) : std::string();
@@ -327,7 +340,7 @@ void HistoryPrograms::CheckUncertain(const std::vector<Host>& hosts, size_t at) 
       absent = host.id;
       continue;
     }
-    const auto content = calls_.Read(host, at, *file);
+    const auto content = calls_.Read(host, at);
     if (!content.ok()) {
       if (!HistoryCalls::IsLoss(content.failure()) || state_.wipes == 0)
         state_.Problem(fmt::format("h{} cannot read {} at the end: {}", host.id, NameOf(at),

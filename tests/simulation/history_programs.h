@@ -52,6 +52,7 @@ class HistoryPrograms {
   void List(const Host& host, Rng& rng);
   void CheckUncertain(const std::vector<Host>& hosts, size_t at);
 
+  void NoteCopies(Name& name, uint64_t wipes) const;
   // False if it is not there, and should be, or the other way round.
   bool CheckFound(const Host& host, size_t at, const Outcome<FileId>& file);
   void CheckFailure(const Host& host, size_t at, Time begun, const Failure& failure);

@@ -12,9 +12,20 @@
 
 namespace mosa::simulation {
 
+// After a loss nothing would be checked any more.
+void SharedFilePrograms::Renew(const Host& host, SharedFile& file, size_t at) {
+  file.is_renewed = true;
+  const auto removed = calls_.Remove(host, at);
+  file.is_renewed = false;
+  if (removed.ok() || removed.failure().reason == ErrorReason::kNoEntry) file.Clear();
+}
+
 Outcome<Done> SharedFilePrograms::ChangeShared(
     const Host& host, SharedFile& file, size_t at, uint32_t flags,
     const std::function<Outcome<Done>(sai::HandleId)>& change) {
+  if (file.may_be_lost && file.writers == 0 && !file.is_renewed) Renew(host, file, at);
+  if (file.is_renewed)
+    return Failure{StatusCode::kUnavailable, ErrorReason::kNone, "another one removes it"};
   if (!std::exchange(file.is_made, true)) file.wipes = state_.wipes;
   // A node that has lost everything may not be known to have, so this may outdate the good copies.
   if (file.wipes < state_.wipes) file.may_be_lost = true;
@@ -32,26 +43,32 @@ std::optional<std::string> SharedFilePrograms::ReadShared(const Host& host, cons
                                                           size_t at) {
   if (file.may_be_lost) return std::nullopt;
   const Time begun = state_.scheduler.now();
+  const uint64_t renewals = file.renewals;
   const auto found = calls_.Find(host, at);
   const auto failed = [&](const std::string& how) -> std::optional<std::string> {
-    if (!file.may_be_lost && !state_.MayFail(host, begun))
+    if (!file.may_be_lost && file.renewals == renewals && !state_.MayFail(host, begun))
       state_.Problem(fmt::format("h{} cannot read the {}: {}", host.id, NameOf(at), how));
     return std::nullopt;
   };
   if (!found.ok()) return failed(found.failure().message);
   if (*found == FileId{}) return failed("it is not there");
-  const auto content = calls_.Read(host, at, *found);
+  const auto content = calls_.Read(host, at);
   if (!content.ok()) return failed(content.failure().message);
+  if (file.renewals != renewals || file.is_renewed) return std::nullopt;
   return *content;
 }
 
 void SharedFilePrograms::Append(const Host& host, Rng& rng) {
   const std::string record = state_.Fresh(LengthOf(rng));
   Log& log = state_.log;
+  const Time begun = state_.scheduler.now();
   const Outcome<Done> done = ChangeShared(host, log, kLog, O_APPEND, [&](sai::HandleId handle) {
     return calls_.Write(host, kLog, handle, 0, record);
   });
-  (done.ok() ? log.records : log.attempts).push_back(record);
+  // If the kernel's second request comes 5 s after the first one, others may append in between.
+  const bool may_be_torn =
+      record.size() > SimulatedKernel::kWriteMax && state_.MayFail(host, begun);
+  (done.ok() && !may_be_torn ? log.records : log.attempts).push_back(record);
 }
 
 void SharedFilePrograms::WritePart(const Host& host, Rng& rng) {

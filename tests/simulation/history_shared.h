@@ -25,6 +25,7 @@ class SharedFilePrograms {
   void CheckAll(const std::vector<Host>& hosts);
 
  private:
+  void Renew(const Host& host, SharedFile& file, size_t at);
   // Runs `change` on the open file, and closes it.
   Outcome<Done> ChangeShared(const Host& host, SharedFile& file, size_t at, uint32_t flags,
                              const std::function<Outcome<Done>(sai::HandleId)>& change);

@@ -85,15 +85,29 @@ struct Name {
 
 // A file that programs change at the same time.
 struct SharedFile {
+  virtual ~SharedFile() = default;
+  // Forgets what was written: it begins anew.
+  virtual void Clear() {
+    ++renewals;
+    is_made = has_copies = may_be_lost = false;
+  }
+
   bool is_made = false;     // A program has begun to make it.
-  uint32_t writers = 0;     // That have it open now.
+  uint32_t writers = 0;     // Programs that have it open.
+  bool is_renewed = false;  // It is being removed.
+  uint64_t renewals = 0;
   bool has_copies = false;  // All its bytes have as many copies as the hints ask for.
-  uint64_t wipes = 0;       // Nodes that had lost everything when it got these.
+  uint64_t wipes = 0;       // Nodes that had lost everything when the copies were made.
   bool may_be_lost = false;
 };
 
 // All append to it.
 struct Log : SharedFile {
+  void Clear() override {
+    SharedFile::Clear();
+    records.clear();
+    attempts.clear();
+  }
   std::vector<std::string> records;   // Whose close succeeded.
   std::vector<std::string> attempts;  // Whose append or close failed.
 };
@@ -107,6 +121,14 @@ struct Grid : SharedFile {
     bool is_written = false;  // At least once.
     std::string content = std::string(kPartBytes, '\0');
   };
+  void Clear() override {
+    SharedFile::Clear();
+    for (Part& part : parts) {
+      part.certain = true;
+      part.is_written = false;
+      part.content.assign(kPartBytes, '\0');
+    }
+  }
   std::vector<Part> parts = std::vector<Part>(6);
 };
 
@@ -173,8 +195,6 @@ struct HistoryState {
   uint64_t wipes = 0;
   uint64_t writes = 0;
   std::map<HostId, Duration> paused;  // In all.
-  // By host and name: a kernel lets one program at a time write a file.
-  std::map<std::pair<HostId, size_t>, Mutex> writing;
 };
 
 }  // namespace mosa::simulation

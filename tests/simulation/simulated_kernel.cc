@@ -21,11 +21,11 @@ using sai::HandleId;
 using sai::OpenMode;
 using sai::Outcome;
 
-constexpr uint64_t kReadAheadPages = 32;
+constexpr uint64_t kReadAheadBytes = 128 << 10;
 
 Time Now() { return Scheduler::Current()->now(); }
 
-std::string BytesOf(const sai::ReadResult& read) {
+std::string ContentOf(const sai::ReadResult& read) {
   std::string bytes(read.size_bytes, '\0');
   if (read.descriptor < 0) {
     bytes.assign(reinterpret_cast<const char*>(read.bytes.data()), read.bytes.size());
@@ -38,19 +38,52 @@ std::string BytesOf(const sai::ReadResult& read) {
 
 }  // namespace
 
-Outcome<FileId> SimulatedKernel::Lookup(FileId parent, std::string_view name) {
+Outcome<FileId> SimulatedKernel::Lookup(FileId parent, const std::string& name) {
+  const auto known = names_.find({parent, name});
+  if (known != names_.end() && Now() < known->second.valid_until && known->second.epoch == epoch_)
+    return known->second.file;
   const uint64_t asked = last_change_;
+  const uint64_t epoch = epoch_;
+  const uint64_t changes = own_name_changes_;
   const auto found = fs_->Lookup(parent, name);
   if (!found.ok()) return found.failure();
   const FileId file = found->entry.file;
   if (file != FileId{}) Learn(file, found->entry.attributes, found->attributes_valid, asked);
+  if (changes == own_name_changes_) NoteName(parent, name, *found, epoch);
   return file;
+}
+
+void SimulatedKernel::NoteName(FileId parent, const std::string& name,
+                               const sai::EntryResult& found, uint64_t epoch) {
+  names_[{parent, name}] = {found.entry.file, Now() + found.entry_valid, epoch};
+}
+
+Outcome<Done> SimulatedKernel::Unlink(FileId parent, const std::string& name) {
+  auto removed = fs_->Unlink(parent, name);
+  ++own_name_changes_;
+  ForgetName(parent, name);
+  return removed;
+}
+
+Outcome<Done> SimulatedKernel::Rename(FileId from, const std::string& name, FileId to,
+                                      const std::string& new_name) {
+  auto renamed = fs_->Rename(from, name, to, new_name, 0);
+  ++own_name_changes_;
+  ForgetName(to, new_name);
+  if (const auto known = names_.find({from, name}); renamed.ok() && known != names_.end())
+    names_[{to, new_name}] = known->second;
+  ForgetName(from, name);
+  return renamed;
 }
 
 Outcome<HandleId> SimulatedKernel::Create(const sai::NewEntry& entry, uint32_t flags) {
   const uint64_t asked = last_change_;
+  const uint64_t epoch = epoch_;
   const auto made = fs_->Create(entry, flags);
+  ++own_name_changes_;
+  ForgetName(entry.parent, std::string(entry.name));
   if (!made.ok()) return made.failure();
+  NoteName(entry.parent, std::string(entry.name), made->entry, epoch);
   const FileId file = made->entry.entry.file;
   Learn(file, made->entry.entry.attributes, made->entry.attributes_valid, asked);
   Opened(file, made->handle, made->mode, flags);
@@ -69,11 +102,11 @@ void SimulatedKernel::Opened(FileId id, HandleId handle, const OpenMode& mode, u
   File& file = files_[id];
   const bool cuts = (flags & O_TRUNC) != 0;
   if (cuts) {
-    Change(file);
+    NoteChange(file);
     file.size = 0;
     file.size_valid_until = {};
   }
-  if (!cuts && (mode.kind == OpenMode::Kind::kDirect || mode.keep_cache)) return;
+  if (!cuts && mode.keep_cache) return;
   const std::unique_lock lock(file.pages_locked);
   file.pages.clear();
 }
@@ -86,13 +119,12 @@ void SimulatedKernel::Release(HandleId handle) {
 void SimulatedKernel::Learn(FileId id, const Attributes& attributes, Duration valid,
                             uint64_t asked) {
   File& file = files_[id];
-  if (file.change > asked) {
-    file.size_valid_until = {};
-    return;
-  }
-  if (attributes.size_bytes < file.size) CutPages(file, attributes.size_bytes);
+  if (file.change > asked || file.size_unstable) return;
+  NoteChange(file);
+  const bool is_cut = attributes.size_bytes < file.size;
   file.size = attributes.size_bytes;
   file.size_valid_until = Now() + valid;
+  if (is_cut) CutPages(file, attributes.size_bytes);
 }
 
 Outcome<Done> SimulatedKernel::AskSize(FileId file) {
@@ -108,7 +140,7 @@ Outcome<std::string> SimulatedKernel::Read(HandleId handle, uint64_t offset, uin
   if (open.direct) {
     const auto read = fs_->Read(handle, offset, length);
     if (!read.ok()) return read.failure();
-    return BytesOf(*read);
+    return ContentOf(*read);
   }
   File& file = files_[open.file];
   if (offset + length > file.size && Now() >= file.size_valid_until)
@@ -118,35 +150,36 @@ Outcome<std::string> SimulatedKernel::Read(HandleId handle, uint64_t offset, uin
 
 Outcome<std::string> SimulatedKernel::ReadPages(File& file, HandleId handle, ByteRange range) {
   std::string bytes;
-  while (range.begin < std::min(range.end, file.size)) {
-    const uint64_t number = range.begin / kPageBytes;
+  for (;;) {
     const std::unique_lock lock(file.pages_locked);
+    const uint64_t number = range.begin / kPageBytes;
+    const uint64_t end = std::min({range.end, file.size, (number + 1) * kPageBytes});
+    if (end <= range.begin) return bytes;
     if (!file.pages.contains(number)) {
-      const uint64_t last = (std::min(range.end, file.size) - 1) / kPageBytes;
-      MOSA_RETURN_IF_FAILED(FillPages(file, handle, number, last + 1));
+      const uint64_t ahead = std::min(range.end + kReadAheadBytes, file.size);
+      MOSA_RETURN_IF_FAILED(FillPages(file, handle, number, (ahead - 1) / kPageBytes + 1));
       continue;
     }
-    const uint64_t end = std::min({range.end, file.size, (number + 1) * kPageBytes});
-    if (end <= range.begin) break;
     bytes += file.pages.at(number).substr(range.begin % kPageBytes, end - range.begin);
     range.begin = end;
   }
-  return bytes;
 }
 
-// Reads pages that are locked. Behind a shorter answer they are zero, and the file ends there.
+// Reads pages that are locked. After a short read the rest is zeroes, and the file ends there.
 Outcome<Done> SimulatedKernel::FillPages(File& file, HandleId handle, uint64_t first,
                                          uint64_t end) {
-  end = std::min(end, first + kReadAheadPages);
+  end = std::min(end, first + kReadAheadBytes / kPageBytes);
   for (uint64_t number = first + 1; number < end; ++number)
     if (file.pages.contains(number)) end = number;
   const uint64_t asked = last_change_;
   const auto read = fs_->Read(handle, first * kPageBytes, (end - first) * kPageBytes);
   if (!read.ok()) return read.failure();
-  std::string bytes = BytesOf(*read);
+  std::string bytes = ContentOf(*read);
   const uint64_t file_end = first * kPageBytes + bytes.size();
-  if (bytes.size() < (end - first) * kPageBytes && file.change <= asked)
-    file.size = std::min(file.size, file_end);
+  if (file_end < std::min(end * kPageBytes, file.size) && file.change <= asked) {
+    NoteChange(file);
+    file.size = file_end;
+  }
   bytes.resize((end - first) * kPageBytes);
   for (uint64_t number = first; number < end; ++number)
     file.pages[number] = bytes.substr((number - first) * kPageBytes, kPageBytes);
@@ -156,21 +189,39 @@ Outcome<Done> SimulatedKernel::FillPages(File& file, HandleId handle, uint64_t f
 Outcome<Done> SimulatedKernel::Write(HandleId handle, uint64_t offset, std::string_view data) {
   const Handle open = handles_.at(handle);
   File& file = files_[open.file];
+  const std::unique_lock one_at_a_time(file.changes);
   if (open.append) offset = file.size;
-  std::unique_lock lock(file.pages_locked);
-  if (open.direct) {
-    DropPages(file, {offset, offset + data.size()});
-    lock.unlock();
+  Outcome<Done> written = Done{};
+  file.size_unstable = offset + data.size() > file.size;
+  for (uint64_t done = 0; done < data.size() && written.ok(); done += kWriteMax)
+    written = WritePiece(open, handle, offset + done, data.substr(done, kWriteMax), data.size());
+  file.size_unstable = false;
+  return written;
+}
+
+// Other requests may use the pages before the mount has answered.
+Outcome<Done> SimulatedKernel::WritePiece(const Handle& open, HandleId handle, uint64_t offset,
+                                          std::string_view data, uint64_t call_bytes) {
+  File& file = files_[open.file];
+  const ByteRange range{offset, offset + data.size()};
+  {
+    const std::unique_lock lock(file.pages_locked);
+    if (open.direct)
+      DropPages(file, range);
+    else
+      WriteInPages(file, offset, data);
   }
-  const auto written = fs_->Write(handle, {.offset = offset, .call_bytes = data.size()},
+  const auto written = fs_->Write(handle, {.offset = offset, .call_bytes = call_bytes},
                                   std::as_bytes(std::span(data)));
-  if (!open.direct && written.ok()) WriteInPages(file, offset, data);
-  if (!open.direct && !written.ok()) DropPages(file, {offset, offset + data.size()});
-  if (!written.ok()) return written.failure();
-  Change(file);
-  file.size = std::max(file.size, offset + data.size());
+  NoteChange(file);
   file.size_valid_until = {};
-  return Done{};
+  if (written.ok()) {
+    file.size = std::max(file.size, range.end);
+    return Done{};
+  }
+  const std::unique_lock lock(file.pages_locked);
+  if (!open.direct) DropPages(file, range);
+  return written.failure();
 }
 
 void SimulatedKernel::WriteInPages(File& file, uint64_t offset, std::string_view data) {
@@ -204,15 +255,19 @@ void SimulatedKernel::DropPages(File& file, ByteRange range) {
 }
 
 Outcome<sai::AttributesResult> SimulatedKernel::SetSize(FileId id, uint64_t size_bytes) {
+  File& file = files_[id];
+  const std::unique_lock one_at_a_time(file.changes);
   sai::AttributeChanges changes;
   changes.size_bytes = size_bytes;
+  file.size_unstable = true;
   auto set = Await<sai::AttributesResult>(
       [&](auto done) { fs_->SetAttributes(id, changes, std::move(done)); });
+  file.size_unstable = false;
   if (!set.ok()) return set;
-  File& file = files_[id];
-  Change(file);
-  file.size = set->attributes.size_bytes;
+  NoteChange(file);
+  const uint64_t size_before = std::exchange(file.size, set->attributes.size_bytes);
   file.size_valid_until = Now() + set->attributes_valid;
+  if (size_before == file.size) return set;
   const std::unique_lock lock(file.pages_locked);
   file.pages.clear();
   return set;
@@ -230,7 +285,7 @@ bool SimulatedKernel::InvalidateFile(FileId id) {
 void SimulatedKernel::InvalidateAttributes(FileId id) {
   const auto found = files_.find(id);
   if (found == files_.end()) return;
-  Change(found->second);
+  NoteChange(found->second);
   found->second.size_valid_until = {};
 }
 

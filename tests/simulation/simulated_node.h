@@ -29,8 +29,8 @@ class SimulatedNode {
   // their way do.
   struct Process {
     node::AccessGate gate;
-    node::FaultyObjectStore* objects =
-        nullptr;  // The engine's; nothing reaches them after its end.
+    // The engine's objects; nothing reaches them after the end of the process.
+    node::FaultyObjectStore* objects = nullptr;
     std::unique_ptr<node::ObjectEngine> engine;
     std::unique_ptr<node::Copier> copier;
     std::vector<std::byte> scratch;

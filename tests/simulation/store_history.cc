@@ -189,7 +189,6 @@ class Run {
         return Cut(SimulatedManager::kHost, length);
       case 5:
         Note(fmt::format("the mount of h{} is killed, for {} ms", host.id, length_ms / 8));
-        if (host.mount == nullptr) return;  // It is not there yet.
         Kill(host);
         SleepFor(Duration{length.ns / 8});
         return On(host.id, [&] { Mount(host); });

@@ -1,10 +1,9 @@
 // One random history of a whole store in virtual time, and what was wrong with it.
 //
-// Programs on several mounts write, append to, truncate, rename, remove and read a few files, one
-// program at a time for each file, and all append to another one. Meanwhile hosts are paused, links
-// are cut, mounts and the manager are killed, and nodes lose everything. What a program was told is
-// compared with what others see: close-to-open, names, and how long a call took. A history depends
-// on its seed alone. docs/internals/virtual-time.md lists all of it.
+// Programs on several mounts use some files while hosts, links and processes fail. What a program
+// was told is compared with what others see: bytes, names, and how long a call took. A history
+// depends on its seed alone. docs/internals/virtual-time.md lists what programs do and what is
+// checked.
 #ifndef MOSA_TESTS_SIMULATION_STORE_HISTORY_H_
 #define MOSA_TESTS_SIMULATION_STORE_HISTORY_H_
 
