@@ -106,6 +106,28 @@ TEST(Answers, AnOpenFromBeforeTheBindingChangesNothing) {
   EXPECT_TRUE(*cluster.b().ReadFile("/f") == content);
 }
 
+// The kernel takes the size from this answer: a program would find the earlier end.
+TEST(Answers, ATruncationThatAnotherChangeOvertakesTellsTheNewSize) {
+  Cluster cluster;
+  ASSERT_TRUE(Ok(cluster.a().WriteFile("/f", "small")));
+  ASSERT_TRUE(Ok(cluster.a().Stat("/f")));
+  const FileId file = *cluster.b().Find("/f");
+  HeldAnswer<SetAttributesRequest> answer(cluster.a());
+  AttributeChanges longer;
+  longer.size_bytes = 3000;
+  auto resized =
+      std::async(std::launch::async, [&] { return cluster.a().fs().SetAttributes(file, longer); });
+  ASSERT_TRUE(answer.AwaitHeld());
+  AttributeChanges mode;
+  mode.permissions = 0600;
+  ASSERT_TRUE(Ok(cluster.b().fs().SetAttributes(file, mode)));
+  answer.Release();
+  const auto told = resized.get();
+  ASSERT_TRUE(Ok(told));
+  EXPECT_EQ(told->attributes.size_bytes, 3000U);
+  EXPECT_EQ(cluster.a().Stat("/f")->permissions, 0600);
+}
+
 TEST(Answers, OverlappingClosesOfNewFilesLeaveTheirDirectoryAsTheManagerHasIt) {
   Cluster cluster;
   ASSERT_TRUE(Ok(cluster.a().MakeDirectory("/d")));
