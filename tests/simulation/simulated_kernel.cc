@@ -199,18 +199,20 @@ Outcome<Done> SimulatedKernel::Write(HandleId handle, uint64_t offset, std::stri
   return written;
 }
 
-// Other requests may use the pages before the mount has answered.
+// Other requests may use whole pages before the mount has answered. A page of which only a part is
+// known stays locked until then.
 Outcome<Done> SimulatedKernel::WritePiece(const Handle& open, HandleId handle, uint64_t offset,
                                           std::string_view data, uint64_t call_bytes) {
   File& file = files_[open.file];
   const ByteRange range{offset, offset + data.size()};
-  {
-    const std::unique_lock lock(file.pages_locked);
-    if (open.direct)
-      DropPages(file, range);
-    else
-      WriteInPages(file, offset, data);
-  }
+  std::unique_lock lock(file.pages_locked);
+  if (open.direct)
+    DropPages(file, range);
+  else
+    WriteInPages(file, offset, data);
+  const bool all_known = file.pages.contains(range.begin / kPageBytes) &&
+                         file.pages.contains((range.end - 1) / kPageBytes);
+  if (open.direct || all_known) lock.unlock();
   const auto written = fs_->Write(handle, {.offset = offset, .call_bytes = call_bytes},
                                   std::as_bytes(std::span(data)));
   NoteChange(file);
@@ -219,7 +221,7 @@ Outcome<Done> SimulatedKernel::WritePiece(const Handle& open, HandleId handle, u
     file.size = std::max(file.size, range.end);
     return Done{};
   }
-  const std::unique_lock lock(file.pages_locked);
+  if (!lock.owns_lock()) lock.lock();
   if (!open.direct) DropPages(file, range);
   return written.failure();
 }
