@@ -35,7 +35,7 @@ void HistoryCalls::Judge(const Host& host, const std::string& what, const Failur
     history.longest = took;
     history.longest_call = fmt::format("{} on h{}", what, host.id);
   }
-  if (took > max + (shared ? kOthersMax : Duration{0}))
+  if (took > max)
     state_.Problem(fmt::format("{} on h{} took {} ms", what, host.id, took.ns / 1'000'000));
   if (state_.options.trace)
     state_.network.Note(
@@ -55,6 +55,13 @@ void HistoryCalls::Judge(const Host& host, const std::string& what, const Failur
   if (!is_answer && !state_.MayFail(host, begun) && !may_be_lost && !IsFull(*failure))
     state_.Problem(
         fmt::format("{} on h{} failed without a fault: {}", what, host.id, failure->message));
+}
+
+Duration HistoryCalls::OthersMax(const Host& host, const std::string& what) const {
+  const auto users = std::ranges::count_if(opened_, [&](const auto& open) {
+    return open.first.first == host.mount.get() && what.ends_with(NameOf(open.second.at));
+  });
+  return users > 1 ? kOthersMax : Duration{0};
 }
 
 Duration HistoryCalls::CloseMax() const {
@@ -89,7 +96,7 @@ Outcome<sai::HandleId> HistoryCalls::Open(const Host& host, size_t at, uint32_t 
     if (!made.ok() && made.failure().reason == ErrorReason::kExists)
       return Open(host, at, flags & ~static_cast<uint32_t>(O_CREAT));
     if (!made.ok()) return made.failure();
-    return Opened(host, *made, begun);
+    return Opened(host, at, *made, begun);
   }
   const uint32_t without = flags & ~static_cast<uint32_t>(O_CREAT);
   auto opened = OpenFile(host, at, *file, without);
@@ -107,11 +114,11 @@ Outcome<sai::HandleId> HistoryCalls::OpenFile(const Host& host, size_t at, FileI
   auto opened =
       Ask(host, "open " + NameOf(at), [&] { return host.kernel().Open(file, flags, Myself()); });
   if (!opened.ok()) return opened.failure();
-  return Opened(host, *opened, begun);
+  return Opened(host, at, *opened, begun);
 }
 
-sai::HandleId HistoryCalls::Opened(const Host& host, sai::HandleId handle, Time begun) {
-  opened_[{host.mount.get(), handle}] = begun;
+sai::HandleId HistoryCalls::Opened(const Host& host, size_t at, sai::HandleId handle, Time begun) {
+  opened_[{host.mount.get(), handle}] = {begun, at};
   return handle;
 }
 

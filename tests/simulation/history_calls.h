@@ -61,6 +61,10 @@ class HistoryCalls {
   }
 
  private:
+  struct OpenFileOf {
+    Time begun;
+    size_t at = 0;
+  };
   FileId DirectoryOf(size_t at) const { return state_.directories[state_.DirectoryOf(at)]; }
   // Makes one request as the kernel does, and looks at the clock. A fault since `since` may be why
   // it fails.
@@ -69,6 +73,7 @@ class HistoryCalls {
            Time since = kNever) {
     const Time begun = state_.scheduler.now();
     const Duration paused = state_.paused[host.id];
+    max = max + OthersMax(host, what);
     const sai::WaitBudget budget(SteadyNow());
     auto outcome = call();
     const Duration took = state_.scheduler.now() - begun - (state_.paused[host.id] - paused);
@@ -86,14 +91,17 @@ class HistoryCalls {
   // For calls that may wait for copies.
   Duration CloseMax() const;
   Outcome<sai::HandleId> OpenFile(const Host& host, size_t at, FileId file, uint32_t flags);
-  sai::HandleId Opened(const Host& host, sai::HandleId handle, Time begun);
+  sai::HandleId Opened(const Host& host, size_t at, sai::HandleId handle, Time begun);
+  // How long a call may take in addition, because others on the host use the file: they wait for
+  // each other.
+  Duration OthersMax(const Host& host, const std::string& what) const;
   // When the file was opened: a fault since then may have taken away the file, or what was written.
   Time OpenedAt(const Host& host, sai::HandleId handle) const {
-    return opened_.at({host.mount.get(), handle});
+    return opened_.at({host.mount.get(), handle}).begun;
   }
 
   HistoryState& state_;
-  std::map<std::pair<const SimulatedMount*, sai::HandleId>, Time> opened_;
+  std::map<std::pair<const SimulatedMount*, sai::HandleId>, OpenFileOf> opened_;
 };
 
 }  // namespace mosa::simulation
