@@ -13,8 +13,9 @@ constexpr Duration kKnownFor = Seconds(1);
 
 uint64_t Sum(uint64_t a, uint64_t b) { return a > UINT64_MAX - b ? UINT64_MAX : a + b; }
 
-// So often an attempt may get less than it wants, and lose that because another mount wants it, or
-// to others here. Two mounts that both want more than there is would pass it to and fro for ever.
+// An attempt is refused after this many grants that were smaller than it wanted and were gone again
+// at its next look. Otherwise two mounts that both want more room than there is would take it from
+// each other forever.
 constexpr uint32_t kFruitlessMax = 8;
 
 // The manager answered with nothing, and nobody else's answer has brought more; or what it granted

@@ -133,8 +133,8 @@ void Filesystem::Impl::StoreAttributes(Inode& inode, const Attributes& attribute
   const std::lock_guard lock(inode.mutex);
   const bool certain = !recalls_.Happened(mark.log, inode.file);
   if (own) recalls_.NoteOwn(inode.file);
-  // An uncertain answer may be older than what is known, but is better than nothing. That to an own
-  // change has the change, which the caller must see.
+  // An uncertain answer may be older than what is known, but is better than nothing. The answer to
+  // a change by this mount includes that change, and the caller must see it.
   const bool not_older = attributes.data_version >= inode.attributes.data_version;
   if (certain || !inode.attributes_known || (not_older && (own || inode.attributes_era == 0))) {
     inode.attributes = attributes;

@@ -131,8 +131,8 @@ void Filesystem::Impl::EndReadAsWriter(Inode& inode) {
   if (release) QueueRelease(*std::move(release));
 }
 
-// The mount becomes a writer again before the manager was told that it is none any more. True if
-// that was so.
+// The mount becomes a writer again. Returns true if it has withdrawn a release that the manager had
+// not received yet.
 bool Filesystem::Impl::TakeBackRelease(Inode& inode) {
   bool untold = false;
   size_t taken = 0;

@@ -13,7 +13,7 @@
 
 namespace mosa::simulation {
 
-// What a program keeps between its steps: a file that it has open, but does nothing with for now.
+// A file that a program keeps open between its steps.
 struct Kept {
   size_t at = 0;
   sai::HandleId handle;
