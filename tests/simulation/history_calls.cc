@@ -49,9 +49,11 @@ void HistoryCalls::Judge(const Host& host, const std::string& what, const Failur
   const bool is_answer = by_name && (failure->reason == ErrorReason::kNoEntry ||
                                      failure->reason == ErrorReason::kExists ||
                                      failure->reason == ErrorReason::kStale);
+  if (!is_answer && (what.starts_with("open ") || what.starts_with("truncate")))
+    state_.may_be_cut = true;
   // Closes that wait for copies fail while others have the file open for writing.
-  const bool may_be_lost =
-      IsLoss(*failure) && (state_.wipes > 0 || shared || state_.store.may_be_full());
+  const bool may_be_lost = IsLoss(*failure) && (state_.wipes > 0 || state_.may_be_cut || shared ||
+                                                state_.store.may_be_full());
   if (!is_answer && !state_.MayFail(host, begun) && !may_be_lost && !IsFull(*failure))
     state_.Problem(
         fmt::format("{} on h{} failed without a fault: {}", what, host.id, failure->message));

@@ -342,7 +342,7 @@ void HistoryPrograms::CheckUncertain(const std::vector<Host>& hosts, size_t at) 
     }
     const auto content = calls_.Read(host, at);
     if (!content.ok()) {
-      if (!HistoryCalls::IsLoss(content.failure()) || state_.wipes == 0)
+      if (!HistoryCalls::IsLoss(content.failure()) || (state_.wipes == 0 && !state_.may_be_cut))
         state_.Problem(fmt::format("h{} cannot read {} at the end: {}", host.id, NameOf(at),
                                    content.failure().message));
     } else if (!first) {

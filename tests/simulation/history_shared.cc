@@ -31,7 +31,17 @@ Outcome<Done> SharedFilePrograms::ChangeShared(
   if (file.wipes < state_.wipes) file.may_be_lost = true;
   ++file.writers;
   file.has_copies = false;
-  const Outcome<Done> done = calls_.InOpen(host, at, O_CREAT | O_RDWR | flags, change);
+  auto opener = std::optional(file.openers.insert(host.id));
+  const auto opened = [&] {
+    if (opener) file.openers.erase(*opener);
+    opener.reset();
+  };
+  const Outcome<Done> done =
+      calls_.InOpen(host, at, O_CREAT | O_RDWR | flags, [&](sai::HandleId handle) {
+        opened();
+        return change(handle);
+      });
+  opened();
   --file.writers;
   if (!done.ok() || file.writers > 0 || !state_.store.pessimistic) return done;
   file.has_copies = true;
@@ -44,6 +54,8 @@ std::optional<std::string> SharedFilePrograms::ReadShared(const Host& host, cons
   if (file.may_be_lost) return std::nullopt;
   const Time begun = state_.scheduler.now();
   const uint64_t renewals = file.renewals;
+  // While a program makes a file, others on its host may not see it, although other hosts do.
+  const bool may_be_absent = file.openers.contains(host.id);
   const auto found = calls_.Find(host, at);
   const auto failed = [&](const std::string& how) -> std::optional<std::string> {
     if (!file.may_be_lost && file.renewals == renewals && !state_.MayFail(host, begun))
@@ -51,7 +63,7 @@ std::optional<std::string> SharedFilePrograms::ReadShared(const Host& host, cons
     return std::nullopt;
   };
   if (!found.ok()) return failed(found.failure().message);
-  if (*found == FileId{}) return failed("it is not there");
+  if (*found == FileId{}) return may_be_absent ? std::nullopt : failed("it is not there");
   const auto content = calls_.Read(host, at);
   if (!content.ok()) return failed(content.failure().message);
   if (file.renewals != renewals || file.is_renewed) return std::nullopt;

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -92,9 +93,10 @@ struct SharedFile {
     is_made = has_copies = may_be_lost = false;
   }
 
-  bool is_made = false;     // A program has begun to make it.
-  uint32_t writers = 0;     // Programs that have it open.
-  bool is_renewed = false;  // It is being removed.
+  bool is_made = false;           // A program has begun to make it.
+  uint32_t writers = 0;           // Programs that have it open.
+  std::multiset<HostId> openers;  // Hosts of programs that are opening it, which may make it.
+  bool is_renewed = false;        // It is being removed.
   uint64_t renewals = 0;
   bool has_copies = false;  // All its bytes have as many copies as the hints ask for.
   uint64_t wipes = 0;       // Nodes that had lost everything when the copies were made.
@@ -193,6 +195,7 @@ struct HistoryState {
   bool fault = false;  // There is one now.
   Time fault_ended;
   uint64_t wipes = 0;
+  bool may_be_cut = false;  // A call that has failed may have cut a file to nothing.
   uint64_t writes = 0;
   std::map<HostId, Duration> paused;  // In all.
 };

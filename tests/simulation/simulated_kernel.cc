@@ -91,6 +91,8 @@ Outcome<HandleId> SimulatedKernel::Create(const sai::NewEntry& entry, uint32_t f
 }
 
 Outcome<HandleId> SimulatedKernel::Open(FileId file, uint32_t flags, const sai::Caller& caller) {
+  // To check the permissions, the kernel asks for attributes that are not valid.
+  if (Now() >= files_[file].size_valid_until) MOSA_RETURN_IF_FAILED(AskSize(file));
   const auto opened = fs_->Open(file, flags, caller);
   if (!opened.ok()) return opened.failure();
   Opened(file, opened->handle, opened->mode, flags);
