@@ -9,6 +9,7 @@
 #include "client-sai/api/wait_budget.h"
 #include "common/base/check.h"
 #include "common/base/clock.h"
+#include "common/base/mutex.h"
 #include "common/model/checksum_blocks.h"
 
 namespace mosa::sai {
@@ -44,7 +45,7 @@ BulkNodeApi::BulkNodeApi(BulkNodeApiOptions options) : options_(std::move(option
 }
 
 void BulkNodeApi::SetNodes(const std::vector<NodeAddress>& nodes) {
-  const std::lock_guard lock(mutex_);
+  const SystemMutexLock lock(mutex_);
   std::map<NodeId, ChannelRef> channels;
   for (const NodeAddress& node : nodes) {
     const auto found = channels_.find(node.node);
@@ -65,13 +66,13 @@ void BulkNodeApi::SetNodes(const std::vector<NodeAddress>& nodes) {
 }
 
 void BulkNodeApi::SetIdentity(const BulkIdentity& identity) {
-  const std::lock_guard lock(mutex_);
+  const SystemMutexLock lock(mutex_);
   identity_ = identity;
   for (const auto& [node, channel] : channels_) channel->SetIdentity(identity);
 }
 
 Result<BulkNodeApi::ChannelRef> BulkNodeApi::Find(NodeId node) const {
-  const std::lock_guard lock(mutex_);
+  const SystemMutexLock lock(mutex_);
   const auto found = channels_.find(node);
   if (found == channels_.end())
     return UnavailableError(fmt::format("node {} is not known to this client", node.value));

@@ -12,12 +12,12 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
 #include "client-sai/api/node_api.h"
 #include "client-sai/api/node_channel.h"
+#include "common/base/mutex.h"
 #include "common/observe/duration_table.h"
 
 namespace mosa::sai {
@@ -70,10 +70,9 @@ class BulkNodeApi final : public CopyApi {
   TimedRequest Measure(size_t kind, const NodeChannel& channel) const;
 
   const BulkNodeApiOptions options_;
-  mutable std::mutex mutex_;
-  // Guarded by mutex_:
-  std::map<NodeId, ChannelRef> channels_;
-  BulkIdentity identity_;
+  mutable SystemMutex mutex_;
+  std::map<NodeId, ChannelRef> channels_ ABSL_GUARDED_BY(mutex_);
+  BulkIdentity identity_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace mosa::sai

@@ -5,9 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
-#include <condition_variable>
 #include <map>
-#include <mutex>
 #include <set>
 #include <thread>
 #include <utility>
@@ -20,6 +18,7 @@
 #include "common/base/check.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/base/mutex.h"
 #include "common/model/request_kinds.h"
 #include "fmt/format.h"
 #include "mosa/v1/session.grpc.pb.h"
@@ -49,8 +48,6 @@ constexpr Duration kSilentWait = Milliseconds(100);
 constexpr Duration kPauseMin = Seconds(1);
 // A reply that another thread has taken off the stream is handed over within this time.
 constexpr Duration kHandOverWait = Seconds(1);
-
-std::chrono::nanoseconds Chrono(Duration duration) { return std::chrono::nanoseconds(duration.ns); }
 
 // True if another attempt cannot help.
 bool IsFinal(const Status& status) {
@@ -132,16 +129,19 @@ class GrpcManagerApi final : public ManagerApi {
   RequestId Submit(std::vector<Request> requests, Callback done, std::optional<Duration> wait);
   // How long the manager has been silent, not counting the time while this process was suspended.
   Duration SilentFor() {
-    const std::lock_guard lock(mutex_);
+    const SystemMutexLock lock(mutex_);
     return std::max(last_watched_ - last_heard_, Duration{0});
   }
-  void NoteHeard(Time now) { last_received_ = last_heard_ = now; }  // The caller must hold mutex_.
+  void NoteHeard(Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    last_received_ = last_heard_ = now;
+  }
   // True: the request will not be answered and will not run any more. False: its reply is being
   // handed over.
   bool GiveUp(RequestId id);
-  // Fills in what each message carries when it is sent. The caller must hold mutex_.
-  void Complete(Pending& pending, v1::ClientMessage& message);
-  std::vector<uint64_t> TellAbandoned(v1::ClientMessage& message);
+  // What each message carries when it is sent.
+  void Complete(Pending& pending, v1::ClientMessage& message) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::vector<uint64_t> TellAbandoned(v1::ClientMessage& message)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Fails requests that may have run in an earlier session and would run again.
   void RefuseRepetitions();
   // Hands a reply to the thread that waits for it. Runs on the polling thread; all other messages
@@ -171,10 +171,11 @@ class GrpcManagerApi final : public ManagerApi {
   void AwaitManager();
   // Sleeps before the next attempt; returns false if the end came.
   bool BackOff(Duration delay);
-  std::optional<Failure> WhyNot(const v1::ClientMessage& message) const;
-  uint64_t AnsweredBelow() const;
+  std::optional<Failure> WhyNot(const v1::ClientMessage& message) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  uint64_t AnsweredBelow() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool StoppingNow() {
-    const std::lock_guard lock(mutex_);
+    const SystemMutexLock lock(mutex_);
     return stopping_;
   }
 
@@ -189,46 +190,47 @@ class GrpcManagerApi final : public ManagerApi {
 
   // Lock order: write_mutex_, then mutex_. The holder of write_mutex_ writes to the stream and
   // numbers requests, so that ids are sent in order.
-  std::mutex write_mutex_;
-  bool in_session_ = false;  // Guarded by write_mutex_: requests may be written.
-  uint64_t last_id_ = 0;     // Guarded by write_mutex_.
-
-  // Guarded by mutex_.
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::map<uint64_t, Pending> pending_;
-  std::vector<Refused> refused_;
-  grpc::ClientContext* context_ = nullptr;  // The open or opening stream.
-  Time last_received_;                      // Or when the stream was opened.
-  Time last_heard_;  // When a message arrived, or this process resumed after a pause.
-  Time last_watched_;
-  Time last_sent_;
-  std::optional<Time> keep_alive_sent_;
-  std::vector<uint64_t> keep_alive_abandoned_;  // Abandoned requests that it has reported.
-  ManagerClock manager_clock_;
-  std::set<uint64_t> abandoned_;   // Ids of abandoned requests that the manager has not heard of.
-  uint64_t last_id_seen_ = 0;      // last_id_, for AnsweredBelow.
-  std::optional<Status> started_;  // The outcome of Start.
-  std::optional<Failure> given_up_;
-  bool stopping_ = false;
-  bool ended_ = false;  // The session thread has finished.
-
+  SystemMutex write_mutex_;
+  bool in_session_ ABSL_GUARDED_BY(write_mutex_) = false;  // Requests may be written.
+  uint64_t last_id_ ABSL_GUARDED_BY(write_mutex_) = 0;
+  SystemMutex mutex_;
+  SystemCondVar changed_;
+  std::map<uint64_t, Pending> pending_ ABSL_GUARDED_BY(mutex_);
+  std::vector<Refused> refused_ ABSL_GUARDED_BY(mutex_);
+  grpc::ClientContext* context_ ABSL_GUARDED_BY(mutex_) = nullptr;  // The open or opening stream.
+  Time last_received_ ABSL_GUARDED_BY(mutex_);  // Or when the stream was opened.
+  Time last_heard_ ABSL_GUARDED_BY(mutex_);     // A message, or the end of this process' pause.
+  Time last_watched_ ABSL_GUARDED_BY(mutex_);
+  Time last_sent_ ABSL_GUARDED_BY(mutex_);
+  std::optional<Time> keep_alive_sent_ ABSL_GUARDED_BY(mutex_);
+  std::vector<uint64_t> keep_alive_abandoned_ ABSL_GUARDED_BY(mutex_);  // What it has reported.
+  ManagerClock manager_clock_ ABSL_GUARDED_BY(mutex_);
+  std::set<uint64_t> abandoned_ ABSL_GUARDED_BY(mutex_);   // Requests, to be reported.
+  uint64_t last_id_seen_ ABSL_GUARDED_BY(mutex_) = 0;      // last_id_, for AnsweredBelow.
+  std::optional<Status> started_ ABSL_GUARDED_BY(mutex_);  // The outcome of Start.
+  std::optional<Failure> given_up_ ABSL_GUARDED_BY(mutex_);
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  bool ended_ ABSL_GUARDED_BY(mutex_) = false;  // The session thread has finished.
   std::thread session_thread_;
   std::thread keep_alive_thread_;
 };
 
 Status GrpcManagerApi::Start(SessionListener& listener) {
   listener_ = &listener;
-  last_heard_ = last_watched_ = clock_.Monotonic();
+  {
+    const SystemMutexLock lock(mutex_);
+    last_heard_ = last_watched_ = clock_.Monotonic();
+  }
   session_thread_ = std::thread([this] { RunSession(); });
   keep_alive_thread_ = std::thread([this] { RunKeepAlive(); });
   Status status = UnavailableError(fmt::format(
       "no manager answered at {} within {} s; is it running there, with the same cluster secret?",
       options_.address, options_.start_wait.ns / 1'000'000'000));
   {
-    std::unique_lock lock(mutex_);
-    changed_.wait_for(lock, Chrono(options_.start_wait),
-                      [this] { return started_ && (started_->ok() || IsFinal(*started_)); });
+    SystemMutexLock lock(mutex_);
+    changed_.wait_for(lock, options_.start_wait, [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+      return started_ && (started_->ok() || IsFinal(*started_));
+    });
     if (started_) {
       status =
           started_->ok() || IsFinal(*started_)
@@ -251,8 +253,8 @@ std::vector<Reply> GrpcManagerApi::Call(std::vector<Request> requests, Duration 
     stream_.Resolve(waiter->ticket);
   };
   const RequestId id = Submit(std::move(requests), answered, deadline);
-  if (!stream_.Await(waiter->ticket, Chrono(deadline)) &&
-      (GiveUp(id) || !stream_.Await(waiter->ticket, Chrono(kHandOverWait)))) {
+  if (!stream_.Await(waiter->ticket, deadline) &&
+      (GiveUp(id) || !stream_.Await(waiter->ticket, kHandOverWait))) {
     return {
         Failure{.code = StatusCode::kDeadlineExceeded,
                 .reason = ErrorReason::kTimedOut,
@@ -269,7 +271,7 @@ RequestId GrpcManagerApi::Send(std::vector<Request> requests, Callback done) {
 }
 
 bool GrpcManagerApi::GiveUp(RequestId id) {
-  const std::lock_guard lock(mutex_);
+  const SystemMutexLock lock(mutex_);
   if (pending_.erase(id.value) == 0) return false;
   abandoned_.insert(id.value);
   // Older ones have expired long ago.
@@ -312,12 +314,12 @@ RequestId GrpcManagerApi::Submit(std::vector<Request> requests, Callback done,
     span = BeginSpan(CurrentSpan());
     SetSpan(span.own, message.get());
   }
-  const std::lock_guard write_lock(write_mutex_);
+  const SystemMutexLock write_lock(write_mutex_);
   const RequestId id{++last_id_};
   message->mutable_requests()->set_id(id.value);
   const Time now = clock_.Monotonic();
   {
-    const std::lock_guard lock(mutex_);
+    const SystemMutexLock lock(mutex_);
     last_id_seen_ = last_id_;
     if (std::optional<Failure> failure = WhyNot(*message)) {
       if (is_call) {
@@ -373,7 +375,7 @@ void GrpcManagerApi::RunSession() {
     const Status status = RunStream(was_ready);
     if (was_ready) backoff = kBackoffMin;
     {
-      const std::lock_guard lock(mutex_);
+      const SystemMutexLock lock(mutex_);
       if (!started_ || !started_->ok()) started_ = status;
     }
     changed_.notify_all();
@@ -386,7 +388,7 @@ void GrpcManagerApi::RunSession() {
     if (!BackOff(backoff)) break;
     backoff = std::min(backoff * 2, kBackoffMax);
   }
-  const std::lock_guard lock(mutex_);
+  const SystemMutexLock lock(mutex_);
   ended_ = true;
   changed_.notify_all();
 }
@@ -396,7 +398,7 @@ void GrpcManagerApi::GiveUp(const Status& why) {
   const Failure failure{StatusCode::kUnimplemented, ErrorReason::kNone, MessageOf(why)};
   std::map<uint64_t, Pending> unanswered;
   {
-    const std::lock_guard lock(mutex_);
+    const SystemMutexLock lock(mutex_);
     given_up_ = failure;
     unanswered.swap(pending_);
   }
@@ -412,7 +414,7 @@ Status GrpcManagerApi::RunStream(bool& was_ready) {
   // poll the socket.
   context.set_wait_for_ready(true);
   {
-    const std::lock_guard lock(mutex_);
+    const SystemMutexLock lock(mutex_);
     if (stopping_) return OkStatus();
     context_ = &context;
     last_received_ = clock_.Monotonic();
@@ -428,14 +430,14 @@ Status GrpcManagerApi::RunStream(bool& was_ready) {
     if (was_ready) Serve();
   }
   {
-    const std::lock_guard write_lock(write_mutex_);
+    const SystemMutexLock write_lock(write_mutex_);
     in_session_ = false;
   }
   // If the manager ended the stream, a cancellation would hide its reason.
   if (was_ready || !status.ok()) context.TryCancel();
   const Status finished = FromGrpc(stream_.Finish());
   {
-    const std::lock_guard lock(mutex_);
+    const SystemMutexLock lock(mutex_);
     context_ = nullptr;
   }
   if (!status.ok()) return status;
@@ -455,7 +457,7 @@ Status GrpcManagerApi::OpenSession(const grpc::ClientContext& context, Time sent
   if (ready == nullptr) return UnavailableError("the manager's first message is not SessionReady");
   was_ready = true;
   {
-    const std::lock_guard lock(mutex_);
+    const SystemMutexLock lock(mutex_);
     manager_clock_.Begin(clock_.Monotonic(), ready->now);
   }
   listener_->OnSessionReady(*ready);
@@ -463,7 +465,7 @@ Status GrpcManagerApi::OpenSession(const grpc::ClientContext& context, Time sent
   if (!ready->replies_kept) RefuseRepetitions();
   BeginRequests(clock_.Monotonic());
   {
-    const std::lock_guard lock(mutex_);
+    const SystemMutexLock lock(mutex_);
     NoteHeard(clock_.Monotonic());
     started_ = OkStatus();
   }
@@ -472,7 +474,7 @@ Status GrpcManagerApi::OpenSession(const grpc::ClientContext& context, Time sent
 }
 
 void GrpcManagerApi::RefuseRepetitions() {
-  const std::lock_guard lock(mutex_);
+  const SystemMutexLock lock(mutex_);
   for (auto item = pending_.begin(); item != pending_.end();) {
     Pending& pending = item->second;
     const auto& requests = pending.message->requests().requests();
@@ -492,9 +494,9 @@ void GrpcManagerApi::RefuseRepetitions() {
 }
 
 void GrpcManagerApi::BeginRequests(Time now) {
-  const std::lock_guard write_lock(write_mutex_);
+  const SystemMutexLock write_lock(write_mutex_);
   in_session_ = true;
-  const std::lock_guard lock(mutex_);
+  const SystemMutexLock lock(mutex_);
   for (auto& [id, pending] : pending_) {
     pending.sent = now;
     // A write of the last stream may still read the message, so a copy is repeated. It is unchanged
@@ -520,7 +522,7 @@ void GrpcManagerApi::Serve() {
 
 bool GrpcManagerApi::Claim(const v1::ManagerMessage& message) {
   {
-    const std::lock_guard lock(mutex_);
+    const SystemMutexLock lock(mutex_);
     NoteHeard(clock_.Monotonic());
     if (!message.has_replies()) return false;
     const auto found = pending_.find(message.replies().id());
@@ -534,7 +536,7 @@ bool GrpcManagerApi::Claim(const v1::ManagerMessage& message) {
 
 bool GrpcManagerApi::Deliver(ManagerMessage message) {
   {
-    const std::lock_guard lock(mutex_);
+    const SystemMutexLock lock(mutex_);
     NoteHeard(clock_.Monotonic());
   }
   if (auto* const envelope = std::get_if<ReplyEnvelope>(&message)) {
@@ -555,7 +557,7 @@ void GrpcManagerApi::DeliverReplies(ReplyEnvelope envelope) {
   Callback done;
   std::optional<Time> sent;
   {
-    const std::lock_guard lock(mutex_);
+    const SystemMutexLock lock(mutex_);
     manager_clock_.Learn(clock_.Monotonic(), envelope.now);
     if (envelope.id == RequestId{}) {
       sent = std::exchange(keep_alive_sent_, std::nullopt);
@@ -586,14 +588,14 @@ void GrpcManagerApi::AnswerResidence(const ResidenceQuery& query) {
   ToProto(ClientMessage(
               ReportOf(query, options_.snapshot ? options_.snapshot(query) : ResidenceSnapshot())),
           message.get());
-  const std::lock_guard write_lock(write_mutex_);
+  const SystemMutexLock write_lock(write_mutex_);
   if (in_session_) stream_.Write(message);
 }
 
 void GrpcManagerApi::DeliverRefused() {
   std::vector<Refused> refused;
   {
-    const std::lock_guard lock(mutex_);
+    const SystemMutexLock lock(mutex_);
     refused.swap(refused_);
   }
   for (Refused& item : refused) item.done({std::move(item.failure)});
@@ -602,8 +604,9 @@ void GrpcManagerApi::DeliverRefused() {
 // ---- keep-alive
 
 void GrpcManagerApi::RunKeepAlive() {
-  std::unique_lock lock(mutex_);
-  while (!changed_.wait_for(lock, Chrono(kWatchEvery), [this] { return stopping_; })) {
+  SystemMutexLock lock(mutex_);
+  while (!changed_.wait_for(lock, kWatchEvery,
+                            [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return stopping_; })) {
     const Time now = clock_.Monotonic();
     if (now - last_watched_ >= kPauseMin) last_heard_ = now;
     last_watched_ = now;
@@ -617,11 +620,12 @@ void GrpcManagerApi::RunKeepAlive() {
 
 void GrpcManagerApi::KeepAlive() {
   // If another thread holds the lock, it is writing, which serves as well.
-  const std::unique_lock write_lock(write_mutex_, std::try_to_lock);
-  if (!write_lock.owns_lock() || !in_session_) return;
+  if (!write_mutex_.try_lock()) return;
+  const SystemMutexLock write_lock(write_mutex_, std::adopt_lock);
+  if (!in_session_) return;
   const auto message = std::make_shared<v1::ClientMessage>();
   {
-    const std::lock_guard lock(mutex_);
+    const SystemMutexLock lock(mutex_);
     if (keep_alive_sent_) return;
     const Time now = clock_.Monotonic();
     keep_alive_sent_ = now;
@@ -634,9 +638,9 @@ void GrpcManagerApi::KeepAlive() {
 
 void GrpcManagerApi::CutIfSilent() {
   const std::optional<ManagerStream::SteadyTime> waiting = stream_.WaitingSince();
-  const bool is_stuck =
-      waiting && std::chrono::steady_clock::now() - *waiting >= Chrono(kSessionLease);
-  const std::lock_guard lock(mutex_);
+  const bool is_stuck = waiting && std::chrono::steady_clock::now() - *waiting >=
+                                       std::chrono::nanoseconds(kSessionLease.ns);
+  const SystemMutexLock lock(mutex_);
   if (context_ == nullptr) return;
   const bool is_silent = clock_.Monotonic() - last_received_ >= kSessionLease;
   if (is_silent || is_stuck) context_->TryCancel();
@@ -650,12 +654,13 @@ void GrpcManagerApi::AwaitManager() {
 }
 
 bool GrpcManagerApi::BackOff(Duration delay) {
-  std::unique_lock lock(mutex_);
-  return !changed_.wait_for(lock, Chrono(delay), [this] { return stopping_; });
+  SystemMutexLock lock(mutex_);
+  return !changed_.wait_for(lock, delay,
+                            [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return stopping_; });
 }
 
 void GrpcManagerApi::SayGoodbye() {
-  const std::lock_guard write_lock(write_mutex_);
+  const SystemMutexLock write_lock(write_mutex_);
   if (!in_session_) return;
   const auto close = std::make_shared<v1::ClientMessage>();
   close->mutable_close();
@@ -666,8 +671,8 @@ void GrpcManagerApi::SayGoodbye() {
 void GrpcManagerApi::Stop() {
   if (!session_thread_.joinable()) return;
   {
-    const std::lock_guard write_lock(write_mutex_);
-    const std::lock_guard lock(mutex_);
+    const SystemMutexLock write_lock(write_mutex_);
+    const SystemMutexLock lock(mutex_);
     stopping_ = true;
     if (!in_session_ && context_ != nullptr) context_->TryCancel();
   }
@@ -675,8 +680,9 @@ void GrpcManagerApi::Stop() {
   changed_.notify_all();
   {
     // The manager ends the stream once it has noted the end; otherwise the stream is cut.
-    std::unique_lock lock(mutex_);
-    if (!changed_.wait_for(lock, Chrono(kCloseWait), [this] { return ended_; }) &&
+    SystemMutexLock lock(mutex_);
+    if (!changed_.wait_for(lock, kCloseWait,
+                           [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return ended_; }) &&
         context_ != nullptr) {
       context_->TryCancel();
     }

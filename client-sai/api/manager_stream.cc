@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "common/base/check.h"
+#include "common/base/mutex.h"
 
 namespace mosa::sai {
 
@@ -47,11 +48,11 @@ bool ManagerStream::Open(grpc::ClientContext& context) {
   while (under_way_ > 0) Poll(SystemTime::max(), /*reads=*/false);
   if (!opened_) return false;
   {
-    const std::lock_guard write_lock(write_mutex_);
+    const SystemMutexLock write_lock(write_mutex_);
     may_write_ = true;
     ends_writing_ = false;
   }
-  const std::lock_guard lock(mutex_);
+  const SystemMutexLock lock(mutex_);
   inbox_.clear();
   delivering_ = false;
   broken_ = false;
@@ -60,7 +61,7 @@ bool ManagerStream::Open(grpc::ClientContext& context) {
 }
 
 std::optional<v1::ManagerMessage> ManagerStream::Next() {
-  std::unique_lock lock(mutex_);
+  SystemMutexLock lock(mutex_);
   delivering_ = false;
   if (inbox_.empty()) HandOver();
   while (true) {
@@ -93,12 +94,12 @@ std::optional<v1::ManagerMessage> ManagerStream::Next() {
 
 grpc::Status ManagerStream::Finish() {
   {
-    const std::lock_guard write_lock(write_mutex_);
+    const SystemMutexLock write_lock(write_mutex_);
     may_write_ = false;
   }
   {
     // The polling thread sees the end, or reports it.
-    std::unique_lock lock(mutex_);
+    SystemMutexLock lock(mutex_);
     broken_ = true;
     while (polling_) reader_.wait_for(lock, kStandBack);
     polling_ = true;
@@ -110,10 +111,10 @@ grpc::Status ManagerStream::Finish() {
   while (under_way_ > 0) Poll(SystemTime::max(), /*reads=*/false);
   io_.reset();
   {
-    const std::lock_guard write_lock(write_mutex_);
+    const SystemMutexLock write_lock(write_mutex_);
     outbox_.clear();
   }
-  const std::lock_guard lock(mutex_);
+  const SystemMutexLock lock(mutex_);
   polling_ = false;
   return status;
 }
@@ -121,7 +122,7 @@ grpc::Status ManagerStream::Finish() {
 // ---- writing
 
 void ManagerStream::Write(std::shared_ptr<const v1::ClientMessage> message) {
-  const std::lock_guard write_lock(write_mutex_);
+  const SystemMutexLock write_lock(write_mutex_);
   if (!may_write_) return;
   outbox_.push_back(std::move(message));
   if (outbox_.size() == 1) WriteFirst();
@@ -134,7 +135,7 @@ void ManagerStream::WriteFirst() {
 }
 
 void ManagerStream::WritesDone() {
-  const std::lock_guard write_lock(write_mutex_);
+  const SystemMutexLock write_lock(write_mutex_);
   if (!may_write_) return;
   may_write_ = false;
   ends_writing_ = true;
@@ -144,7 +145,7 @@ void ManagerStream::WritesDone() {
 }
 
 void ManagerStream::Sent(bool ok) {
-  const std::lock_guard write_lock(write_mutex_);
+  const SystemMutexLock write_lock(write_mutex_);
   if (!ok) {
     // The peer is gone; the read in progress will report it.
     may_write_ = false;
@@ -162,17 +163,16 @@ void ManagerStream::Sent(bool ok) {
 }
 
 std::optional<ManagerStream::SteadyTime> ManagerStream::WaitingSince() {
-  const std::lock_guard write_lock(write_mutex_);
+  const SystemMutexLock write_lock(write_mutex_);
   if (outbox_.empty()) return std::nullopt;
   return write_began_;
 }
 
 // ---- waiting
 
-bool ManagerStream::Await(Ticket& ticket, std::chrono::nanoseconds limit) {
-  const SystemTime deadline =
-      std::chrono::system_clock::now() + std::chrono::duration_cast<SystemTime::duration>(limit);
-  std::unique_lock lock(mutex_);
+bool ManagerStream::Await(Ticket& ticket, Duration limit) {
+  const SystemTime deadline = std::chrono::system_clock::now() + std::chrono::nanoseconds(limit.ns);
+  SystemMutexLock lock(mutex_);
   last_turn_ = std::chrono::steady_clock::now();
   const auto place = waiting_.insert(waiting_.end(), &ticket);
   bool in_time = true;
@@ -180,7 +180,7 @@ bool ManagerStream::Await(Ticket& ticket, std::chrono::nanoseconds limit) {
     // The message that the reader still has to handle may be this reply, and no one would notify a
     // thread that polls.
     if (polling_ || broken_ || delivering_ || !inbox_.empty()) {
-      in_time = ticket.changed.wait_until(lock, deadline) == std::cv_status::no_timeout;
+      in_time = ticket.changed.wait_for(lock, deadline - std::chrono::system_clock::now());
       continue;
     }
     polling_ = true;
@@ -198,13 +198,13 @@ bool ManagerStream::Await(Ticket& ticket, std::chrono::nanoseconds limit) {
 }
 
 void ManagerStream::Resolve(Ticket& ticket) {
-  const std::lock_guard lock(mutex_);
+  const SystemMutexLock lock(mutex_);
   ticket.resolved = true;
   ticket.changed.notify_one();
 }
 
 void ManagerStream::Wake() {
-  const std::lock_guard lock(mutex_);
+  const SystemMutexLock lock(mutex_);
   woken_ = true;
   reader_.notify_one();
 }
@@ -248,7 +248,7 @@ void ManagerStream::Poll(SystemTime deadline, bool reads) {
 }
 
 void ManagerStream::Received(bool ok) {
-  std::unique_lock lock(mutex_);
+  SystemMutexLock lock(mutex_);
   // A caller must not continue with a reply before earlier messages have been handled.
   const bool is_next = !delivering_ && inbox_.empty();
   lock.unlock();

@@ -16,14 +16,13 @@
 
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <deque>
 #include <functional>
 #include <list>
 #include <memory>
-#include <mutex>
 #include <optional>
 
+#include "common/base/mutex.h"
 #include "mosa/v1/session.grpc.pb.h"
 
 namespace mosa::sai {
@@ -37,7 +36,7 @@ class ManagerStream {
   // The condition for which a thread waits. Guarded by the stream.
   struct Ticket {
     bool resolved = false;
-    std::condition_variable changed;
+    SystemCondVar changed;
   };
 
   ManagerStream(v1::ClientSessionService::Stub& stub, Claim claim);
@@ -64,7 +63,7 @@ class ManagerStream {
   void Wake();
 
   // Blocks until the ticket is resolved, by a claim or by Resolve. Returns false at the deadline.
-  bool Await(Ticket& ticket, std::chrono::nanoseconds limit);
+  bool Await(Ticket& ticket, Duration limit);
   void Resolve(Ticket& ticket);
 
  private:
@@ -76,9 +75,9 @@ class ManagerStream {
   void Poll(std::chrono::system_clock::time_point deadline, bool reads);
   void Received(bool ok);
   void Sent(bool ok);
-  void WriteFirst();
-  // Wakes the first waiter to poll. The caller must hold mutex_.
-  void HandOver();
+  void WriteFirst() ABSL_EXCLUSIVE_LOCKS_REQUIRED(write_mutex_);
+  // Wakes the first waiter to poll.
+  void HandOver() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   v1::ClientSessionService::Stub& stub_;
   const Claim claim_;
@@ -93,21 +92,23 @@ class ManagerStream {
   std::atomic<bool> broken_ = true;  // No stream is open, or it will deliver nothing more.
   std::atomic<int> under_way_ = 0;   // Operations that gRPC has not returned.
 
-  std::mutex write_mutex_;
-  std::deque<std::shared_ptr<const v1::ClientMessage>> outbox_;  // The first is being written.
-  SteadyTime write_began_;
-  bool may_write_ = false;
-  bool ends_writing_ = false;
+  SystemMutex write_mutex_;
+  // The first is being written.
+  std::deque<std::shared_ptr<const v1::ClientMessage>> outbox_ ABSL_GUARDED_BY(write_mutex_);
+  SteadyTime write_began_ ABSL_GUARDED_BY(write_mutex_);
+  bool may_write_ ABSL_GUARDED_BY(write_mutex_) = false;
+  bool ends_writing_ ABSL_GUARDED_BY(write_mutex_) = false;
 
-  std::mutex mutex_;
-  std::condition_variable reader_;
-  std::list<Ticket*> waiting_;
-  std::deque<v1::ManagerMessage> inbox_;
-  bool delivering_ = false;     // The reader is handling the message that Next returned last.
-  SteadyTime last_turn_;        // When a caller last began or ended a wait.
-  bool reader_sleeps_ = false;  // Until it is notified.
-  bool polling_ = false;
-  bool woken_ = false;
+  SystemMutex mutex_;
+  SystemCondVar reader_;
+  std::list<Ticket*> waiting_ ABSL_GUARDED_BY(mutex_);
+  std::deque<v1::ManagerMessage> inbox_ ABSL_GUARDED_BY(mutex_);
+  // The reader is handling the message that Next returned last.
+  bool delivering_ ABSL_GUARDED_BY(mutex_) = false;
+  SteadyTime last_turn_ ABSL_GUARDED_BY(mutex_);        // When a caller last began or ended a wait.
+  bool reader_sleeps_ ABSL_GUARDED_BY(mutex_) = false;  // Until it is notified.
+  bool polling_ ABSL_GUARDED_BY(mutex_) = false;
+  bool woken_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace mosa::sai

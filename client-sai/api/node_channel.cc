@@ -16,6 +16,7 @@
 #include "common/base/clock.h"
 #include "common/base/errno_status.h"
 #include "common/base/log.h"
+#include "common/base/mutex.h"
 #include "common/base/socket_address.h"
 #include "common/base/tcp_options.h"
 #include "proto/convert/bulk_hello.h"
@@ -101,7 +102,7 @@ bool NodeChannel::SameEndpoint(const NodeAddress& other) const {
 }
 
 void NodeChannel::SetIdentity(const BulkIdentity& identity) {
-  const std::lock_guard lock(mutex_);
+  const SystemMutexLock lock(mutex_);
   if (identity_ == identity) return;
   identity_ = identity;
   for (Pool* pool : {&tcp_, &unix_}) {
@@ -111,7 +112,7 @@ void NodeChannel::SetIdentity(const BulkIdentity& identity) {
 }
 
 void NodeChannel::SetState(NodeState state) {
-  const std::lock_guard lock(mutex_);
+  const SystemMutexLock lock(mutex_);
   state_ = state;
   if (CheckState().ok()) return;
   for (Pool* pool : {&tcp_, &unix_}) {
@@ -133,7 +134,7 @@ bool NodeChannel::HasIdle(Pool& pool) {
 }
 
 Result<std::unique_ptr<FrameSocket>> NodeChannel::Acquire(Kind kind, bool fresh, Time deadline) {
-  std::unique_lock lock(mutex_);
+  SystemMutexLock lock(mutex_);
   Pool& pool = PoolOf(kind);
   while (true) {
     MOSA_RETURN_IF_ERROR(CheckState());
@@ -147,7 +148,7 @@ Result<std::unique_ptr<FrameSocket>> NodeChannel::Acquire(Kind kind, bool fresh,
     if (pool.busy.size() + pool.connecting < options_.connections_max) break;
     const Duration left = deadline - Now();
     if (left.ns > 0) {
-      pool.released.wait_for(lock, std::chrono::nanoseconds(left.ns));
+      pool.released.wait_for(lock, left);
     } else {
       pool.released.notify_one();  // The notification may have been for this thread.
       return DeadlineExceededError(
@@ -193,7 +194,7 @@ Result<std::unique_ptr<FrameSocket>> NodeChannel::OpenOnce(Kind kind, Time deadl
   auto socket = std::make_unique<FrameSocket>(std::move(fd));
   BulkIdentity identity;
   {
-    const std::lock_guard lock(mutex_);
+    const SystemMutexLock lock(mutex_);
     MOSA_RETURN_IF_ERROR(CheckState());  // The node may have been found silent meanwhile.
     if (identity_.key.empty()) {
       return UnavailableError(
@@ -211,7 +212,7 @@ Result<std::unique_ptr<FrameSocket>> NodeChannel::OpenOnce(Kind kind, Time deadl
   }
   if (status.ok()) status = Introduce(*socket, identity, address_.name, hello_end);
   if (status.ok()) return socket;
-  const std::lock_guard lock(mutex_);
+  const SystemMutexLock lock(mutex_);
   PoolOf(kind).busy.erase(socket.get());
   PoolOf(kind).outdated.erase(socket.get());
   ++PoolOf(kind).connecting;
@@ -219,7 +220,7 @@ Result<std::unique_ptr<FrameSocket>> NodeChannel::OpenOnce(Kind kind, Time deadl
 }
 
 void NodeChannel::Release(Kind kind, std::unique_ptr<FrameSocket> socket, bool usable) {
-  const std::lock_guard lock(mutex_);
+  const SystemMutexLock lock(mutex_);
   Pool& pool = PoolOf(kind);
   pool.busy.erase(socket.get());
   const bool is_outdated = pool.outdated.erase(socket.get()) > 0;
@@ -266,7 +267,7 @@ Result<UniqueFd> NodeChannel::ConnectTo(Kind kind, Duration wait) const {
 
 bool NodeChannel::CanReachSocket() {
   {
-    const std::lock_guard lock(mutex_);
+    const SystemMutexLock lock(mutex_);
     if (!CheckState().ok()) return false;
     if (HasIdle(unix_) || !unix_.busy.empty()) return true;
     if (unix_.retry_at && Now() < *unix_.retry_at) return false;
@@ -274,7 +275,7 @@ bool NodeChannel::CanReachSocket() {
   }
   // Only tests whether somebody listens: a hello would wait for a reply.
   const Status reached = ConnectUnix(address_.socket_path, options_.connect_wait).status();
-  const std::lock_guard lock(mutex_);
+  const SystemMutexLock lock(mutex_);
   if (reached.ok()) {
     unix_.reached_at = Now();
     return true;
@@ -298,7 +299,7 @@ void NodeChannel::Distrust(const Status& why) {
 
 Status NodeChannel::CheckDescriptor(int descriptor, const FrameSocket& socket, bool write) {
   MOSA_ASSIGN_OR_RETURN(const uid_t owner, TrustedPeer(socket.fd()));
-  const std::lock_guard lock(mutex_);
+  const SystemMutexLock lock(mutex_);
   const auto device = CheckObjectDescriptor(
       descriptor, {.owner = owner, .write = write, .device = objects_device_});
   if (device.ok()) {

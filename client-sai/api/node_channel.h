@@ -7,16 +7,15 @@
 
 #include <sys/types.h>
 
-#include <condition_variable>
 #include <cstddef>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "common/base/mutex.h"
 #include "common/base/status.h"
 #include "common/base/time.h"
 #include "common/base/unique_fd.h"
@@ -83,7 +82,7 @@ class NodeChannel {
     std::set<FrameSocket*> busy;
     std::set<FrameSocket*> outdated;  // Connections in `busy` with an outdated identity.
     size_t connecting = 0;
-    std::condition_variable released;
+    SystemCondVar released;
     // Unix connections only. No attempt before `retry_at`; `reached_at` is when CanReachSocket last
     // connected.
     std::optional<Time> retry_at;
@@ -100,25 +99,25 @@ class NodeChannel {
   Result<UniqueFd> ConnectTo(Kind kind, Duration wait) const;
   // Counts a part of a request, without a log record of its own.
   void Count(DurationTable::ClassId part, Duration duration) const;
-  // The caller must hold mutex_ for these.
-  Status CheckState() const;
-  bool HasIdle(Pool& pool);  // Discards broken ones.
-  void AvoidSocketFor(Duration time);
+  Status CheckState() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool HasIdle(Pool& pool) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);  // Discards broken ones.
+  void AvoidSocketFor(Duration time) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Stops using the socket for a minute, and logs it.
-  void Distrust(const Status& why);
-  Pool& PoolOf(Kind kind) { return kind == Kind::kTcp ? tcp_ : unix_; }
+  void Distrust(const Status& why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Pool& PoolOf(Kind kind) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return kind == Kind::kTcp ? tcp_ : unix_;
+  }
 
   const NodeChannelOptions options_;
   const NodeAddress address_;  // Its state is the initial one: see state_.
   DurationTable* const residence_;
 
-  mutable std::mutex mutex_;
-  // Guarded by mutex_:
-  NodeState state_ = address_.state;
-  BulkIdentity identity_;
-  Pool tcp_;
-  Pool unix_;
-  std::optional<dev_t> objects_device_;  // Set by the first object.
+  mutable SystemMutex mutex_;
+  NodeState state_ ABSL_GUARDED_BY(mutex_) = address_.state;
+  BulkIdentity identity_ ABSL_GUARDED_BY(mutex_);
+  Pool tcp_ ABSL_GUARDED_BY(mutex_);
+  Pool unix_ ABSL_GUARDED_BY(mutex_);
+  std::optional<dev_t> objects_device_ ABSL_GUARDED_BY(mutex_);  // Set by the first object.
 };
 
 // Converts a reply to a Status that names the node and carries the reason (proto/convert).

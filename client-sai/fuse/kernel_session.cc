@@ -22,6 +22,7 @@
 #include "common/base/check.h"
 #include "common/base/errno_status.h"
 #include "common/base/log.h"
+#include "common/base/mutex.h"
 #include "fmt/format.h"
 
 namespace mosa::sai {
@@ -269,7 +270,7 @@ void KernelSession::StartWorkers() {
 }
 
 void KernelSession::StartWorker() {
-  const std::lock_guard lock(mutex_);
+  const SystemMutexLock lock(mutex_);
   if (stopping_ || workers_.size() >= kWorkersMax) return;
   idle_.fetch_add(1);
   try {
@@ -304,7 +305,7 @@ void KernelSession::Work() {
     const uint64_t one = 1;
     MOSA_CHECK(write(ended_.get(), &one, sizeof(one)) == sizeof(one));
   }
-  const std::lock_guard lock(mutex_);
+  const SystemMutexLock lock(mutex_);
   workers_.erase(pthread_self());
   worker_ended_.notify_all();
 }
@@ -419,27 +420,28 @@ void KernelSession::Stop() {
 }
 
 void KernelSession::EndNotices() {
-  std::unique_lock lock(mutex_);
+  SystemMutexLock lock(mutex_);
   notices_refused_ = true;
-  notice_ended_.wait_for(lock, kNoticesEndMax, [this] { return notices_ == 0; });
+  notice_ended_.wait_for(lock, kNoticesEndMax,
+                         [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return notices_ == 0; });
 }
 
 bool KernelSession::BeginNotice() {
-  const std::lock_guard lock(mutex_);
+  const SystemMutexLock lock(mutex_);
   if (device_ < 0 || notices_refused_) return false;
   ++notices_;
   return true;
 }
 
 void KernelSession::EndNotice() {
-  const std::lock_guard lock(mutex_);
+  const SystemMutexLock lock(mutex_);
   --notices_;
   notice_ended_.notify_all();
 }
 
 void KernelSession::EndWorkers() {
   stopping_ = true;
-  std::unique_lock lock(mutex_);
+  SystemMutexLock lock(mutex_);
   // The signal may arrive just before a worker's read, so it is repeated.
   while (!workers_.empty()) {
     for (const pthread_t worker : workers_) pthread_kill(worker, kWakeSignal);
@@ -448,7 +450,7 @@ void KernelSession::EndWorkers() {
 }
 
 uint32_t KernelSession::workers() const {
-  const std::lock_guard lock(mutex_);
+  const SystemMutexLock lock(mutex_);
   return static_cast<uint32_t>(workers_.size());
 }
 

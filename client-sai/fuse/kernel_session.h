@@ -11,11 +11,9 @@
 
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
@@ -28,6 +26,7 @@
 #include "client-sai/fuse/passthrough.h"
 #include "client-sai/sai/filesystem.h"
 #include "common/base/large_buffer.h"
+#include "common/base/mutex.h"
 #include "common/base/rare_log.h"
 #include "common/base/status.h"
 #include "common/base/unique_fd.h"
@@ -169,12 +168,12 @@ class KernelSession final : public KernelNotifier {
   std::atomic<uint32_t> idle_ = 0;
   std::atomic<uint64_t> requests_ = 0;
   RareLog failures_;
-  mutable std::mutex mutex_;
-  std::set<pthread_t> workers_;  // Guarded by mutex_: all workers that have not ended.
-  std::condition_variable worker_ended_;
-  uint32_t notices_ = 0;          // Guarded by mutex_: in progress.
-  bool notices_refused_ = false;  // Guarded by mutex_.
-  std::condition_variable notice_ended_;
+  mutable SystemMutex mutex_;
+  std::set<pthread_t> workers_ ABSL_GUARDED_BY(mutex_);  // All workers that have not ended.
+  SystemCondVar worker_ended_;
+  uint32_t notices_ ABSL_GUARDED_BY(mutex_) = 0;  // In progress.
+  bool notices_refused_ ABSL_GUARDED_BY(mutex_) = false;
+  SystemCondVar notice_ended_;
 };
 
 }  // namespace mosa::sai

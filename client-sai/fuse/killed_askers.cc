@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "common/base/mutex.h"
 #include "fmt/format.h"
 
 namespace mosa::sai {
@@ -36,13 +37,13 @@ bool IsBeingKilled(uint32_t thread) {
 
 void KilledAskers::Begin(uint64_t request, uint32_t asker) {
   Shard& shard = ShardOf(request);
-  const std::lock_guard lock(shard.mutex);
+  const SystemMutexLock lock(shard.mutex);
   shard.served.push_back({request, asker});
 }
 
 void KilledAskers::End(uint64_t request) {
   Shard& shard = ShardOf(request);
-  const std::lock_guard lock(shard.mutex);
+  const SystemMutexLock lock(shard.mutex);
   const auto found = std::find_if(shard.served.begin(), shard.served.end(),
                                   [&](const Asked& asked) { return asked.request == request; });
   if (found == shard.served.end()) return;
@@ -52,7 +53,7 @@ void KilledAskers::End(uint64_t request) {
 
 uint32_t KilledAskers::AskerOf(uint64_t request) {
   Shard& shard = ShardOf(request);
-  const std::lock_guard lock(shard.mutex);
+  const SystemMutexLock lock(shard.mutex);
   for (const Asked& asked : shard.served)
     if (asked.request == request) return asked.asker;
   return 0;
@@ -60,7 +61,7 @@ uint32_t KilledAskers::AskerOf(uint64_t request) {
 
 void KilledAskers::Interrupted(uint64_t request) {
   if (AskerOf(request) == 0) return;
-  const std::lock_guard lock(mutex_);
+  const SystemMutexLock lock(mutex_);
   if (stopping_ || interrupted_.size() >= kInterruptedMax) return;
   interrupted_.push_back(request);
   if (!watcher_.joinable()) watcher_ = std::thread([this] { Watch(); });
@@ -68,7 +69,7 @@ void KilledAskers::Interrupted(uint64_t request) {
 }
 
 void KilledAskers::Watch() {
-  std::unique_lock lock(mutex_);
+  SystemMutexLock lock(mutex_);
   while (!stopping_) {
     if (interrupted_.empty()) {
       changed_.wait(lock);
@@ -85,13 +86,15 @@ void KilledAskers::Watch() {
     });
     lock.lock();
     interrupted_.insert(interrupted_.end(), looked_at.begin(), looked_at.end());
-    if (!interrupted_.empty()) changed_.wait_for(lock, kLookEvery, [this] { return stopping_; });
+    if (!interrupted_.empty())
+      changed_.wait_for(lock, kLookEvery,
+                        [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return stopping_; });
   }
 }
 
 void KilledAskers::Stop() {
   {
-    const std::lock_guard lock(mutex_);
+    const SystemMutexLock lock(mutex_);
     stopping_ = true;
     changed_.notify_all();
   }

@@ -9,12 +9,12 @@
 #define MOSA_CLIENT_SAI_FUSE_KILLED_ASKERS_H_
 
 #include <array>
-#include <condition_variable>
 #include <cstdint>
 #include <functional>
-#include <mutex>
 #include <thread>
 #include <vector>
+
+#include "common/base/mutex.h"
 
 namespace mosa::sai {
 
@@ -46,8 +46,8 @@ class KilledAskers {
     uint32_t asker = 0;
   };
   struct Shard {
-    std::mutex mutex;
-    std::vector<Asked> served;  // Guarded by mutex; a few entries.
+    SystemMutex mutex;
+    std::vector<Asked> served ABSL_GUARDED_BY(mutex);  // A few entries.
   };
   // Request ids are even.
   Shard& ShardOf(uint64_t request) { return shards_[request / 2 % kShards]; }
@@ -58,11 +58,10 @@ class KilledAskers {
   static constexpr size_t kShards = 16;
   const Answer answer_;
   std::array<Shard, kShards> shards_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  // Guarded by mutex_.
-  std::vector<uint64_t> interrupted_;
-  bool stopping_ = false;
+  SystemMutex mutex_;
+  SystemCondVar changed_;
+  std::vector<uint64_t> interrupted_ ABSL_GUARDED_BY(mutex_);
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread watcher_;
 };
 

@@ -1,13 +1,14 @@
 #include "client-sai/fuse/lock_waiters.h"
 
 #include "client-sai/fuse/operations.h"
+#include "common/base/mutex.h"
 
 namespace mosa::sai {
 
 void LockWaiters::Wait(fuse_req_t request, FileId file, const Lock& lock) {
   uint64_t ticket = 0;
   {
-    const std::lock_guard guard(mutex_);
+    const SystemMutexLock guard(mutex_);
     ticket = next_ticket_++;
     waiters_[ticket];
   }
@@ -20,7 +21,7 @@ void LockWaiters::Wait(fuse_req_t request, FileId file, const Lock& lock) {
       });
   bool cancel = false;
   {
-    const std::lock_guard guard(mutex_);
+    const SystemMutexLock guard(mutex_);
     const auto found = waiters_.find(ticket);
     if (found == waiters_.end()) return;
     found->second.wait = wait;
@@ -36,7 +37,7 @@ void LockWaiters::OnInterrupt(fuse_req_t request, void* ticket) {
 void LockWaiters::Interrupt(uint64_t ticket) {
   std::optional<LockWaitId> wait;
   {
-    const std::lock_guard guard(mutex_);
+    const SystemMutexLock guard(mutex_);
     const auto found = waiters_.find(ticket);
     if (found == waiters_.end()) return;
     found->second.interrupted = true;
@@ -46,7 +47,7 @@ void LockWaiters::Interrupt(uint64_t ticket) {
 }
 
 void LockWaiters::Finish(uint64_t ticket) {
-  const std::lock_guard guard(mutex_);
+  const SystemMutexLock guard(mutex_);
   waiters_.erase(ticket);
 }
 

@@ -8,11 +8,11 @@
 
 #include <cstdint>
 #include <map>
-#include <mutex>
 #include <optional>
 
 #include "client-sai/fuse/fuse_api.h"
 #include "client-sai/sai/filesystem.h"
+#include "common/base/mutex.h"
 
 namespace mosa::sai {
 
@@ -37,9 +37,9 @@ class LockWaiters {
   void Finish(uint64_t ticket);
 
   Filesystem& filesystem_;
-  std::mutex mutex_;  // Never held across a call to libfuse or the Filesystem.
-  uint64_t next_ticket_ = 1;
-  std::map<uint64_t, Waiter> waiters_;
+  SystemMutex mutex_;  // Never held across a call to libfuse or the Filesystem.
+  uint64_t next_ticket_ ABSL_GUARDED_BY(mutex_) = 1;
+  std::map<uint64_t, Waiter> waiters_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace mosa::sai

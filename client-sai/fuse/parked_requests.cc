@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "common/base/mutex.h"
+
 namespace mosa::sai {
 namespace {
 
@@ -21,7 +23,7 @@ bool ParkedRequests::TakeTurn() {
 }
 
 bool ParkedRequests::Park(ParkedRequest& request) {
-  const std::lock_guard lock(mutex_);
+  const SystemMutexLock lock(mutex_);
   const uint64_t memory = MemoryOf(request);
   if (bytes_ + memory > bytes_max_) return false;
   bytes_ += memory;
@@ -35,7 +37,7 @@ bool ParkedRequests::Park(ParkedRequest& request) {
 std::optional<ParkedRequest> ParkedRequests::NextWithTurn() {
   if (count_.load() == 0 || !TakeTurn()) return std::nullopt;
   {
-    const std::lock_guard lock(mutex_);
+    const SystemMutexLock lock(mutex_);
     if (!parked_.empty()) {
       ParkedRequest next = std::move(parked_.front());
       parked_.pop_front();

@@ -9,12 +9,12 @@
 #include <chrono>
 #include <cstdint>
 #include <deque>
-#include <mutex>
 #include <optional>
 #include <vector>
 
 #include "client-sai/fuse/fuse_api.h"
 #include "common/base/large_buffer.h"
+#include "common/base/mutex.h"
 
 namespace mosa::sai {
 
@@ -50,10 +50,9 @@ class ParkedRequests {
   const uint64_t bytes_max_;
   std::atomic<uint32_t> turns_ = 0;
   std::atomic<uint64_t> count_ = 0;  // Size of parked_.
-  std::mutex mutex_;
-  // Guarded by mutex_.
-  std::deque<ParkedRequest> parked_;
-  uint64_t bytes_ = 0;
+  SystemMutex mutex_;
+  std::deque<ParkedRequest> parked_ ABSL_GUARDED_BY(mutex_);
+  uint64_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace mosa::sai

@@ -11,6 +11,7 @@
 #include "client-sai/fuse/kernel_protocol.h"
 #include "common/base/check.h"
 #include "common/base/errno_status.h"
+#include "common/base/mutex.h"
 #include "common/base/unique_fd.h"
 
 namespace mosa::sai {
@@ -64,7 +65,7 @@ Status ProbePassthrough(int device) {
 }
 
 Result<int32_t> BackingFiles::Acquire(FileId file, int descriptor, uint64_t data_version) {
-  const std::lock_guard lock(mutex_);
+  const SystemMutexLock lock(mutex_);
   const auto found = backings_.find(file);
   if (found != backings_.end()) {
     if (!SameObject(found->second.object.get(), descriptor)) {
@@ -87,7 +88,7 @@ Result<int32_t> BackingFiles::Register(FileId file, int descriptor, uint64_t dat
 
 Result<int32_t> BackingFiles::Join(FileId file, uint32_t flags, int descriptor,
                                    uint64_t data_version) {
-  const std::lock_guard lock(mutex_);
+  const SystemMutexLock lock(mutex_);
   const auto found = backings_.find(file);
   if (found == backings_.end()) {
     if ((flags & O_ACCMODE) == O_WRONLY || descriptor < 0) return 0;
@@ -115,7 +116,7 @@ Result<int32_t> BackingFiles::Join(FileId file, uint32_t flags, int descriptor,
 }
 
 void BackingFiles::Release(FileId file) {
-  const std::lock_guard lock(mutex_);
+  const SystemMutexLock lock(mutex_);
   const auto found = backings_.find(file);
   MOSA_CHECK(found != backings_.end());
   if (--found->second.opens > 0) return;
@@ -124,7 +125,7 @@ void BackingFiles::Release(FileId file) {
 }
 
 size_t BackingFiles::size() const {
-  const std::lock_guard lock(mutex_);
+  const SystemMutexLock lock(mutex_);
   return backings_.size();
 }
 

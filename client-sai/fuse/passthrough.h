@@ -11,8 +11,8 @@
 
 #include <cstdint>
 #include <map>
-#include <mutex>
 
+#include "common/base/mutex.h"
 #include "common/base/rare_log.h"
 #include "common/base/status.h"
 #include "common/base/unique_fd.h"
@@ -64,14 +64,14 @@ class BackingFiles {
     uint64_t data_version = 0;
   };
 
-  // The caller must hold mutex_.
-  Result<int32_t> Register(FileId file, int descriptor, uint64_t data_version);
+  Result<int32_t> Register(FileId file, int descriptor, uint64_t data_version)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const int device_;
   RareLog failures_{20};
   // Held across the ioctls, which do not block; only the log's lock is taken meanwhile.
-  mutable std::mutex mutex_;
-  std::map<FileId, Backing> backings_;
+  mutable SystemMutex mutex_;
+  std::map<FileId, Backing> backings_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace mosa::sai

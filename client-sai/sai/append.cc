@@ -26,7 +26,7 @@ Lock AppendLock(LockType type) {
 }  // namespace
 
 bool Filesystem::Impl::AppendUnsent(Inode& inode, std::span<const std::byte> data) {
-  const std::lock_guard lock(inode.mutex);
+  const MutexLock lock(inode.mutex);
   if (inode.make_state != MakeState::kUnsent) return false;
   const uint64_t offset = View(inode).size_bytes;
   if (offset + data.size() > inode.access->inline_bytes_max) return false;
@@ -41,6 +41,7 @@ bool Filesystem::Impl::AppendUnsent(Inode& inode, std::span<const std::byte> dat
 Outcome<Done> Filesystem::Impl::Append(OpenFile& handle, std::span<const std::byte> data,
                                        const CallPiece& piece) {
   Inode& inode = *handle.inode;
+  inode.io.AssertHeld();
   if (inode.append_hold && !GoesOn(*inode.append_hold, handle.id, data.size(), piece))
     EndAppendOfOthers(inode);
   if (!inode.append_hold) {
@@ -60,7 +61,7 @@ Outcome<Done> Filesystem::Impl::Append(OpenFile& handle, std::span<const std::by
   hold.bytes_left -= data.size();
   if (hold.bytes_left > 0 && clock_.Monotonic() < hold.until) {
     const InodePtr self = Get(inode.file);
-    const std::lock_guard lock(appending_mutex_);
+    const MutexLock lock(appending_mutex_);
     appending_[inode.file] = self;
     return Done{};
   }
@@ -94,12 +95,12 @@ Outcome<Done> Filesystem::Impl::BeginAppend(Inode& inode, HandleId handle) {
   hold.handle = handle;
   hold.until = clock_.Monotonic() + kAppendHoldMax;
   {
-    const std::lock_guard lock(inode.mutex);
+    const MutexLock lock(inode.mutex);
     inode.access_era = inode.attributes_era = 0;
   }
   auto fresh = EnsureFresh(inode, true);
   {
-    const std::lock_guard lock(inode.mutex);
+    const MutexLock lock(inode.mutex);
     if (fresh.ok()) {
       hold.end = ViewOn(inode, fresh->attributes).size_bytes;
       hold.data_version = fresh->attributes.data_version;
@@ -116,15 +117,15 @@ Outcome<Done> Filesystem::Impl::BeginAppend(Inode& inode, HandleId handle) {
 // The session that held the lock is over. A client that was granted the lock meanwhile has
 // committed before releasing it.
 Outcome<Done> Filesystem::Impl::RenewAppendRight(Inode& inode) {
-  const std::lock_guard renewing(inode.renewing);
+  const MutexLock renewing(inode.renewing);
   const uint64_t era = lease_.ValidEra();
   {
-    const std::lock_guard lock(inode.mutex);
+    const MutexLock lock(inode.mutex);
     if (!inode.append_right || inode.append_right->era == era) return Done{};
   }
   const Outcome<Done> locked = AskForLock(inode, AppendLock(LockType::kExclusive));
   const auto now = Ask<AttributesReply>(GetAttributesRequest{inode.file});
-  std::unique_lock lock(inode.mutex);
+  MutexLock lock(inode.mutex);
   if (!inode.append_right) {
     lock.unlock();
     if (locked.ok()) GiveUpLock(inode, AppendLock(LockType::kExclusive));  // The call is over.
@@ -143,7 +144,7 @@ Outcome<Done> Filesystem::Impl::RenewAppendRight(Inode& inode) {
 Outcome<Done> Filesystem::Impl::EndAppend(Inode& inode, bool stored) {
   const AppendHold hold = *std::exchange(inode.append_hold, std::nullopt);
   {
-    const std::lock_guard lock(appending_mutex_);
+    const MutexLock lock(appending_mutex_);
     appending_.erase(inode.file);
   }
   Outcome<Done> appended = Done{};
@@ -153,7 +154,7 @@ Outcome<Done> Filesystem::Impl::EndAppend(Inode& inode, bool stored) {
     if (!appended.ok()) GiveUpUnsaved(inode, appended.failure());
   }
   {
-    const std::lock_guard lock(inode.mutex);
+    const MutexLock lock(inode.mutex);
     inode.append_right.reset();
     const bool counts = stored && appended.ok();
     if (counts && inode.error_count != hold.errors_before) appended = inode.error;
@@ -183,14 +184,14 @@ void Filesystem::Impl::EndAppendOfOthers(Inode& inode) {
 void Filesystem::Impl::EndOverdueAppends() {
   std::vector<InodePtr> appending;
   {
-    const std::lock_guard lock(appending_mutex_);
+    const MutexLock lock(appending_mutex_);
     for (const auto& [file, weak] : appending_)
       if (InodePtr inode = weak.lock()) appending.push_back(std::move(inode));
   }
   for (const InodePtr& inode : appending) {
-    const std::unique_lock io(inode->io, std::try_to_lock);  // Busy: it is being continued now.
-    if (!io.owns_lock() || !inode->append_hold || clock_.Monotonic() < inode->append_hold->until)
-      continue;
+    if (!inode->io.try_lock()) continue;  // Busy: it is being continued now.
+    const MutexLock io(inode->io, std::adopt_lock);
+    if (!inode->append_hold || clock_.Monotonic() < inode->append_hold->until) continue;
     EndAppendOfOthers(*inode);
   }
 }

@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "client-sai/api/wait_budget.h"
+#include "common/base/sync.h"
 
 namespace mosa::sai {
 namespace {
@@ -25,7 +26,7 @@ Block::Block(ByteRange range) : range_(range), fetched_for_(CurrentSpan().span) 
 }
 
 void Block::Finish(std::optional<Failure> failure) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   failure_ = std::move(failure);
   is_finished_ = true;
   finished_.notify_all();
@@ -33,13 +34,13 @@ void Block::Finish(std::optional<Failure> failure) {
 
 std::optional<Failure> Block::Wait(DurationTable* waits) const {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (is_finished_) return failure_;
   }
   TimedRequest timed(waits, DurationTable::ClassId{0});
   timed.set_bytes(range_.size());
   timed.set_link(fetched_for_);
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   const std::optional<SteadyTime> limit = WaitBudget::OfThisThread().end;
   while (!is_finished_) {
     if (!limit) {
@@ -53,12 +54,12 @@ std::optional<Failure> Block::Wait(DurationTable* waits) const {
 }
 
 uint64_t BlockCache::ShareBytes() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return CacheShare(bytes_max_, files_.size());
 }
 
 std::shared_ptr<Block> BlockCache::Find(FileId file, uint64_t offset, uint64_t read_end) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   auto it = blocks_.upper_bound({file, offset});
   if (it == blocks_.begin()) return nullptr;
   --it;
@@ -75,7 +76,7 @@ std::shared_ptr<Block> BlockCache::Find(FileId file, uint64_t offset, uint64_t r
 }
 
 std::vector<std::shared_ptr<Block>> BlockCache::Add(FileId file, ByteRange range) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   std::vector<std::shared_ptr<Block>> added;
   uint64_t at = range.begin;
   while (at < range.end) {
@@ -113,7 +114,7 @@ BlockCache::Map::iterator BlockCache::Erase(Map::iterator it) {
 void BlockCache::DropFile(FileId file) { DropRange(file, {0, UINT64_MAX}); }
 
 void BlockCache::DropRange(FileId file, ByteRange range) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   auto it = blocks_.upper_bound({file, range.begin});
   if (it != blocks_.begin() && std::prev(it)->first.first == file) --it;
   while (it != blocks_.end() && it->first.first == file && it->first.second < range.end)
@@ -121,13 +122,13 @@ void BlockCache::DropRange(FileId file, ByteRange range) {
 }
 
 void BlockCache::DropBlock(FileId file, const Block& block) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto it = blocks_.find({file, block.range().begin});
   if (it != blocks_.end() && it->second.block.get() == &block) Erase(it);
 }
 
 void BlockCache::DropAll() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   blocks_.clear();
   files_.clear();
   by_age_.clear();

@@ -46,8 +46,8 @@ class Block {
   std::byte* bytes_ = nullptr;
   mutable Mutex mutex_;
   mutable CondVar finished_;
-  bool is_finished_ = false;        // Guarded by mutex_.
-  std::optional<Failure> failure_;  // Guarded by mutex_.
+  bool is_finished_ ABSL_GUARDED_BY(mutex_) = false;
+  std::optional<Failure> failure_ ABSL_GUARDED_BY(mutex_);
 };
 
 class BlockCache {
@@ -77,16 +77,15 @@ class BlockCache {
     bool consumed = false;  // Read to its end: `age` is in consumed_, else in by_age_.
   };
   using Map = std::map<Key, Slot>;
-  Map::iterator Erase(Map::iterator it);  // The caller must hold mutex_.
+  Map::iterator Erase(Map::iterator it) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const uint64_t bytes_max_;
   mutable Mutex mutex_;
-  // Guarded by mutex_.
-  Map blocks_;
-  std::map<FileId, size_t> files_;  // Number of blocks per file.
-  std::list<Key> by_age_;           // Least recently used first.
-  std::list<Key> consumed_;         // Next to be dropped first.
-  uint64_t bytes_ = 0;
+  Map blocks_ ABSL_GUARDED_BY(mutex_);
+  std::map<FileId, size_t> files_ ABSL_GUARDED_BY(mutex_);  // Number of blocks per file.
+  std::list<Key> by_age_ ABSL_GUARDED_BY(mutex_);           // Least recently used first.
+  std::list<Key> consumed_ ABSL_GUARDED_BY(mutex_);         // Next to be dropped first.
+  uint64_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace mosa::sai

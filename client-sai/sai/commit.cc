@@ -38,7 +38,7 @@ std::vector<CommitRequest::NodeBytes> Filesystem::Impl::NodeBytesOf(Inode& inode
   std::map<NodeId, std::shared_ptr<LocalObject>> objects;
   std::set<NodeId> stored_on;
   {
-    const std::lock_guard lock(inode.mutex);
+    const MutexLock lock(inode.mutex);
     access = inode.access;
     known = inode.allocated_known();
     allocated = inode.allocated;
@@ -85,8 +85,8 @@ CommitRequest Filesystem::Impl::BuildCommit(Inode& inode, bool last_close) {
   request.file = inode.file;
   request.last_close = last_close;
   {
-    const std::lock_guard lock(inode.mutex);
-    inode.committing = std::exchange(static_cast<Unsaved&>(inode), {});
+    const MutexLock lock(inode.mutex);
+    inode.committing = std::exchange(inode.unsaved, {});
     inode.closes = last_close;
     // Cleared before the commit is sent: an open that comes meanwhile counts.
     if (last_close && inode.make_state == MakeState::kSent) inode.manager_counts_open = false;
@@ -96,7 +96,7 @@ CommitRequest Filesystem::Impl::BuildCommit(Inode& inode, bool last_close) {
       request.based_on_version = inode.attributes.data_version;
   }
   if (changed) request.nodes = NodeBytesOf(inode);
-  const std::lock_guard lock(inode.mutex);
+  const MutexLock lock(inode.mutex);
   request.data_changed = inode.committing.data_dirty || inode.committing.change_failed;
   request.change_failed = inode.committing.change_failed && !inode.committing.data_dirty;
   request.generation = inode.committing.stored_by;
@@ -115,22 +115,22 @@ CommitRequest Filesystem::Impl::BuildCommit(Inode& inode, bool last_close) {
   return request;
 }
 
-// A commit has failed, so its changes are unsaved again. The caller must hold the inode's mutex.
+// A commit has failed, so its changes are unsaved again.
 void Filesystem::Impl::TakeBack(Inode& inode) {
   const Unsaved old = std::exchange(inode.committing, {});
-  inode.needs_commit = inode.needs_commit || old.needs_commit;
-  inode.data_dirty = inode.data_dirty || old.data_dirty;
-  inode.change_failed = inode.change_failed || old.change_failed;
-  inode.dirty_end = std::max(inode.dirty_end, old.dirty_end);
-  if (!inode.modify_time) inode.modify_time = old.modify_time;
-  inode.stored_by = OlderGeneration(inode.stored_by, old.stored_by);
+  inode.unsaved.needs_commit = inode.unsaved.needs_commit || old.needs_commit;
+  inode.unsaved.data_dirty = inode.unsaved.data_dirty || old.data_dirty;
+  inode.unsaved.change_failed = inode.unsaved.change_failed || old.change_failed;
+  inode.unsaved.dirty_end = std::max(inode.unsaved.dirty_end, old.dirty_end);
+  if (!inode.unsaved.modify_time) inode.unsaved.modify_time = old.modify_time;
+  inode.unsaved.stored_by = OlderGeneration(inode.unsaved.stored_by, old.stored_by);
 }
 
 Filesystem::Impl::Reported Filesystem::Impl::DropUncommitted(Inode& inode, const Failure& failure) {
   Reported reported = Reported::kNow;
   {
-    const std::lock_guard lock(inode.mutex);
-    if (inode.committing.change_failed && !inode.committing.data_dirty && !inode.data_dirty)
+    const MutexLock lock(inode.mutex);
+    if (inode.committing.change_failed && !inode.committing.data_dirty && !inode.unsaved.data_dirty)
       reported = Reported::kBefore;
   }
   if (reported == Reported::kNow) {
@@ -143,8 +143,8 @@ Filesystem::Impl::Reported Filesystem::Impl::DropUncommitted(Inode& inode, const
 
 void Filesystem::Impl::DropUnsaved(Inode& inode) {
   {
-    const std::lock_guard lock(inode.mutex);
-    inode.committing = static_cast<Unsaved&>(inode) = {};
+    const MutexLock lock(inode.mutex);
+    inode.committing = inode.unsaved = {};
     inode.pages.Clear();
     inode.allocated.clear();
     inode.allocated_version.reset();
@@ -161,11 +161,11 @@ void Filesystem::Impl::GiveUpUnsaved(Inode& inode, const Failure& failure) {
   bool concerns_others = false;
   bool change_failed = false;
   {
-    const std::lock_guard lock(inode.mutex);
+    const MutexLock lock(inode.mutex);
     const bool in_objects =
         inode.access && inode.access->layout.bound() && !inode.access->is_inline;
-    change_failed =
-        inode.HasUntold() && (in_objects || inode.change_failed || inode.committing.change_failed);
+    change_failed = inode.HasUntold() &&
+                    (in_objects || inode.unsaved.change_failed || inode.committing.change_failed);
     inode.inline_buffer.reset();
     inode.inline_ranges.Clear();
     inode.appended = false;
@@ -174,20 +174,20 @@ void Filesystem::Impl::GiveUpUnsaved(Inode& inode, const Failure& failure) {
   DropUnsaved(inode);
   {
     // Another mount must still hear that copies may differ.
-    const std::lock_guard lock(inode.mutex);
-    inode.needs_commit = inode.change_failed = change_failed;
+    const MutexLock lock(inode.mutex);
+    inode.unsaved.needs_commit = inode.unsaved.change_failed = change_failed;
   }
   if (concerns_others) NoteError(inode, failure);
 }
 
-// Another mount was faster. The caller must hold the inode's mutex.
+// Another mount was faster.
 void Filesystem::Impl::NoteOutdated(Inode& inode) { inode.access_era = inode.attributes_era = 0; }
 
 // The kernel's direct writes did not ask this mount who may keep set-user-id.
 Outcome<Done> Filesystem::Impl::TakePrivileges(Inode& inode) {
   SetAttributesRequest request;
   {
-    const std::lock_guard lock(inode.mutex);
+    const MutexLock lock(inode.mutex);
     if (!std::exchange(inode.must_lose_privileges, false)) return Done{};
     request.file = inode.file;
     request.permissions = WithoutPrivileges(inode.attributes.permissions);
@@ -196,7 +196,7 @@ Outcome<Done> Filesystem::Impl::TakePrivileges(Inode& inode) {
   const Mark mark = MarkNow();
   auto reply = Ask<AttributesReply>(request);
   if (!reply.ok()) {
-    const std::lock_guard lock(inode.mutex);
+    const MutexLock lock(inode.mutex);
     inode.must_lose_privileges = true;
     return reply.failure();
   }
@@ -218,22 +218,24 @@ Outcome<Done> Filesystem::Impl::Commit(Inode& inode, bool last_close, bool tells
 }
 
 Outcome<Done> Filesystem::Impl::CommitOnce(Inode& inode, CommitKind kind, bool* outdated) {
-  bool unsent = false;
-  bool tells = true;
+  bool unsent = false, tells = true;
   std::vector<Request> requests;
   std::optional<SetAttributesRequest> times;
+  FileId made_in;
   {
-    std::unique_lock lock(inode.mutex);
-    inode.changed.wait(lock, [&] { return inode.make_state != MakeState::kSending; });
+    MutexLock lock(inode.mutex);
+    while (inode.make_state == MakeState::kSending) inode.changed.wait(lock);
     if (inode.make_state == MakeState::kRefused) return inode.make_failure;
     unsent = inode.make_state == MakeState::kUnsent;
     if (kind.make_only && !unsent) return Done{};
-    const bool has_news = inode.data_dirty || inode.change_failed || inode.unsent_times;
-    if (!unsent && !inode.needs_commit && !has_news && !kind.tells_close) return Done{};
+    const bool has_news =
+        inode.unsaved.data_dirty || inode.unsaved.change_failed || inode.unsent_times;
+    if (!unsent && !inode.unsaved.needs_commit && !has_news && !kind.tells_close) return Done{};
     tells = !kind.make_only || (has_news && (!kind.bare || inode.appended));
     if (unsent) {
       inode.make_state = MakeState::kSending;
       requests.push_back(inode.make);
+      made_in = inode.make.parent;
     }
     times = inode.unsent_times;
   }
@@ -250,7 +252,7 @@ Outcome<Done> Filesystem::Impl::CommitOnce(Inode& inode, CommitKind kind, bool* 
   MakeState made = MakeState::kSent;
   if (unsent) {
     made = FinishMake(inode, replies.empty() ? UnexpectedReply() : replies[0], mark);
-    recalls_.NoteOwn(inode.make.parent);
+    recalls_.NoteOwn(made_in);
   }
   // Requests that ran remain in effect, even if a later one failed.
   const Failure* failure = nullptr;
@@ -269,7 +271,7 @@ Outcome<Done> Filesystem::Impl::CommitOnce(Inode& inode, CommitKind kind, bool* 
       tells && !committed && failure != nullptr && !is_inline && IsRefusedForGood(*failure);
   if (lost && DropUncommitted(inode, *failure) == Reported::kBefore) failure = nullptr;
   EndClosing(inode, committed);
-  const std::lock_guard lock(inode.mutex);
+  const MutexLock lock(inode.mutex);
   if (tells && !committed && !lost) TakeBack(inode);
   if (committed && kind.last_close && unsent) inode.manager_counts_open = false;
   if (committed) inode.appended = false;
@@ -290,7 +292,7 @@ Outcome<Done> Filesystem::Impl::CommitOnce(Inode& inode, CommitKind kind, bool* 
 void Filesystem::Impl::EndClosing(Inode& inode, bool committed) {
   std::optional<ReleaseRequest> release;
   {
-    const std::lock_guard lock(inode.mutex);
+    const MutexLock lock(inode.mutex);
     inode.closes = false;
     const bool named = std::exchange(inode.named_while_closing, false);
     if (named && committed && !inode.manager_counts_open) release = inode.EndUnlessWriter();
@@ -301,7 +303,7 @@ void Filesystem::Impl::EndClosing(Inode& inode, bool committed) {
 void Filesystem::Impl::FinishCommit(Inode& inode, bool is_inline, const Attributes& attributes,
                                     Mark mark) {
   {
-    const std::lock_guard lock(inode.mutex);
+    const MutexLock lock(inode.mutex);
     const uint64_t version_before = inode.attributes.data_version;
     const bool raises = inode.committing.data_dirty || inode.committing.change_failed;
     if (attributes.data_version == version_before + (raises ? 1 : 0)) {  // Only by this commit.
@@ -329,12 +331,11 @@ void Filesystem::Impl::FinishCommit(Inode& inode, bool is_inline, const Attribut
     if (outdated || recalls_.HappenedForeign(mark.log, inode.file)) inode.access_era = 0;
   }
   StoreAttributes(inode, attributes, mark, true);
-  const std::lock_guard lock(inode.mutex);
+  const MutexLock lock(inode.mutex);
   inode.committing = {};
 }
 
 // Makes the committed content the access' inline data, so that the next open here needs no call.
-// The caller must hold the inode's mutex.
 void Filesystem::Impl::KeepInline(Inode& inode) {
   auto access = WithoutInlineBytes(*inode.access);
   inode.inline_buffer->shrink_to_fit();  // Only its size is counted.
@@ -348,8 +349,7 @@ void Filesystem::Impl::KeepInline(Inode& inode) {
   inode.inline_ranges.Clear();
 }
 
-// Drops inline bytes that no handle needs, if they are outdated or there are too many of them. The
-// caller must hold the inode's mutex.
+// Drops inline bytes that no handle needs, if they are outdated or there are too many of them.
 void Filesystem::Impl::DropUnusedInline(Inode& inode) {
   if (inode.handles > 0 || !inode.access || inode.access->inline_data.empty()) return;
   const bool is_current = inode.access_era != 0 && inode.access_era == lease_.ValidEra();
@@ -366,7 +366,7 @@ Outcome<Done> Filesystem::Impl::Resize(Inode& inode, uint64_t size_bytes) {
                 fmt::format("a size of {} bytes exceeds the maximum file size, {}", size_bytes,
                             kFileBytesMax));
   {
-    const std::lock_guard lock(inode.mutex);
+    const MutexLock lock(inode.mutex);
     inode.cut_by = 0;
     inode.lays_out_anew = false;
     inode.resizing = true;
@@ -389,7 +389,7 @@ Outcome<Done> Filesystem::Impl::Resize(Inode& inode, uint64_t size_bytes) {
   uint64_t size = 0;
   bool by_path = false;
   {
-    const std::lock_guard lock(inode.mutex);
+    const MutexLock lock(inode.mutex);
     size = ViewOn(inode, fresh->attributes).size_bytes;
     by_path = inode.write_handles == 0;  // No close commits it.
   }
@@ -418,7 +418,7 @@ void Filesystem::Impl::EndResize(Inode& inode) {
   }
   std::optional<ReleaseRequest> release;
   {
-    const std::lock_guard lock(inode.mutex);
+    const MutexLock lock(inode.mutex);
     inode.cutting_to.reset();
     inode.resizing = false;
     DropUnusedInline(inode);
@@ -434,9 +434,10 @@ Outcome<Done> Filesystem::Impl::CutObjects(Inode& inode, ByteRange removed) {
     const Outcome<Done> alive =
         CheckNodesAlive(inode, all ? access.layout.Nodes() : NodesOf(access.layout, removed));
     if (!alive.ok()) return all ? LayOutAnew(inode, access) : alive;
+    inode.io.AssertHeld();
     inode.partly_changed = true;
     {
-      const std::lock_guard lock(inode.mutex);
+      const MutexLock lock(inode.mutex);
       inode.cutting_to = removed.begin;
       ++inode.cuts;
     }
@@ -444,17 +445,17 @@ Outcome<Done> Filesystem::Impl::CutObjects(Inode& inode, ByteRange removed) {
   };
   const Outcome<Done> cut = WithStore(inode, by_access, IfLost::kGoOn);
   if (!cut.ok()) return cut;
-  const std::lock_guard lock(inode.mutex);
+  const MutexLock lock(inode.mutex);
   if (inode.lays_out_anew) return Done{};
   inode.pages.Remove(WidenToPages({removed.begin, kFileBytesMax}));
   inode.allocated_version.reset();  // The next commit asks the nodes for the remaining space.
-  inode.needs_commit = true;
+  inode.unsaved.needs_commit = true;
   return Done{};
 }
 
 // An empty file needs no node. No object is truncated: the manager takes them all from the file.
 Outcome<Done> Filesystem::Impl::LayOutAnew(Inode& inode, const DataAccess& access) {
-  const std::lock_guard lock(inode.mutex);
+  const MutexLock lock(inode.mutex);
   if (inode.passthrough_handles > 0)
     return Fail(StatusCode::kUnavailable, ErrorReason::kNodeLost,
                 fmt::format("a node that holds a part of file {} is silent, and the kernel has the "
@@ -521,7 +522,7 @@ Outcome<Done> Filesystem::Impl::CutObjectsOf(Inode& inode, const DataAccess& acc
     if (removed.begin == 0 && !NodeAlive(nodes[i])) return LayOutAnew(inode, access);
     return access.lost ? LostBytes(inode) : FromStatus(results[i]);
   }
-  const std::lock_guard lock(inode.mutex);
+  const MutexLock lock(inode.mutex);
   inode.cut_by = access.generation;
   return Done{};
 }
@@ -549,7 +550,7 @@ Outcome<Done> Filesystem::Impl::Allocate(HandleId id, int mode, uint64_t offset,
     return Fail(StatusCode::kInvalidArgument, ErrorReason::kTooBig,
                 fmt::format("{} bytes at offset {} exceed the maximum file size", length, offset));
   Inode& inode = *handle->inode;
-  const std::lock_guard io(inode.io);
+  const MutexLock io(inode.io);
   MOSA_RETURN_IF_FAILED(TellError(*handle));
   MOSA_RETURN_IF_FAILED(EnsureCounted(*handle));
   RefreshFromKernelWrites(inode);
@@ -575,17 +576,17 @@ Outcome<Done> Filesystem::Impl::Allocate(HandleId id, int mode, uint64_t offset,
   inode.partly_changed = false;
   blocks_.DropRange(inode.file, range);
   const Time now = lease_.ManagerNow();
-  const std::lock_guard lock(inode.mutex);
-  inode.needs_commit = inode.data_dirty = true;
-  inode.modify_time = now;
-  if (!keeps_size) inode.dirty_end = std::max(inode.dirty_end, range.end);
+  const MutexLock lock(inode.mutex);
+  inode.unsaved.needs_commit = inode.unsaved.data_dirty = true;
+  inode.unsaved.modify_time = now;
+  if (!keeps_size) inode.unsaved.dirty_end = std::max(inode.unsaved.dirty_end, range.end);
   return Done{};
 }
 
 // Zeroes `range` of inline content. An empty range at `end` only extends the file.
 Outcome<Done> Filesystem::Impl::PunchInline(Inode& inode, ByteRange range) {
-  std::unique_lock<Mutex> lock;
-  auto fresh = LockFresh(inode, &lock);
+  MutexLock lock(inode.mutex);
+  auto fresh = AwaitFresh(inode, lock);
   if (!fresh.ok()) return fresh.failure();
   LayInline(inode, *fresh);
   std::string& content = *inode.inline_buffer;
@@ -607,6 +608,7 @@ Outcome<Done> Filesystem::Impl::AllocateRange(Inode& inode, int mode, ByteRange 
     auto access = EnsureAccess(inode, true);
     if (!access.ok()) return access.failure();
     MOSA_RETURN_IF_FAILED(CheckNodesAlive(inode, NodesOf((*access)->layout, range)));
+    inode.io.AssertHeld();
     inode.partly_changed = true;
   }
   return StorePieces(
@@ -638,7 +640,7 @@ Outcome<bool> Filesystem::Impl::AllocatePiece(Inode& inode, const DataAccess& ac
       return false;
     }
     if (!status.ok()) return FromStatus(status);
-    const std::lock_guard lock(inode.mutex);
+    const MutexLock lock(inode.mutex);
     inode.stored_on.insert(node);
   }
   return true;
@@ -649,9 +651,10 @@ Outcome<Done> Filesystem::Impl::PunchObjects(Inode& inode, ByteRange range) {
   return WithStore(inode, [&](const DataAccess& access) -> Outcome<Done> {
     const std::vector<NodeId> nodes = NodesOf(access.layout, range);
     MOSA_RETURN_IF_FAILED(CheckNodesAlive(inode, nodes));
+    inode.io.AssertHeld();
     inode.partly_changed = true;
     {
-      const std::lock_guard lock(inode.mutex);
+      const MutexLock lock(inode.mutex);
       inode.pages.Remove(range);
       inode.allocated_version.reset();
     }

@@ -7,6 +7,7 @@
 
 #include "client-sai/api/wait_budget.h"
 #include "client-sai/sai/impl.h"
+#include "common/base/sync.h"
 
 namespace mosa::sai {
 namespace {
@@ -33,7 +34,7 @@ void Filesystem::Impl::NoteWrittenLocally(Inode& inode, const DataAccess& access
                                           ByteRange range) {
   ByteRange announced;
   {
-    const std::lock_guard lock(inode.mutex);
+    const MutexLock lock(inode.mutex);
     ByteRange& waiting = inode.unannounced;
     const bool continues = !waiting.empty() && range.begin == waiting.end;
     if (!waiting.empty() && !continues) announced = std::exchange(waiting, range);
@@ -48,14 +49,14 @@ void Filesystem::Impl::NoteWrittenLocally(Inode& inode, const DataAccess& access
   if (told.ok()) return;
   stats_.Add(Counter::kErrors);
   if (told.code() != StatusCode::kPermissionDenied) return;
-  const std::lock_guard lock(inode.mutex);
+  const MutexLock lock(inode.mutex);
   inode.access_era = 0;  // The next write has a new right.
 }
 
 void Filesystem::Impl::FinishBeforeCopies(Inode& inode) {
   AccessPtr access;
   {
-    const std::lock_guard lock(inode.mutex);
+    const MutexLock lock(inode.mutex);
     access = inode.access;
     if (!access || access->close_copies <= 1 || !access->layout.bound() ||
         inode.passthrough_writers > 0 || inode.mappable_handles > 0 ||
@@ -75,8 +76,8 @@ void Filesystem::Impl::FinishBeforeCopies(Inode& inode) {
 }
 
 std::optional<AwaitCopiesRequest> Filesystem::Impl::AwaitedCopies(Inode& inode) {
-  const std::lock_guard lock(inode.mutex);
-  const AccessPtr& access = inode.access;
+  const MutexLock lock(inode.mutex);
+  const AccessPtr access = inode.access;
   if (!access || access->close_copies <= 1 || !access->layout.bound()) {
     inode.awaits_copies = false;
     return std::nullopt;
@@ -91,7 +92,7 @@ std::optional<AwaitCopiesRequest> Filesystem::Impl::AwaitedCopies(Inode& inode) 
 void Filesystem::Impl::NoteCopied(const AwaitCopiesRequest& request) {
   const InodePtr inode = Find(request.file);
   if (!inode) return;
-  const std::lock_guard lock(inode->mutex);
+  const MutexLock lock(inode->mutex);
   if (inode->attributes.data_version == request.data_version) inode->awaits_copies = false;
 }
 

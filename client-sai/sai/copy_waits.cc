@@ -4,6 +4,8 @@
 #include <utility>
 #include <variant>
 
+#include "common/base/sync.h"
+
 namespace mosa::sai {
 namespace {
 
@@ -14,7 +16,7 @@ constexpr Duration kAskAgainAfter = Milliseconds(200);
 void CopyWaits::Wait(const AwaitCopiesRequest& request, Duration patience, Done done) {
   uint64_t ticket = 0;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     ticket = next_ticket_++;
     AwaitCopiesReply unknown;
     unknown.copies_wanted = request.copies;
@@ -40,7 +42,7 @@ void CopyWaits::OnReply(uint64_t ticket, const std::vector<Reply>& replies) {
   std::vector<Waiter> ended;
   AwaitCopiesRequest request;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto found = waiters_.find(ticket);
     if (found == waiters_.end()) return;  // It was overdue.
     Waiter& waiter = found->second;
@@ -68,7 +70,7 @@ void CopyWaits::EndOverdue() {
   std::vector<Waiter> ended;
   std::vector<std::pair<uint64_t, AwaitCopiesRequest>> again;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const Time now = clock_.Monotonic();
     for (auto it = waiters_.begin(); it != waiters_.end();) {
       Waiter& waiter = it->second;
@@ -91,7 +93,7 @@ void CopyWaits::EndOverdue() {
 void CopyWaits::EndAll() {
   std::vector<Waiter> ended;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     for (auto& [ticket, waiter] : waiters_) ended.push_back(std::move(waiter));
     waiters_.clear();
   }

@@ -50,9 +50,8 @@ class CopyWaits {
   ManagerApi& manager_;
   const Clock& clock_;
   Mutex mutex_;  // Not held across calls.
-  // Guarded by mutex_.
-  uint64_t next_ticket_ = 1;
-  std::map<uint64_t, Waiter> waiters_;
+  uint64_t next_ticket_ ABSL_GUARDED_BY(mutex_) = 1;
+  std::map<uint64_t, Waiter> waiters_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace mosa::sai

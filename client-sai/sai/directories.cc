@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "client-sai/sai/impl.h"
+#include "common/base/sync.h"
 
 namespace mosa::sai {
 
@@ -10,13 +11,13 @@ Outcome<HandleId> Filesystem::Impl::OpenDirectoryHandle(FileId directory) {
   auto listing = std::make_shared<Listing>();
   listing->id = HandleId{next_handle_++};
   listing->inode = Get(directory);
-  const std::lock_guard lock(handles_mutex_);
+  const MutexLock lock(handles_mutex_);
   directories_[listing->id.value] = listing;
   return listing->id;
 }
 
 void Filesystem::Impl::ReleaseDirectory(HandleId handle) {
-  const std::lock_guard lock(handles_mutex_);
+  const MutexLock lock(handles_mutex_);
   directories_.erase(handle.value);
 }
 
@@ -25,7 +26,7 @@ bool Filesystem::Impl::ListFromCache(Listing& listing) {
   Inode& directory = *listing.inode;
   std::vector<std::pair<std::string, FileId>> names;
   {
-    const std::lock_guard lock(directory.mutex);
+    const MutexLock lock(directory.mutex);
     const uint64_t era = lease_.ValidEra();
     if (era == 0 || directory.names.era != era || !directory.names.complete) return false;
     for (const auto& [name, file] : directory.names.entries)
@@ -35,7 +36,7 @@ bool Filesystem::Impl::ListFromCache(Listing& listing) {
   for (auto& [name, file] : names) {
     const InodePtr inode = Find(file);
     if (!inode) return false;
-    const std::lock_guard lock(inode->mutex);
+    const MutexLock lock(inode->mutex);
     if (!inode->attributes_known) return false;
     listing.items.push_back({std::move(name), {file, View(*inode)}, listing.items.size() + 1});
   }
@@ -77,7 +78,7 @@ Outcome<Done> Filesystem::Impl::ContinueListing(Listing& listing) {
   }
   listing.complete = !reply->more;
   if (listing.complete && listing.begun_era == mark.era) {
-    const std::lock_guard lock(directory.mutex);
+    const MutexLock lock(directory.mutex);
     if (!recalls_.Happened(listing.begun_log, directory.file)) {
       if (directory.names.era != mark.era) ClearNames(directory);
       directory.names.era = mark.era;
@@ -94,14 +95,14 @@ Outcome<DirectoryPage> Filesystem::Impl::ReadDirectory(HandleId handle, uint64_t
                                                        size_t items_max) {
   std::shared_ptr<Listing> listing;
   {
-    const std::lock_guard lock(handles_mutex_);
+    const MutexLock lock(handles_mutex_);
     const auto it = directories_.find(handle.value);
     if (it == directories_.end())
       return Fail(StatusCode::kInvalidArgument, ErrorReason::kInvalid,
                   "the directory is no longer open");
     listing = it->second;
   }
-  const std::lock_guard lock(listing->mutex);
+  const MutexLock lock(listing->mutex);
   if (offset == 0) MOSA_RETURN_IF_FAILED(BeginListing(*listing));
   while (offset >= listing->items.size() && !listing->complete)
     MOSA_RETURN_IF_FAILED(ContinueListing(*listing));
@@ -114,7 +115,7 @@ Outcome<DirectoryPage> Filesystem::Impl::ReadDirectory(HandleId handle, uint64_t
 EntryResult Filesystem::Impl::RememberEntry(HandleId handle, const DirectoryItem& item) {
   std::shared_ptr<Listing> listing;
   {
-    const std::lock_guard lock(handles_mutex_);
+    const MutexLock lock(handles_mutex_);
     const auto it = directories_.find(handle.value);
     if (it == directories_.end()) return {};
     listing = it->second;
@@ -124,7 +125,7 @@ EntryResult Filesystem::Impl::RememberEntry(HandleId handle, const DirectoryItem
   const InodePtr inode = Find(item.entry.file);
   if (!inode) return {};
   {
-    const std::lock_guard lock(inode->mutex);
+    const MutexLock lock(inode->mutex);
     if (!inode->attributes_known ||
         (inode->make_state == MakeState::kSent && !AttributesValid(*inode)))
       return {};

@@ -14,7 +14,7 @@ Executor::Executor(uint32_t threads, uint32_t threads_max) : threads_max_(thread
 void Executor::Run(std::function<void()> task) {
   task = InThisSpan(std::move(task));
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (!stopping_) {
       queue_.push_back(std::move(task));
       if (idle_ < queue_.size() && threads_.size() < threads_max_)
@@ -28,7 +28,7 @@ void Executor::Run(std::function<void()> task) {
 
 void Executor::Stop() {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     stopping_ = true;
     wake_.notify_all();
   }
@@ -38,10 +38,10 @@ void Executor::Stop() {
 }
 
 void Executor::Work() {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   for (;;) {
     ++idle_;
-    wake_.wait(lock, [this] { return stopping_ || !queue_.empty(); });
+    while (!stopping_ && queue_.empty()) wake_.wait(lock);
     --idle_;
     if (queue_.empty()) return;
     const std::function<void()> task = std::move(queue_.front());
@@ -55,7 +55,7 @@ void Executor::Work() {
 void Lanes::Run(Key lane, uint32_t at_once, Task task) {
   task = InThisSpan(std::move(task));
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     Lane& its = lanes_[lane];
     if (its.running > 0 && its.running >= at_once) {
       its.waiting.push_back(std::move(task));
@@ -76,7 +76,7 @@ void Lanes::Start(Key key, Task task) {
 void Lanes::Ended(Key key) {
   Task next;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto lane = lanes_.find(key);
     if (lane->second.waiting.empty()) {
       if (--lane->second.running == 0) lanes_.erase(lane);

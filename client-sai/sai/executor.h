@@ -5,7 +5,6 @@
 #include <deque>
 #include <functional>
 #include <map>
-#include <mutex>
 #include <utility>
 #include <vector>
 
@@ -30,10 +29,9 @@ class Executor {
   Mutex mutex_;
   CondVar wake_;
   const uint32_t threads_max_;
-  // Guarded by mutex_.
-  std::deque<std::function<void()>> queue_;
-  uint32_t idle_ = 0;
-  bool stopping_ = false;
+  std::deque<std::function<void()>> queue_ ABSL_GUARDED_BY(mutex_);
+  uint32_t idle_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::vector<Thread> threads_;
 };
 
@@ -59,7 +57,7 @@ class Lanes {
 
   Executor& executor_;
   Mutex mutex_;
-  std::map<Key, Lane> lanes_;  // Guarded by mutex_; lanes with running tasks.
+  std::map<Key, Lane> lanes_ ABSL_GUARDED_BY(mutex_);  // Lanes with running tasks.
 };
 
 // Waits for a number of tasks to arrive. Thread-safe.
@@ -67,18 +65,18 @@ class Countdown {
  public:
   explicit Countdown(size_t count) : left_(count) {}
   void Arrive() {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (--left_ == 0) done_.notify_all();
   }
   void Wait() {
-    std::unique_lock lock(mutex_);
-    done_.wait(lock, [this] { return left_ == 0; });
+    MutexLock lock(mutex_);
+    while (left_ > 0) done_.wait(lock);
   }
 
  private:
   Mutex mutex_;
   CondVar done_;
-  size_t left_;  // Guarded by mutex_.
+  size_t left_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace mosa::sai

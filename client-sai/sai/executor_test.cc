@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <map>
 
+#include "common/base/sync.h"
+
 namespace mosa::sai {
 namespace {
 
@@ -12,25 +14,25 @@ namespace {
 class Gate {
  public:
   void Pass(uint64_t lane, int number) {
-    std::unique_lock lock(mutex_);
+    MutexLock lock(mutex_);
     started_.emplace_back(lane, number);
     changed_.notify_all();
-    changed_.wait(lock, [&] { return open_ || allowed_.contains({lane, number}); });
+    while (!open_ && !allowed_.contains({lane, number})) changed_.wait(lock);
   }
   void Allow(uint64_t lane, int number) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     allowed_[{lane, number}] = true;
     changed_.notify_all();
   }
   void Open() {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     open_ = true;
     changed_.notify_all();
   }
   // Returns the started tasks of `lane`, in order, once `count` tasks of all lanes have started.
   std::vector<int> StartedOf(uint64_t lane, size_t count) {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return started_.size() >= count; });
+    MutexLock lock(mutex_);
+    while (started_.size() < count) changed_.wait(lock);
     std::vector<int> numbers;
     for (const auto& [its, number] : started_)
       if (its == lane) numbers.push_back(number);
@@ -38,8 +40,8 @@ class Gate {
   }
 
  private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
+  Mutex mutex_;
+  CondVar changed_;
   std::vector<std::pair<uint64_t, int>> started_;
   std::map<std::pair<uint64_t, int>, bool> allowed_;
   bool open_ = false;

@@ -86,11 +86,11 @@ Status Filesystem::Impl::Stop() {
   finisher_.join();
   std::vector<InodePtr> all;
   {
-    const std::lock_guard lock(table_mutex_);
+    const MutexLock lock(table_mutex_);
     for (const auto& [id, inode] : inodes_) all.push_back(inode);
   }
   for (const InodePtr& inode : all) {
-    const std::lock_guard io(inode->io);
+    const MutexLock io(inode->io);
     RefreshFromKernelWrites(*inode);
     if (inode->append_hold && !EndAppend(*inode, true).ok()) stats_.Add(Counter::kErrors);
     CatchStores(*inode);
@@ -102,7 +102,7 @@ Status Filesystem::Impl::Stop() {
   }
   NameKept();
   {
-    const std::lock_guard lock(timer_mutex_);
+    const MutexLock lock(timer_mutex_);
     stopping_ = true;
     timer_wake_.notify_all();
   }

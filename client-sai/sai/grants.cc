@@ -11,7 +11,7 @@
 namespace mosa::sai {
 
 void Grants::Settle(NodeId node, const std::vector<Reply>& replies, GrantBook::Attempt* attempt) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto* reply = replies.empty() ? nullptr : std::get_if<GrantReply>(&replies.back());
   book_.Settle(node, reply, clock_.Monotonic(), attempt);
   answered_.notify_all();
@@ -21,7 +21,7 @@ Outcome<bool> Grants::CarryOut(Decision decide, NodeId node, uint64_t bytes) {
   // A request ahead of need is repeated until it is answered.
   const auto give_up = SteadyNow() + std::chrono::nanoseconds(WaitBudget::Patience().ns);
   GrantBook::Attempt attempt;
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   for (;;) {
     const GrantBook::Step step = (book_.*decide)(node, bytes, attempt, clock_.Monotonic());
     switch (step.next) {
@@ -65,22 +65,22 @@ bool Grants::Reserve(NodeId node, uint64_t bytes) {
 }
 
 void Grants::PutBack(NodeId node, uint64_t bytes) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   book_.PutBack(node, bytes);
 }
 
 void Grants::Charge(NodeId node, uint64_t used_bytes, uint64_t reserved_bytes) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   book_.Charge(node, used_bytes, reserved_bytes, clock_.Monotonic());
 }
 
 uint64_t Grants::TakeUnreported(NodeId node) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return book_.TakeUnreported(node);
 }
 
 void Grants::Unreserve(NodeId node, uint64_t bytes) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   book_.Unreserve(node, bytes);
 }
 
@@ -91,27 +91,27 @@ void Grants::GiveBack(const std::vector<NodeId>& nodes) {
 }
 
 void Grants::GiveBack(NodeId node) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   GiveBack(std::vector{node});
 }
 
 void Grants::GiveBackIdle() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   GiveBack(book_.Idle(clock_.Monotonic()));
 }
 
 void Grants::GiveBackAll() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   GiveBack(book_.Nodes());
 }
 
 std::vector<HeldGrant> Grants::Held() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return book_.Held();
 }
 
 void Grants::ForgetUnreported() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   book_.ForgetUnreported();
 }
 

@@ -44,13 +44,13 @@ class Grants {
   using Decision = GrantBook::Step (GrantBook::*)(NodeId, uint64_t, GrantBook::Attempt&, Time);
   Outcome<bool> CarryOut(Decision decide, NodeId node, uint64_t bytes);
   void Settle(NodeId node, const std::vector<Reply>& replies, GrantBook::Attempt* attempt);
-  void GiveBack(const std::vector<NodeId>& nodes);
+  void GiveBack(const std::vector<NodeId>& nodes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   ManagerApi& manager_;
   const Clock& clock_;
   mutable Mutex mutex_;
   CondVar answered_;
-  GrantBook book_;  // Guarded by mutex_.
+  GrantBook book_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace mosa::sai

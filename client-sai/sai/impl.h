@@ -8,7 +8,6 @@
 #include <list>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
@@ -71,8 +70,7 @@ class Filesystem::Impl final : public SessionListener {
   void DropPages(FileId file, Dropped dropped, DropDone done);
   void InvalidateInKernel(FileId file);
   void NoteInKernel(FileId file, void (SizeInKernel::*note)(Time));
-  // The caller must hold the inode's io.
-  void EndPartialChange(Inode& inode);
+  void EndPartialChange(Inode& inode) ABSL_EXCLUSIVE_LOCKS_REQUIRED(inode.io);
   void DropFailedPages(Inode& inode);
   // Calls DropPages and blocks until `done`.
   bool DropPagesNow(
@@ -127,19 +125,21 @@ class Filesystem::Impl final : public SessionListener {
   void CountLookup(Inode& inode, uint64_t lookups);
   void Forget(FileId file, uint64_t lookups);
   void EvictIdle();
-  bool EraseRemoved(const InodePtr& inode);
-  static bool IsIdle(const Inode& inode);  // The caller must hold the inode's mutex.
+  bool EraseRemoved(const InodePtr& inode) ABSL_EXCLUSIVE_LOCKS_REQUIRED(table_mutex_);
+  static bool IsIdle(const Inode& inode) ABSL_EXCLUSIVE_LOCKS_REQUIRED(inode.mutex);
   // Caches attributes from a reply. `own`: the reply answers one of this mount's own changes.
   void StoreAttributes(Inode& inode, const Attributes& attributes, Mark mark, bool own);
-  bool AttributesValid(const Inode& inode) const;  // The caller must hold the inode's mutex.
-  // How long the kernel may cache the attributes. The caller must hold the inode's mutex.
-  Duration AttributesCachedFor(const Inode& inode) const;
+  bool AttributesValid(const Inode& inode) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(inode.mutex);
+  // How long the kernel may cache the attributes.
+  Duration AttributesCachedFor(const Inode& inode) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(inode.mutex);
   // Blocks until the kernel has dropped the pages that changes in progress make stale.
-  static void AwaitSettled(Inode& inode, std::unique_lock<Mutex>& lock);
+  static void AwaitSettled(Inode& inode, MutexLock& lock)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(inode.mutex);
   void Settle(Inode& inode);
-  Attributes View(const Inode& inode) const;  // The caller must hold the inode's mutex.
+  Attributes View(const Inode& inode) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(inode.mutex);
   // As View, with `view` instead of the inode's attributes.
-  static Attributes ViewOn(const Inode& inode, Attributes view);
+  static Attributes ViewOn(const Inode& inode, Attributes view)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(inode.mutex);
   Outcome<Done> EnsureAttributes(Inode& inode);
   // Builds the answer to a lookup. `kernel_may_keep`: the kernel may cache the name. `asked`: when
   // the kernel's question for the entry was read, if it was one.
@@ -194,11 +194,11 @@ class Filesystem::Impl final : public SessionListener {
   Outcome<Done> EnsureMade(Inode& inode, bool bare = false);
   // Applies the reply to a make. The file counts as being made until EndMake sets its state.
   MakeState FinishMake(Inode& inode, const Reply& reply, Mark mark);
-  static void EndMake(Inode& inode, MakeState state);  // The caller must hold the inode's mutex.
+  static void EndMake(Inode& inode, MakeState state) ABSL_EXCLUSIVE_LOCKS_REQUIRED(inode.mutex);
   Outcome<Done> EnsureAllMade(Inode& directory);
   Outcome<Done> EnsureNameMade(Inode& directory, const std::string& name);
-  void ClearEntries(Names& names);    // The caller must hold their mutex.
-  void ClearNames(Inode& directory);  // The caller must hold the directory's mutex.
+  void ClearEntries(Names& names);  // The caller must hold their mutex.
+  void ClearNames(Inode& directory) ABSL_EXCLUSIVE_LOCKS_REQUIRED(directory.mutex);
 
   // ---- directories (directories.cc)
   Outcome<HandleId> OpenDirectoryHandle(FileId directory);
@@ -233,10 +233,10 @@ class Filesystem::Impl final : public SessionListener {
   static bool IsBacked(Inode& inode);
   // Returns the local node's object; null if it has not all bytes.
   std::shared_ptr<LocalObject> WholeLocalObject(Inode& inode, const DataAccess& access, bool write);
-  // Returns true if the object was not recalled or moved since it was opened. For this and the next
-  // two the caller must hold the inode's mutex.
-  bool IsCurrent(const Inode& inode, const LocalObject& object) const;
-  // Count the handle in the inode's numbers of handles.
+  // Returns true if the object was not recalled or moved since it was opened.
+  bool IsCurrent(const Inode& inode, const LocalObject& object) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(inode.mutex);
+  // Count the handle in the inode's numbers of handles. The caller must hold the inode's mutex.
   void EnterBacking(OpenFile& handle, std::shared_ptr<LocalObject> object);
   void EnterPages(OpenFile& handle);
   OpenMode PassthroughRefused(HandleId handle);
@@ -267,8 +267,8 @@ class Filesystem::Impl final : public SessionListener {
   // Caches the access from the reply to this mount's own change. `version`: the data_version of its
   // inline content, if any.
   AccessPtr StoreAccess(Inode& inode, DataAccess access, Mark mark, uint64_t version = 0);
-  // The caller must hold the inode's mutex.
-  void KeepAccess(Inode& inode, AccessPtr access, Mark mark, uint64_t version);
+  void KeepAccess(Inode& inode, AccessPtr access, Mark mark, uint64_t version)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(inode.mutex);
   Outcome<std::shared_ptr<LocalObject>> LocalObjectOf(Inode& inode, const DataAccess& access,
                                                       NodeId node, bool write);
 
@@ -284,8 +284,8 @@ class Filesystem::Impl final : public SessionListener {
   // True if a program may have mapped the object for writing, by passthrough.
   static bool MayBeMapped(const OpenFile& handle);
   // True if a program may store into the file through a mapping; an empty file cannot be stored
-  // into. The caller must hold the inode's mutex.
-  bool MayBeStoredInto(const Inode& inode) const;
+  // into.
+  bool MayBeStoredInto(const Inode& inode) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(inode.mutex);
   void WatchIfMappable(const std::shared_ptr<OpenFile>& handle);
   // Asks the node what was stored through mappings and marks it for commit. Returns true if a
   // program may still store. While one can, bytes are compared only with `while_written`.
@@ -313,25 +313,27 @@ class Filesystem::Impl final : public SessionListener {
   bool GoesOn(const AppendHold& hold, HandleId handle, size_t size_bytes,
               const CallPiece& piece) const;
   // Takes the appenders' lock and sets the inode's append_hold.
-  Outcome<Done> BeginAppend(Inode& inode, HandleId handle);
+  Outcome<Done> BeginAppend(Inode& inode, HandleId handle) ABSL_EXCLUSIVE_LOCKS_REQUIRED(inode.io);
   // Commits, if anything was `stored`, and releases the appenders' lock.
-  Outcome<Done> EndAppend(Inode& inode, bool stored);
+  Outcome<Done> EndAppend(Inode& inode, bool stored) ABSL_EXCLUSIVE_LOCKS_REQUIRED(inode.io);
   Outcome<Done> RenewAppendRight(Inode& inode);
-  void EndAppendOf(Inode& inode, HandleId handle);  // Does nothing for another handle's append.
-  void EndAppendOfOthers(Inode& inode);
+  // Does nothing for another handle's append.
+  void EndAppendOf(Inode& inode, HandleId handle) ABSL_EXCLUSIVE_LOCKS_REQUIRED(inode.io);
+  void EndAppendOfOthers(Inode& inode) ABSL_EXCLUSIVE_LOCKS_REQUIRED(inode.io);
   // Ends the appends of programs that do not continue.
   void EndOverdueAppends();
   Outcome<bool> WriteInline(Inode& inode, uint64_t offset, std::span<const std::byte> data);
-  // Sets `inline_buffer` to the fresh content with this mount's own bytes on top. The caller must
-  // hold the inode's mutex.
-  static void LayInline(Inode& inode, const Fresh& fresh);
-  // Writes bytes into the inline buffer. The caller must hold the inode's mutex.
-  void PutInline(Inode& inode, const Fresh& fresh, uint64_t offset,
-                 std::span<const std::byte> data);
-  void NoteInlineWritten(Inode& inode, ByteRange range);  // The caller must hold the inode's mutex.
-  // Returns fresh access and attributes with the inode's mutex locked and no commit in progress.
-  // Bytes written inline under that lock go into the next commit.
-  Outcome<Fresh> LockFresh(Inode& inode, std::unique_lock<Mutex>* lock);
+  // Sets `inline_buffer` to the fresh content with this mount's own bytes on top.
+  static void LayInline(Inode& inode, const Fresh& fresh)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(inode.mutex);
+  // Writes bytes into the inline buffer.
+  void PutInline(Inode& inode, const Fresh& fresh, uint64_t offset, std::span<const std::byte> data)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(inode.mutex);
+  void NoteInlineWritten(Inode& inode, ByteRange range) ABSL_EXCLUSIVE_LOCKS_REQUIRED(inode.mutex);
+  // Returns fresh access and attributes, with no commit in progress. Bytes written inline before
+  // `lock`, that of the inode's mutex, is released go into the next commit. Releases it meanwhile.
+  Outcome<Fresh> AwaitFresh(Inode& inode, MutexLock& lock)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(inode.mutex) ABSL_NO_THREAD_SAFETY_ANALYSIS;
   // Appends to a file that no other mount can know yet. False: append as to any other file.
   bool AppendUnsent(Inode& inode, std::span<const std::byte> data);
   // Merges other mounts' changes into a file that this mount has written inline.
@@ -367,7 +369,7 @@ class Filesystem::Impl final : public SessionListener {
   void SendExtent(const InodePtr& inode, const std::shared_ptr<const Extent>& extent);
   Outcome<Done> StoreExtent(Inode& inode, const Extent& extent, std::vector<NodeId>* full);
   Status WriteToNode(Inode& inode, NodeId node, uint64_t offset, std::span<const std::byte> data);
-  void NoteUnbuffered(Inode& inode, uint64_t bytes);
+  void NoteUnbuffered(Inode& inode, uint64_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(inode.mutex);
   // Runs `store` on io_, in the node's lane.
   void RunStore(NodeId node, std::function<void()> store, std::optional<SteadyTime> end = {});
   void AwaitRoomForBuffer(Inode& inode, uint64_t bytes);
@@ -435,9 +437,9 @@ class Filesystem::Impl final : public SessionListener {
   Outcome<AccessPtr> EnsureThawed(Inode& inode);
   static Failure FrozenTooLong(const Inode& inode, Duration waited);
   static Failure LostBytes(const Inode& inode);
-  // Why bytes that this mount has yet to commit are no part of the file by this layout. The caller
-  // must hold the inode's mutex.
-  static std::optional<Failure> OwnBytesAreLate(const Inode& inode, const DataAccess& access);
+  // Why bytes that this mount has yet to commit are no part of the file by this layout.
+  static std::optional<Failure> OwnBytesAreLate(const Inode& inode, const DataAccess& access)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(inode.mutex);
   static Outcome<Done> CheckBound(const Inode& inode, const DataAccess& access);
   // What was written through the handle and could not be stored; a write, fsync or close tells it.
   Outcome<Done> UntoldError(const OpenFile& handle);
@@ -459,12 +461,12 @@ class Filesystem::Impl final : public SessionListener {
   // again.
   Outcome<Done> CommitOnce(Inode& inode, CommitKind kind, bool* outdated);
   CommitRequest BuildCommit(Inode& inode, bool last_close);
-  static void TakeBack(Inode& inode);
+  static void TakeBack(Inode& inode) ABSL_EXCLUSIVE_LOCKS_REQUIRED(inode.mutex);
   // Stored bytes no longer count, because the file's bytes are elsewhere. Forgets them and reports
   // the error to all open handles, unless the only change was one whose call has failed.
   enum class Reported : uint8_t { kNow, kBefore };
   Reported DropUncommitted(Inode& inode, const Failure& failure);
-  static void NoteOutdated(Inode& inode);
+  static void NoteOutdated(Inode& inode) ABSL_EXCLUSIVE_LOCKS_REQUIRED(inode.mutex);
   std::vector<CommitRequest::NodeBytes> NodeBytesOf(Inode& inode);
   // ---- copies (copies.cc)
   // Before the last close's commit: no node's copy counts while this mount could write unseen. Only
@@ -481,10 +483,10 @@ class Filesystem::Impl final : public SessionListener {
 
   void EndClosing(Inode& inode, bool committed);
   void FinishCommit(Inode& inode, bool is_inline, const Attributes& attributes, Mark mark);
-  void KeepInline(Inode& inode);
-  void DropUnusedInline(Inode& inode);
+  void KeepInline(Inode& inode) ABSL_EXCLUSIVE_LOCKS_REQUIRED(inode.mutex);
+  void DropUnusedInline(Inode& inode) ABSL_EXCLUSIVE_LOCKS_REQUIRED(inode.mutex);
   Outcome<Done> Resize(Inode& inode, uint64_t size_bytes);
-  void EndResize(Inode& inode);
+  void EndResize(Inode& inode) ABSL_EXCLUSIVE_LOCKS_REQUIRED(inode.io);
   // Removes the bytes from `removed.begin` on; `removed.end` is the size before.
   Outcome<Done> CutObjects(Inode& inode, ByteRange removed);
   void GiveUpUnsaved(Inode& inode, const Failure& failure);
@@ -524,7 +526,7 @@ class Filesystem::Impl final : public SessionListener {
     uint64_t incarnations = 0;
     bool operator==(const LayoutMark&) const = default;
   };
-  LayoutMark MarkLayout(Inode& inode) const;  // The caller must hold the inode's mutex.
+  LayoutMark MarkLayout(Inode& inode) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(inode.mutex);
   // Runs `read` until it completes under one layout.
   template <typename Value>
   Outcome<Value> ByOneLayout(Inode& inode, const std::function<Outcome<Value>()>& read);
@@ -617,9 +619,9 @@ class Filesystem::Impl final : public SessionListener {
   Executor drops_;    // Notices that wait for the kernel's pages.
 
   Mutex table_mutex_;
-  std::unordered_map<uint64_t, InodePtr> inodes_;  // Guarded by table_mutex_.
-  // Guarded by table_mutex_: inodes without kernel lookups, oldest first.
-  std::deque<FileId> idle_;
+  std::unordered_map<uint64_t, InodePtr> inodes_ ABSL_GUARDED_BY(table_mutex_);
+  // Inodes without kernel lookups, oldest first.
+  std::deque<FileId> idle_ ABSL_GUARDED_BY(table_mutex_);
   std::atomic<size_t> names_count_{0};
   std::atomic<uint64_t> inline_cached_bytes_{0};
   RareLog losses_{100};  // Each names a file whose bytes were not stored.
@@ -636,37 +638,37 @@ class Filesystem::Impl final : public SessionListener {
   std::atomic<uint64_t> sessions_{0};
 
   mutable Mutex handles_mutex_;
-  std::unordered_map<uint64_t, std::shared_ptr<OpenFile>> files_;  // Guarded by handles_mutex_.
-  // Guarded by handles_mutex_.
-  std::unordered_map<uint64_t, std::shared_ptr<Listing>> directories_;
+  std::unordered_map<uint64_t, std::shared_ptr<OpenFile>> files_ ABSL_GUARDED_BY(handles_mutex_);
+  std::unordered_map<uint64_t, std::shared_ptr<Listing>> directories_
+      ABSL_GUARDED_BY(handles_mutex_);
   std::atomic<uint64_t> next_handle_{1};
 
   mutable Mutex session_mutex_;
-  // Guarded by session_mutex_.
-  std::map<NodeId, NodeState> node_states_;
-  std::set<NodeId> unanswered_;  // See NodeAnswers().
-  std::map<NodeId, uint64_t> node_incarnations_;
-  std::deque<FileIdRangeReply> id_ranges_;
-  bool asking_for_ids_ = false;
-  bool session_seen_ = false;
-  uint64_t inline_bytes_max_ = kInlineBytesMax;
-  std::map<uint64_t, RequestId> lock_waits_;
-  std::set<uint64_t> lock_waits_ended_;  // Waits that ended before their request's id was known.
-  uint64_t next_lock_wait_ = 1;
+  std::map<NodeId, NodeState> node_states_ ABSL_GUARDED_BY(session_mutex_);
+  std::set<NodeId> unanswered_ ABSL_GUARDED_BY(session_mutex_);  // See NodeAnswers().
+  std::map<NodeId, uint64_t> node_incarnations_ ABSL_GUARDED_BY(session_mutex_);
+  std::deque<FileIdRangeReply> id_ranges_ ABSL_GUARDED_BY(session_mutex_);
+  bool asking_for_ids_ ABSL_GUARDED_BY(session_mutex_) = false;
+  bool session_seen_ ABSL_GUARDED_BY(session_mutex_) = false;
+  uint64_t inline_bytes_max_ ABSL_GUARDED_BY(session_mutex_) = kInlineBytesMax;
+  std::map<uint64_t, RequestId> lock_waits_ ABSL_GUARDED_BY(session_mutex_);
+  // Waits that ended before their request's id was known.
+  std::set<uint64_t> lock_waits_ended_ ABSL_GUARDED_BY(session_mutex_);
+  uint64_t next_lock_wait_ ABSL_GUARDED_BY(session_mutex_) = 1;
 
   // Held while queued requests are sent. The handlers of the manager's messages never take it.
   Mutex releases_mutex_;
-  std::vector<ReleaseRequest> releases_;  // Guarded by releases_mutex_.
+  std::vector<ReleaseRequest> releases_ ABSL_GUARDED_BY(releases_mutex_);
 
   Mutex buffer_mutex_;
   CondVar buffer_freed_;
-  uint64_t buffered_bytes_ = 0;  // Guarded by buffer_mutex_.
-  // Guarded by buffer_mutex_: inodes with a non-empty buffer.
-  std::map<FileId, std::weak_ptr<Inode>> buffering_;
+  uint64_t buffered_bytes_ ABSL_GUARDED_BY(buffer_mutex_) = 0;
+  // Inodes with a non-empty buffer.
+  std::map<FileId, std::weak_ptr<Inode>> buffering_ ABSL_GUARDED_BY(buffer_mutex_);
 
   Mutex appending_mutex_;
-  // Guarded by appending_mutex_: inodes whose append_hold waits for the rest of its call.
-  std::map<FileId, std::weak_ptr<Inode>> appending_;
+  // Inodes whose append_hold waits for the rest of its call.
+  std::map<FileId, std::weak_ptr<Inode>> appending_ ABSL_GUARDED_BY(appending_mutex_);
 
   // Waits for pages to be dropped, until a deadline.
   struct Drop {
@@ -675,11 +677,11 @@ class Filesystem::Impl final : public SessionListener {
     DropDone done;
   };
   Mutex pending_drops_mutex_;
-  std::list<Drop> pending_drops_;  // Guarded by pending_drops_mutex_; earliest deadline first.
+  std::list<Drop> pending_drops_ ABSL_GUARDED_BY(pending_drops_mutex_);  // Earliest deadline first.
 
   Mutex timer_mutex_;
   CondVar timer_wake_;
-  bool stopping_ = false;  // Guarded by timer_mutex_.
+  bool stopping_ ABSL_GUARDED_BY(timer_mutex_) = false;
   Thread timer_;
   Thread follower_;
   Thread finisher_;  // Runs LookAtWatched.

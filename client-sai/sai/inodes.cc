@@ -15,13 +15,13 @@ constexpr size_t kForgetsMax = 256;  // In one request.
 }  // namespace
 
 InodePtr Filesystem::Impl::Find(FileId file) {
-  const std::lock_guard lock(table_mutex_);
+  const MutexLock lock(table_mutex_);
   const auto it = inodes_.find(file.value);
   return it == inodes_.end() ? nullptr : it->second;
 }
 
 InodePtr Filesystem::Impl::Get(FileId file) {
-  const std::lock_guard lock(table_mutex_);
+  const MutexLock lock(table_mutex_);
   InodePtr& inode = inodes_[file.value];
   if (!inode) {
     inode = std::make_shared<Inode>(file);
@@ -31,7 +31,7 @@ InodePtr Filesystem::Impl::Get(FileId file) {
 }
 
 void Filesystem::Impl::CountLookup(Inode& inode, uint64_t lookups) {
-  const std::lock_guard lock(inode.mutex);
+  const MutexLock lock(inode.mutex);
   inode.kernel_lookups += lookups;
 }
 
@@ -40,23 +40,23 @@ void Filesystem::Impl::Forget(FileId file, uint64_t lookups) {
   if (!inode) return;
   bool idle = false;
   {
-    const std::lock_guard lock(inode->mutex);
+    const MutexLock lock(inode->mutex);
     inode->kernel_lookups -= std::min(lookups, inode->kernel_lookups);
     idle = inode->kernel_lookups == 0;
     if (idle) inode->pages_version.reset();
   }
   if (!idle) return;
-  const std::lock_guard lock(table_mutex_);
+  const MutexLock lock(table_mutex_);
   if (!EraseRemoved(inode)) idle_.push_back(file);
 }
 
 // Drops an inode that has no name and is not open here, because no one will ask for it again. The
-// manager forgot it with its last name. The caller must hold table_mutex_.
+// manager forgot it with its last name.
 bool Filesystem::Impl::EraseRemoved(const InodePtr& inode) {
   // Two references: the table's and the caller's. Any other user would have taken one under the
   // lock.
   if (inode.use_count() > 2) return false;
-  const std::lock_guard lock(inode->mutex);
+  const MutexLock lock(inode->mutex);
   if (inode->kernel_lookups > 0 || !inode->attributes_known ||
       inode->attributes.type != FileType::kRegular || inode->attributes.link_count > 0 ||
       inode->told_held || !IsIdle(*inode))
@@ -69,14 +69,14 @@ bool Filesystem::Impl::EraseRemoved(const InodePtr& inode) {
 
 bool Filesystem::Impl::IsIdle(const Inode& inode) {
   return inode.handles == 0 && inode.make_state != MakeState::kUnsent &&
-         inode.make_state != MakeState::kSending && !inode.needs_commit &&
+         inode.make_state != MakeState::kSending && !inode.unsaved.needs_commit &&
          inode.names.unsent.empty() && inode.locks.empty();
 }
 
 void Filesystem::Impl::EvictIdle() {
   std::vector<FileId> evicted;
   {
-    const std::lock_guard lock(table_mutex_);
+    const MutexLock lock(table_mutex_);
     size_t looked_at = 0;
     while (idle_.size() > options_.idle_inodes_max && looked_at++ < options_.idle_inodes_max) {
       const FileId file = idle_.front();
@@ -89,7 +89,7 @@ void Filesystem::Impl::EvictIdle() {
         continue;
       }
       const InodePtr inode = it->second;  // Keeps the mutex alive while it is locked.
-      const std::lock_guard inode_lock(inode->mutex);
+      const MutexLock inode_lock(inode->mutex);
       if (inode->kernel_lookups > 0) continue;  // Forget queues it again.
       if (!IsIdle(*inode)) {
         idle_.push_back(file);
@@ -130,7 +130,7 @@ void Filesystem::Impl::EvictIdle() {
 
 void Filesystem::Impl::StoreAttributes(Inode& inode, const Attributes& attributes, Mark mark,
                                        bool own) {
-  const std::lock_guard lock(inode.mutex);
+  const MutexLock lock(inode.mutex);
   const bool certain = !recalls_.Happened(mark.log, inode.file);
   if (own) recalls_.NoteOwn(inode.file);
   // An uncertain answer may be older than what is known, but is better than nothing. The answer to
@@ -152,18 +152,18 @@ bool Filesystem::Impl::AttributesValid(const Inode& inode) const {
 Duration Filesystem::Impl::AttributesCachedFor(const Inode& inode) const {
   // After a truncation, the next commit learns what is left of the objects.
   const bool blocks_unknown =
-      (inode.needs_commit || inode.committing.needs_commit) && !inode.allocated_known();
+      (inode.unsaved.needs_commit || inode.committing.needs_commit) && !inode.allocated_known();
   const bool may_keep =
       AttributesValid(inode) && !blocks_unknown && inode.size_in_kernel.is_settled();
   return may_keep ? lease_.Remaining() : Duration{0};
 }
 
-void Filesystem::Impl::AwaitSettled(Inode& inode, std::unique_lock<Mutex>& lock) {
-  inode.changed.wait(lock, [&] { return inode.unsettled == 0 || inode.cached_handles == 0; });
+void Filesystem::Impl::AwaitSettled(Inode& inode, MutexLock& lock) {
+  while (inode.unsettled > 0 && inode.cached_handles > 0) inode.changed.wait(lock);
 }
 
 void Filesystem::Impl::Settle(Inode& inode) {
-  const std::lock_guard lock(inode.mutex);
+  const MutexLock lock(inode.mutex);
   --inode.unsettled;
   inode.changed.notify_all();
 }
@@ -173,9 +173,10 @@ Attributes Filesystem::Impl::View(const Inode& inode) const {
 }
 
 Attributes Filesystem::Impl::ViewOn(const Inode& inode, Attributes view) {
-  view.size_bytes = std::max({view.size_bytes, inode.committing.dirty_end, inode.dirty_end});
+  view.size_bytes =
+      std::max({view.size_bytes, inode.committing.dirty_end, inode.unsaved.dirty_end});
   const std::optional<Time>& modified =
-      inode.modify_time ? inode.modify_time : inode.committing.modify_time;
+      inode.unsaved.modify_time ? inode.unsaved.modify_time : inode.committing.modify_time;
   if (modified) {
     view.modify_time = *modified;
     view.change_time = std::max(view.change_time, *modified);
@@ -184,7 +185,7 @@ Attributes Filesystem::Impl::ViewOn(const Inode& inode, Attributes view) {
     view.modify_time = inode.unsent_times->modify_time.value_or(view.modify_time);
     view.access_time = inode.unsent_times->access_time.value_or(view.access_time);
   }
-  if (inode.data_dirty || inode.committing.data_dirty) {
+  if (inode.unsaved.data_dirty || inode.committing.data_dirty) {
     uint64_t allocated = 0;
     for (const auto& [node, bytes] : inode.allocated) allocated += bytes;
     view.allocated_bytes = std::max(view.allocated_bytes, allocated);
@@ -195,7 +196,7 @@ Attributes Filesystem::Impl::ViewOn(const Inode& inode, Attributes view) {
 Outcome<Done> Filesystem::Impl::EnsureAttributes(Inode& inode) {
   bool has_unsent = false;
   {
-    const std::lock_guard lock(inode.mutex);
+    const MutexLock lock(inode.mutex);
     if (inode.make_state == MakeState::kRefused) return inode.make_failure;
     if (inode.make_state != MakeState::kSent) return Done{};
     if (AttributesValid(inode)) return Done{};
@@ -209,7 +210,7 @@ Outcome<Done> Filesystem::Impl::EnsureAttributes(Inode& inode) {
   const Mark mark = MarkNow();
   auto reply = Ask<AttributesReply>(GetAttributesRequest{inode.file});
   if (!reply.ok()) {
-    const std::lock_guard lock(inode.mutex);
+    const MutexLock lock(inode.mutex);
     const bool directory = inode.attributes_known && inode.attributes.type == FileType::kDirectory;
     if (reply.failure().reason != ErrorReason::kStale || !directory) return reply.failure();
     // Removed while open here: fstat still answers, with no links left.
@@ -222,7 +223,7 @@ Outcome<Done> Filesystem::Impl::EnsureAttributes(Inode& inode) {
 
 EntryResult Filesystem::Impl::EntryOf(Inode& inode, bool kernel_may_keep,
                                       std::optional<Time> asked) {
-  std::unique_lock lock(inode.mutex);
+  MutexLock lock(inode.mutex);
   AwaitSettled(inode, lock);
   ++inode.kernel_lookups;
   if (asked) inode.size_in_kernel.NoteAnswered(*asked, clock_.Monotonic());
@@ -234,7 +235,7 @@ EntryResult Filesystem::Impl::EntryOf(Inode& inode, bool kernel_may_keep,
 }
 
 void Filesystem::Impl::RefreshFromKernelWrites(Inode& inode) {
-  const std::lock_guard lock(inode.mutex);
+  const MutexLock lock(inode.mutex);
   if (inode.passthrough_writers == 0) return;
   for (const auto& [node, object] : inode.objects) {
     struct stat status {};
@@ -258,10 +259,11 @@ void Filesystem::Impl::RefreshFromKernelWrites(Inode& inode) {
     }
     inode.kernel_allocated = allocated;
     inode.stored_on.insert(node);
-    inode.dirty_end = std::max(inode.dirty_end, size);
-    inode.modify_time = std::max(inode.attributes.birth_time, lease_.FromLocalWallTime(modified));
-    inode.data_dirty = inode.needs_commit = inode.wrote_locally = true;
-    inode.stored_by = OlderGeneration(inode.stored_by, inode.kernel_stored_by);
+    inode.unsaved.dirty_end = std::max(inode.unsaved.dirty_end, size);
+    inode.unsaved.modify_time =
+        std::max(inode.attributes.birth_time, lease_.FromLocalWallTime(modified));
+    inode.unsaved.data_dirty = inode.unsaved.needs_commit = inode.wrote_locally = true;
+    inode.unsaved.stored_by = OlderGeneration(inode.unsaved.stored_by, inode.kernel_stored_by);
     // It is unknown which user wrote, and whether that user may keep the bits.
     if (WithoutPrivileges(inode.attributes.permissions) != inode.attributes.permissions)
       inode.must_lose_privileges = true;
@@ -273,12 +275,12 @@ Outcome<AttributesResult> Filesystem::Impl::GetAttributes(FileId file) {
   const InodePtr inode = Get(file);
   const Time asked = clock_.Monotonic();
   {
-    std::unique_lock lock(inode->mutex);
+    MutexLock lock(inode->mutex);
     AwaitSettled(*inode, lock);
   }
   RefreshFromKernelWrites(*inode);
   MOSA_RETURN_IF_FAILED(EnsureAttributes(*inode));
-  std::unique_lock lock(inode->mutex);
+  MutexLock lock(inode->mutex);
   AwaitSettled(*inode, lock);
   inode->size_in_kernel.NoteAnswered(asked, clock_.Monotonic());
   return AttributesResult{View(*inode), AttributesCachedFor(*inode)};
@@ -287,7 +289,7 @@ Outcome<AttributesResult> Filesystem::Impl::GetAttributes(FileId file) {
 Outcome<Attributes> Filesystem::Impl::GetUnsettledAttributes(FileId file) {
   const InodePtr inode = Get(file);
   MOSA_RETURN_IF_FAILED(EnsureAttributes(*inode));
-  const std::lock_guard lock(inode->mutex);
+  const MutexLock lock(inode->mutex);
   return View(*inode);
 }
 
@@ -295,7 +297,7 @@ Outcome<Attributes> Filesystem::Impl::GetUnsettledAttributes(FileId file) {
 // first.
 bool Filesystem::Impl::SetUnsentAttributes(Inode& inode, const AttributeChanges& changes) {
   const Time now = lease_.ManagerNow();
-  const std::lock_guard lock(inode.mutex);
+  const MutexLock lock(inode.mutex);
   if (inode.make_state != MakeState::kUnsent) return false;
   if (changes.uid || changes.gid) return false;
   const uint64_t size = changes.size_bytes.value_or(0);
@@ -306,9 +308,9 @@ bool Filesystem::Impl::SetUnsentAttributes(Inode& inode, const AttributeChanges&
     if (!inode.inline_buffer) inode.inline_buffer.emplace();
     inode.inline_buffer->resize(static_cast<size_t>(size));
     inode.inline_ranges.Remove({size, UINT64_MAX});
-    inode.dirty_end = size;
-    inode.data_dirty = true;
-    inode.modify_time = now;
+    inode.unsaved.dirty_end = size;
+    inode.unsaved.data_dirty = true;
+    inode.unsaved.modify_time = now;
   }
   if (changes.permissions) {
     inode.make.permissions = *changes.permissions & 07777;
@@ -329,8 +331,8 @@ bool Filesystem::Impl::SetUnsentAttributes(Inode& inode, const AttributeChanges&
 // The manager has the new size, and the objects are truncated.
 void Filesystem::Impl::NoteCut(Inode& inode, uint64_t size_bytes, uint64_t data_version) {
   {
-    const std::lock_guard lock(inode.mutex);
-    inode.dirty_end = 0;
+    const MutexLock lock(inode.mutex);
+    inode.unsaved.dirty_end = 0;
     // An empty file needs nothing of any node.
     inode.awaits_copies = size_bytes > 0;
     inode.pages.Remove({WidenToPages({0, size_bytes}).end, UINT64_MAX});
@@ -341,10 +343,10 @@ void Filesystem::Impl::NoteCut(Inode& inode, uint64_t size_bytes, uint64_t data_
       inode.allocated.clear();
       inode.stored_on.clear();
       // The file is placed anew: what could be reported of the objects counts no more.
-      if (inode.lays_out_anew) static_cast<Unsaved&>(inode) = {};
+      if (inode.lays_out_anew) inode.unsaved = {};
     }
     // The manager has taken the cut, and what came before it was committed.
-    if (!inode.HasUntold()) inode.stored_by = 0;
+    if (!inode.HasUntold()) inode.unsaved.stored_by = 0;
     inode.inline_buffer.reset();
     inode.inline_ranges.Clear();
     ++inode.own_changes;
@@ -368,7 +370,7 @@ void Filesystem::Impl::SetAttributes(FileId file, const AttributeChanges& change
     }
     AttributesResult now;  // Others may have changed the file meanwhile.
     {
-      const std::lock_guard lock(inode->mutex);
+      const MutexLock lock(inode->mutex);
       now = {View(*inode), AttributesCachedFor(*inode)};
     }
     done(now);
@@ -378,7 +380,7 @@ void Filesystem::Impl::SetAttributes(FileId file, const AttributeChanges& change
 // truncate(2) is the last close as well, if nobody here has the file open for writing.
 std::optional<AwaitCopiesRequest> Filesystem::Impl::CopiesOfClosed(Inode& inode) {
   {
-    const std::lock_guard lock(inode.mutex);
+    const MutexLock lock(inode.mutex);
     if (!inode.awaits_copies || inode.write_handles > 0 || inode.attributes.link_count == 0)
       return std::nullopt;
   }
@@ -393,7 +395,7 @@ Outcome<AttributesReply> Filesystem::Impl::ChangeAttributes(Inode& inode,
                                                             Mark* mark) {
   for (;;) {
     {
-      const std::lock_guard lock(inode.mutex);
+      const MutexLock lock(inode.mutex);
       request.generation = inode.cut_by;
       request.lay_out_anew = request.size_bytes && inode.lays_out_anew;
     }
@@ -404,7 +406,7 @@ Outcome<AttributesReply> Filesystem::Impl::ChangeAttributes(Inode& inode,
     {
       // Another mount has begun to move the file into objects, or its bytes have moved. An answer
       // that is late may mean that the manager has laid it out anew.
-      const std::lock_guard lock(inode.mutex);
+      const MutexLock lock(inode.mutex);
       inode.access_era = inode.attributes_era = 0;
     }
     if (reply.failure().code != StatusCode::kAborted) return reply;
@@ -415,9 +417,10 @@ Outcome<AttributesReply> Filesystem::Impl::ChangeAttributes(Inode& inode,
 Outcome<AttributesResult> Filesystem::Impl::SetAttributes(FileId file,
                                                           const AttributeChanges& changes) {
   const InodePtr inode = Get(file);
-  const std::lock_guard io(inode->io);
+  const MutexLock io(inode->io);
   bool resizes = false;
   const std::shared_ptr<void> resize(nullptr, [&](void*) {
+    inode->io.AssertHeld();
     if (resizes) EndResize(*inode);
   });
   if (!SetUnsentAttributes(*inode, changes)) {
@@ -428,10 +431,11 @@ Outcome<AttributesResult> Filesystem::Impl::SetAttributes(FileId file,
     if (changes.modify_time || changes.modify_time_now) CatchStores(*inode);
     bool must_commit = false;
     {
-      const std::lock_guard lock(inode->mutex);
-      must_commit = (inode->data_dirty && (changes.modify_time || changes.modify_time_now)) ||
-                    (inode->unsent_times && (changes.modify_time || changes.modify_time_now ||
-                                             changes.access_time || changes.access_time_now));
+      const MutexLock lock(inode->mutex);
+      must_commit =
+          (inode->unsaved.data_dirty && (changes.modify_time || changes.modify_time_now)) ||
+          (inode->unsent_times && (changes.modify_time || changes.modify_time_now ||
+                                   changes.access_time || changes.access_time_now));
     }
     // Settles earlier writes first, so that their commit cannot override the time being set.
     if (must_commit) {
@@ -448,7 +452,7 @@ Outcome<AttributesResult> Filesystem::Impl::SetAttributes(FileId file,
                                  changes.access_time_now,
                                  changes.modify_time_now};
     if (changes.modify_time || changes.modify_time_now) {
-      const std::lock_guard lock(inode->mutex);
+      const MutexLock lock(inode->mutex);
       ++inode->times_set;
     }
     Mark mark;
@@ -458,7 +462,7 @@ Outcome<AttributesResult> Filesystem::Impl::SetAttributes(FileId file,
     if (changes.size_bytes) NoteCut(*inode, *changes.size_bytes, reply->attributes.data_version);
     StoreAttributes(*inode, reply->attributes, mark, true);
   }
-  const std::lock_guard lock(inode->mutex);
+  const MutexLock lock(inode->mutex);
   return AttributesResult{View(*inode), AttributesCachedFor(*inode)};
 }
 

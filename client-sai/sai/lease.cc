@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "common/base/sync.h"
 #include "common/model/session.h"
 
 namespace mosa::sai {
@@ -13,7 +14,7 @@ constexpr int64_t kDriftPerMillion = 100;
 }  // namespace
 
 bool Lease::Renew(Time sent, Time manager_now) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const Time now = clock_.Monotonic();
   const bool expired = now >= valid_until_ && valid_until_.ns != 0;
   if (expired) ++era_;
@@ -32,7 +33,7 @@ bool Lease::Renew(Time sent, Time manager_now) {
 }
 
 void Lease::BeginEra(Time manager_now) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   ++era_;
   const Time now = clock_.Monotonic();
   offset_ = manager_now - now;
@@ -41,17 +42,17 @@ void Lease::BeginEra(Time manager_now) {
 }
 
 uint64_t Lease::ValidEra() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return clock_.Monotonic() < valid_until_ ? era_ : 0;
 }
 
 uint64_t Lease::CurrentEra() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return era_;
 }
 
 Duration Lease::Remaining() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return std::max(Duration{0}, valid_until_ - clock_.Monotonic());
 }
 
@@ -63,7 +64,7 @@ Time Lease::EstimateNow() const {
 }
 
 Time Lease::ManagerNow() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   last_now_ = std::max(last_now_, EstimateNow());
   return last_now_;
 }
@@ -74,23 +75,23 @@ Time Lease::FromLocalWallTime(Time local) {
 }
 
 uint64_t RecallLog::Mark() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return next_;
 }
 
 void RecallLog::Note(FileId file, bool foreign) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   events_[next_ % kEventsKept] = {file, foreign};
   ++next_;
 }
 
 void RecallLog::NoteAll() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   floor_ = ++next_;
 }
 
 bool RecallLog::Find(uint64_t mark, FileId file, bool foreign_only) const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (mark < floor_ || next_ - mark > kEventsKept) return true;
   for (uint64_t i = mark; i < next_; ++i) {
     const Event& event = events_[i % kEventsKept];

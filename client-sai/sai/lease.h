@@ -41,17 +41,17 @@ class Lease {
   Time FromLocalWallTime(Time local);
 
  private:
-  Time EstimateNow() const;  // The caller must hold mutex_.
+  Time EstimateNow() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Clock& clock_;
   mutable Mutex mutex_;
-  // Guarded by mutex_.
-  uint64_t era_ = 1;
-  Time valid_until_;        // Monotonic.
-  Duration offset_;         // Manager's time minus monotonic time; at most the true one.
-  Time offset_learned_at_;  // Monotonic.
-  bool offset_known_ = false;
-  Time last_now_;
+  uint64_t era_ ABSL_GUARDED_BY(mutex_) = 1;
+  Time valid_until_ ABSL_GUARDED_BY(mutex_);  // Monotonic.
+  // Manager's time minus monotonic time; at most the true one.
+  Duration offset_ ABSL_GUARDED_BY(mutex_);
+  Time offset_learned_at_ ABSL_GUARDED_BY(mutex_);  // Monotonic.
+  bool offset_known_ ABSL_GUARDED_BY(mutex_) = false;
+  Time last_now_ ABSL_GUARDED_BY(mutex_);
 };
 
 // Thread-safe.
@@ -78,10 +78,9 @@ class RecallLog {
   bool Find(uint64_t mark, FileId file, bool foreign_only) const;
 
   mutable Mutex mutex_;
-  // Guarded by mutex_.
-  std::array<Event, kEventsKept> events_;
-  uint64_t next_ = 0;
-  uint64_t floor_ = 0;  // Nothing is known about older marks.
+  std::array<Event, kEventsKept> events_ ABSL_GUARDED_BY(mutex_);
+  uint64_t next_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t floor_ ABSL_GUARDED_BY(mutex_) = 0;  // Nothing is known about older marks.
 };
 
 }  // namespace mosa::sai

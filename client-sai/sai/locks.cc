@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "client-sai/sai/impl.h"
+#include "common/base/sync.h"
 
 namespace mosa::sai {
 namespace {
@@ -22,8 +23,8 @@ Lock Normalised(Lock lock) {
 }
 
 // How long the release of another owner's closed descriptor may still take; 0 if none is awaited.
-// The caller must hold the inode's mutex.
-Duration ClosingFor(const Inode& inode, uint64_t owner, Time now) {
+Duration ClosingFor(const Inode& inode, uint64_t owner, Time now)
+    ABSL_EXCLUSIVE_LOCKS_REQUIRED(inode.mutex) {
   Duration left{0};
   for (const auto& [other, since] : inode.owners_closing)
     if (other != owner) left = std::max(left, kReleaseWaitMax - (now - since));
@@ -41,7 +42,7 @@ Failure PagesStay(FileId file) {
 
 // Records the lock, to know whether an owner has any and to claim it again in a new session.
 void Filesystem::Impl::RecordLock(Inode& inode, const Lock& lock) {
-  const std::lock_guard guard(inode.mutex);
+  const MutexLock guard(inode.mutex);
   std::vector<Lock>& held = inode.locks[lock.owner];
   std::vector<Lock> kept;
   for (const Lock& old : held) {
@@ -65,7 +66,7 @@ void Filesystem::Impl::RecordLock(Inode& inode, const Lock& lock) {
 
 void Filesystem::Impl::Revalidate(Inode& inode) {
   {
-    const std::lock_guard lock(inode.mutex);
+    const MutexLock lock(inode.mutex);
     inode.attributes_era = inode.access_era = 0;
     inode.pages_version.reset();
   }
@@ -88,7 +89,7 @@ Outcome<std::optional<Lock>> Filesystem::Impl::GetLock(FileId file, Lock lock) {
 Outcome<Done> Filesystem::Impl::Unlock(Inode& inode, const Lock& lock) {
   Outcome<Done> stored = Done{};
   {
-    const std::lock_guard io(inode.io);
+    const MutexLock io(inode.io);
     RefreshFromKernelWrites(inode);
     Drain(inode);
     stored = Commit(inode, false);
@@ -144,7 +145,7 @@ void Filesystem::Impl::GiveUpLock(Inode& inode, Lock lock) {
 void Filesystem::Impl::NoteLockOwner(HandleId id, uint64_t owner) {
   const std::shared_ptr<OpenFile> handle = HandleOf(id);
   if (!handle) return;
-  const std::lock_guard lock(handle->inode->mutex);
+  const MutexLock lock(handle->inode->mutex);
   handle->lock_owners.insert(owner);
 }
 
@@ -152,7 +153,7 @@ void Filesystem::Impl::NoteLockOwner(HandleId id, uint64_t owner) {
 // or is about to be released.
 void Filesystem::Impl::NoteLockOwnersClosing(OpenFile& handle, uint64_t flushed_owner) {
   const Time now = clock_.Monotonic();
-  const std::lock_guard lock(handle.inode->mutex);
+  const MutexLock lock(handle.inode->mutex);
   // A process's own locks are gone. Locks that it takes through another descriptor before this one
   // is released do not belong to this one.
   handle.lock_owners.erase(flushed_owner);
@@ -162,16 +163,18 @@ void Filesystem::Impl::NoteLockOwnersClosing(OpenFile& handle, uint64_t flushed_
 
 // Waits briefly for the locks of other owners whose descriptor was just closed.
 void Filesystem::Impl::AwaitClosing(Inode& inode, uint64_t owner) {
-  std::unique_lock lock(inode.mutex);
+  MutexLock lock(inode.mutex);
   const Time now = clock_.Monotonic();
   inode.changed.wait_for(lock, ClosingFor(inode, owner, now),
-                         [&] { return ClosingFor(inode, owner, now) <= Duration{0}; });
+                         [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(inode.mutex) {
+                           return ClosingFor(inode, owner, now) <= Duration{0};
+                         });
 }
 
 // Called before the manager is asked, because a release that arrives during its answer must count
 // too.
 bool Filesystem::Impl::IsClosing(Inode& inode, uint64_t owner) {
-  const std::lock_guard lock(inode.mutex);
+  const MutexLock lock(inode.mutex);
   return ClosingFor(inode, owner, clock_.Monotonic()) > Duration{0};
 }
 
@@ -181,7 +184,7 @@ LockWaitId Filesystem::Impl::WaitForLock(FileId file, Lock lock,
   lock = Normalised(lock);
   uint64_t wait = 0;
   {
-    const std::lock_guard guard(session_mutex_);
+    const MutexLock guard(session_mutex_);
     wait = next_lock_wait_++;
   }
   const Outcome<Done> made = EnsureMade(*inode);
@@ -200,7 +203,7 @@ LockWaitId Filesystem::Impl::WaitForLock(FileId file, Lock lock,
     if (outcome.ok()) RecordLock(*inode, lock);
     service_.Run([this, inode, lock, wait, done, outcome] {
       {
-        const std::lock_guard guard(session_mutex_);
+        const MutexLock guard(session_mutex_);
         if (lock_waits_.erase(wait) == 0) lock_waits_ended_.insert(wait);
       }
       if (!outcome.ok()) return done(outcome);
@@ -215,7 +218,7 @@ LockWaitId Filesystem::Impl::WaitForLock(FileId file, Lock lock,
     });
   };
   const RequestId request = manager_.Send({SetLockRequest{file, lock, true}}, granted);
-  const std::lock_guard guard(session_mutex_);
+  const MutexLock guard(session_mutex_);
   // The answer may have arrived before its request's id was known.
   if (lock_waits_ended_.erase(wait) == 0) lock_waits_[wait] = request;
   return LockWaitId{wait};
@@ -224,7 +227,7 @@ LockWaitId Filesystem::Impl::WaitForLock(FileId file, Lock lock,
 void Filesystem::Impl::CancelLockWait(LockWaitId wait) {
   RequestId request;
   {
-    const std::lock_guard guard(session_mutex_);
+    const MutexLock guard(session_mutex_);
     const auto it = lock_waits_.find(wait.value);
     if (it == lock_waits_.end()) return;
     request = it->second;
@@ -238,7 +241,7 @@ void Filesystem::Impl::DropLocksOf(Inode& inode, uint64_t owner, bool whole_file
   lock.owner = owner;
   lock.whole_file = whole_file;
   {
-    const std::lock_guard guard(inode.mutex);
+    const MutexLock guard(inode.mutex);
     const auto it = inode.locks.find(owner);
     if (it == inode.locks.end() ||
         std::none_of(it->second.begin(), it->second.end(),

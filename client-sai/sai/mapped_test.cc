@@ -219,7 +219,7 @@ TEST_F(Mapped, ALaterOpenMapsTheSameObjectAsAMappingThatLivesOn) {
 TEST_F(Mapped, OpensDecideForThoseThatFollow) {
   auto& a = cluster_.a();
   const auto kind = [&](const Outcome<OpenResult>& opened) { return opened->mode.kind; };
-  for (const int flags : {O_RDWR | O_APPEND, O_RDWR | O_DIRECT}) {
+  for (const uint32_t flags : {uint32_t{O_RDWR | O_APPEND}, uint32_t{O_RDWR | O_DIRECT}}) {
     const auto first = a.Open("/d/f", flags);
     ASSERT_EQ(kind(first), OpenMode::Kind::kDirect);
     const auto reader = a.Open("/d/f", O_RDONLY);
@@ -232,7 +232,7 @@ TEST_F(Mapped, OpensDecideForThoseThatFollow) {
   EXPECT_EQ(kind(reader), OpenMode::Kind::kPassthrough) << "the first one cannot map anything";
   const auto second = a.Open("/d/f", O_WRONLY | O_APPEND);
   ASSERT_TRUE(Ok(a.Close(reader->handle)));
-  for (const int flags : {O_RDWR | O_APPEND, O_RDONLY | O_DIRECT}) {
+  for (const uint32_t flags : {uint32_t{O_RDWR | O_APPEND}, uint32_t{O_RDONLY | O_DIRECT}}) {
     const auto third = a.Open("/d/f", flags);
     EXPECT_EQ(kind(third), OpenMode::Kind::kDirect) << "the second one has the backing file";
     EXPECT_TRUE(third->mode.joins && third->mode.descriptor >= 0);

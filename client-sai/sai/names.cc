@@ -8,6 +8,7 @@
 
 #include "client-sai/api/wait_budget.h"
 #include "client-sai/sai/impl.h"
+#include "common/base/sync.h"
 
 namespace mosa::sai {
 namespace {
@@ -38,7 +39,7 @@ bool IsAnotherFile(const Failure& failure) {
 
 bool Filesystem::Impl::KernelMayKeep(Inode& directory) {
   if (!notifier_.capabilities().epoch) return false;
-  const std::lock_guard lock(directory.mutex);
+  const MutexLock lock(directory.mutex);
   if (clock_.Monotonic() < directory.names.shared_until) return false;
   directory.names.kernel_epoch = kernel_epoch_;
   return true;
@@ -48,9 +49,9 @@ void Filesystem::Impl::ForgetKernelNames(Inode& directory) {
   if (!notifier_.capabilities().epoch) return;
   // The lock is held across the notification: whoever sees the new epoch relies on the kernel
   // having been notified.
-  const std::lock_guard epoch_lock(epoch_mutex_);
+  const MutexLock epoch_lock(epoch_mutex_);
   {
-    const std::lock_guard lock(directory.mutex);
+    const MutexLock lock(directory.mutex);
     Names& names = directory.names;
     const bool kept = names.kernel_epoch == kernel_epoch_;
     if (kept) names.patience = std::clamp(names.patience * 2, kPatienceMin, kPatienceMax);
@@ -63,7 +64,7 @@ void Filesystem::Impl::ForgetKernelNames(Inode& directory) {
 
 void Filesystem::Impl::ForgetAllKernelNames() {
   if (!notifier_.capabilities().epoch) return;
-  const std::lock_guard lock(epoch_mutex_);
+  const MutexLock lock(epoch_mutex_);
   ++kernel_epoch_;
   notifier_.InvalidateEntries();
 }
@@ -82,19 +83,20 @@ void Filesystem::Impl::ClearNames(Inode& directory) {
 }
 
 std::optional<FileId> Filesystem::Impl::KnownName(Inode& directory, const std::string& name) {
-  const std::lock_guard lock(directory.mutex);
-  const Names& names = directory.names;
-  if (const auto it = names.unsent.find(name); it != names.unsent.end()) return it->second;
+  const MutexLock lock(directory.mutex);
+  if (const auto it = directory.names.unsent.find(name); it != directory.names.unsent.end())
+    return it->second;
   const uint64_t era = lease_.ValidEra();
-  if (era == 0 || names.era != era) return std::nullopt;
-  if (const auto it = names.entries.find(name); it != names.entries.end()) return it->second;
-  if (names.complete) return FileId{};
+  if (era == 0 || directory.names.era != era) return std::nullopt;
+  if (const auto it = directory.names.entries.find(name); it != directory.names.entries.end())
+    return it->second;
+  if (directory.names.complete) return FileId{};
   return std::nullopt;
 }
 
 bool Filesystem::Impl::StoreName(Inode& directory, const std::string& name, FileId file, Mark mark,
                                  bool own) {
-  const std::lock_guard lock(directory.mutex);
+  const MutexLock lock(directory.mutex);
   Names& names = directory.names;
   const bool uncertain = own ? recalls_.HappenedForeign(mark.log, directory.file)
                              : recalls_.Happened(mark.log, directory.file);
@@ -125,7 +127,7 @@ void Filesystem::Impl::ChangeNames(Inode& directory, Mark mark,
   if (attributes != nullptr) {
     StoreAttributes(directory, *attributes, mark, true);
   } else {
-    const std::lock_guard lock(directory.mutex);
+    const MutexLock lock(directory.mutex);
     recalls_.NoteOwn(directory.file);
     directory.attributes_era = 0;
   }
@@ -149,7 +151,7 @@ Outcome<EntryResult> Filesystem::Impl::Lookup(FileId parent, std::string_view na
     if (!child) break;
     bool is_unsent = false;
     {
-      const std::lock_guard lock(child->mutex);
+      const MutexLock lock(child->mutex);
       is_unsent =
           child->make_state == MakeState::kUnsent || child->make_state == MakeState::kSending;
       if (child->make_state != MakeState::kRefused &&
@@ -198,7 +200,7 @@ Outcome<EntryResult> Filesystem::Impl::Make(const NewEntry& entry, MakeRequest r
   StoreAttributes(*child, reply->entry.attributes, mark, false);
   const bool is_directory = request.type == FileType::kDirectory;
   if (is_directory) {
-    const std::lock_guard lock(child->mutex);
+    const MutexLock lock(child->mutex);
     if (!recalls_.HappenedForeign(mark.log, child->file)) {
       child->names.era = mark.era;
       child->names.complete = true;
@@ -232,7 +234,7 @@ Outcome<EntryResult> Filesystem::Impl::Link(FileId file, FileId new_parent,
 // gone.
 bool Filesystem::Impl::BeginRemoval(FileId file) {
   const InodePtr inode = Get(file);
-  const std::lock_guard lock(inode->mutex);
+  const MutexLock lock(inode->mutex);
   if (inode->handles > 0) return true;
   ++inode->removals;
   return false;
@@ -240,7 +242,7 @@ bool Filesystem::Impl::BeginRemoval(FileId file) {
 
 void Filesystem::Impl::EndRemoval(FileId file) {
   const InodePtr inode = Get(file);
-  const std::lock_guard lock(inode->mutex);
+  const MutexLock lock(inode->mutex);
   --inode->removals;
   inode->changed.notify_all();
 }
@@ -251,7 +253,7 @@ void Filesystem::Impl::LostName(FileId file, uint32_t links_left, bool said_held
   std::optional<ReleaseRequest> release;
   if (!inode && said_held) release = ReleaseRequest{.file = file};
   if (inode) {
-    const std::lock_guard lock(inode->mutex);
+    const MutexLock lock(inode->mutex);
     recalls_.NoteOwn(file);
     inode->attributes_era = 0;
     if (links_left == 0 && inode->handles == 0) inode->access_era = 0;
@@ -265,7 +267,7 @@ void Filesystem::Impl::LostName(FileId file, uint32_t links_left, bool said_held
 }
 
 FileId Filesystem::Impl::LastSeen(Inode& directory, const std::string& name) {
-  const std::lock_guard lock(directory.mutex);
+  const MutexLock lock(directory.mutex);
   const auto it = directory.names.entries.find(name);
   return it == directory.names.entries.end() ? FileId{} : it->second;
 }
@@ -273,7 +275,7 @@ FileId Filesystem::Impl::LastSeen(Inode& directory, const std::string& name) {
 Outcome<Done> Filesystem::Impl::SeeAgain(FileId parent, const std::string& name) {
   const InodePtr directory = Get(parent);
   {
-    const std::lock_guard lock(directory->mutex);
+    const MutexLock lock(directory->mutex);
     if (directory->names.entries.erase(name) > 0) --names_count_;
     directory->names.complete = false;
   }
@@ -315,7 +317,7 @@ Outcome<Done> Filesystem::Impl::RemoveOnce(FileId parent, const std::string& nam
   if (unsent) {
     const MakeState made =
         FinishMake(*unsent, replies.empty() ? UnexpectedReply() : replies[0], mark);
-    const std::lock_guard lock(unsent->mutex);
+    const MutexLock lock(unsent->mutex);
     EndMake(*unsent, made);
   }
   const auto* reply = replies.size() == asked ? std::get_if<RemoveReply>(&replies.back()) : nullptr;
@@ -336,14 +338,14 @@ InodePtr Filesystem::Impl::BeginMake(Inode& directory, const std::string& name,
                                      std::vector<Request>* requests) {
   FileId file;
   {
-    const std::lock_guard lock(directory.mutex);
+    const MutexLock lock(directory.mutex);
     const auto it = directory.names.unsent.find(name);
     if (it == directory.names.unsent.end()) return nullptr;
     file = it->second;
   }
   InodePtr inode = Find(file);
   if (!inode) return nullptr;
-  const std::lock_guard lock(inode->mutex);
+  const MutexLock lock(inode->mutex);
   if (inode->make_state != MakeState::kUnsent) return nullptr;
   inode->make_state = MakeState::kSending;
   requests->emplace_back(inode->make);
@@ -379,7 +381,7 @@ Outcome<Done> Filesystem::Impl::RenameOnce(const RenameRequest& wanted) {
     request.replaced = seen;
   // The kernel moves a cached name to the new place, for as long as it was allowed in the old one.
   const auto gets_kept_name = [this](Inode& directory) {
-    const std::lock_guard lock(directory.mutex);
+    const MutexLock lock(directory.mutex);
     directory.names.kernel_epoch = kernel_epoch_;
   };
   if (source != target) gets_kept_name(*target);
@@ -404,7 +406,7 @@ void Filesystem::Impl::NoteRenamed(const RenameRequest& request, const RenameRep
   }
   for (const FileId file : {reply.moved, reply.replaced.value_or(FileId{})}) {
     if (const InodePtr inode = Find(file)) {
-      const std::lock_guard lock(inode->mutex);
+      const MutexLock lock(inode->mutex);
       recalls_.NoteOwn(file);
       inode->attributes_era = 0;
     }
@@ -420,7 +422,7 @@ Outcome<std::string> Filesystem::Impl::ReadSymlink(FileId file) {
 Outcome<Done> Filesystem::Impl::EnsureMade(Inode& inode, bool bare) {
   bool outdated = false;
   const Outcome<Done> sent = CommitOnce(inode, {.make_only = true, .bare = bare}, &outdated);
-  const std::lock_guard lock(inode.mutex);
+  const MutexLock lock(inode.mutex);
   const bool unheard = !sent.ok() && sent.failure().reason == ErrorReason::kTimedOut;
   // The next commit reports, or fails with, what could not be sent with the make.
   return inode.make_state == MakeState::kSent && !unheard ? Outcome<Done>(Done{}) : sent;
@@ -435,7 +437,7 @@ MakeState Filesystem::Impl::FinishMake(Inode& inode, const Reply& reply, Mark ma
   FileId parent;
   std::string name;
   {
-    const std::lock_guard lock(inode.mutex);
+    const MutexLock lock(inode.mutex);
     parent = inode.make.parent;
     name = inode.make.name;
     if (made != nullptr) {
@@ -461,7 +463,7 @@ MakeState Filesystem::Impl::FinishMake(Inode& inode, const Reply& reply, Mark ma
     }
   }
   const InodePtr directory = Get(parent);
-  const std::lock_guard lock(directory->mutex);
+  const MutexLock lock(directory->mutex);
   directory->names.unsent.erase(name);
   if (made == nullptr) {
     if (directory->names.entries.erase(name) > 0) --names_count_;
@@ -485,7 +487,7 @@ void Filesystem::Impl::EndMake(Inode& inode, MakeState state) {
 Outcome<Done> Filesystem::Impl::EnsureAllMade(Inode& directory) {
   std::vector<FileId> files;
   {
-    const std::lock_guard lock(directory.mutex);
+    const MutexLock lock(directory.mutex);
     for (const auto& [name, file] : directory.names.unsent) files.push_back(file);
   }
   for (const FileId file : files)
@@ -496,7 +498,7 @@ Outcome<Done> Filesystem::Impl::EnsureAllMade(Inode& directory) {
 Outcome<Done> Filesystem::Impl::EnsureNameMade(Inode& directory, const std::string& name) {
   FileId file;
   {
-    const std::lock_guard lock(directory.mutex);
+    const MutexLock lock(directory.mutex);
     const auto it = directory.names.unsent.find(name);
     if (it == directory.names.unsent.end()) return Done{};
     file = it->second;

@@ -5,6 +5,8 @@
 #include <atomic>
 #include <utility>
 
+#include "common/base/sync.h"
+
 namespace mosa::sai {
 namespace {
 
@@ -35,7 +37,7 @@ std::shared_ptr<const std::byte> ObjectView::Map(const std::shared_ptr<const voi
                                                  int descriptor, ByteRange range) {
   const uint64_t begin = range.begin / kWindowBytes * kWindowBytes;
   if (range.end > begin + kWindowBytes) return nullptr;
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (given_up_) return nullptr;
   const auto is_wanted = [&](const std::shared_ptr<const Window>& window) {
     return window && window->begin == begin && window->object == object;
@@ -53,7 +55,7 @@ std::shared_ptr<const std::byte> ObjectView::Map(const std::shared_ptr<const voi
 }
 
 void ObjectView::GiveUp() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   given_up_ = true;
   windows_ = {};
 }

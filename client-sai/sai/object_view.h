@@ -35,9 +35,9 @@ class ObjectView {
   struct Window;
 
   Mutex mutex_;
-  // Guarded by mutex_; most recently used first.
-  std::array<std::shared_ptr<const Window>, 2> windows_;
-  bool given_up_ = false;  // Guarded by mutex_.
+  // Most recently used first.
+  std::array<std::shared_ptr<const Window>, 2> windows_ ABSL_GUARDED_BY(mutex_);
+  bool given_up_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace mosa::sai

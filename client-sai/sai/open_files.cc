@@ -8,6 +8,7 @@
 
 #include "client-sai/core/rules.h"
 #include "client-sai/sai/impl.h"
+#include "common/base/sync.h"
 
 namespace mosa::sai {
 namespace {
@@ -23,14 +24,14 @@ bool Writes(uint32_t flags) { return (flags & O_ACCMODE) != O_RDONLY || (flags &
 }  // namespace
 
 std::shared_ptr<OpenFile> Filesystem::Impl::HandleOf(HandleId handle) {
-  const std::lock_guard lock(handles_mutex_);
+  const MutexLock lock(handles_mutex_);
   const auto it = files_.find(handle.value);
   return it == files_.end() ? nullptr : it->second;
 }
 
 AccessPtr Filesystem::Impl::StoreAccess(Inode& inode, DataAccess access, Mark mark,
                                         uint64_t version) {
-  const std::lock_guard lock(inode.mutex);
+  const MutexLock lock(inode.mutex);
   KeepAccess(inode, std::make_shared<const DataAccess>(std::move(access)), mark, version);
   ++inode.own_changes;
   return inode.access;
@@ -51,8 +52,8 @@ void Filesystem::Impl::KeepAccess(Inode& inode, AccessPtr access, Mark mark, uin
 std::optional<Outcome<Filesystem::Impl::Fresh>> Filesystem::Impl::FreshFromCache(
     Inode& inode, bool write, bool with_attributes) {
   const Time now = lease_.ManagerNow();
-  std::unique_lock lock(inode.mutex);
-  inode.changed.wait(lock, [&] { return inode.make_state != MakeState::kSending; });
+  MutexLock lock(inode.mutex);
+  while (inode.make_state == MakeState::kSending) inode.changed.wait(lock);
   if (inode.make_state == MakeState::kRefused) return inode.make_failure;
   const uint64_t era = lease_.ValidEra();
   const bool valid =
@@ -83,7 +84,7 @@ Outcome<Filesystem::Impl::Fresh> Filesystem::Impl::AskFresh(Inode& inode, bool w
   uint64_t own_changes = 0;
   bool reads_first = false;  // To read, the mount asks as the writer that it is.
   {
-    const std::lock_guard lock(inode.mutex);
+    const MutexLock lock(inode.mutex);
     own_changes = inode.own_changes;
     reads_first = !write && inode.MustReadFirstCopy();
     write = write || reads_first;
@@ -104,7 +105,7 @@ Outcome<Filesystem::Impl::Fresh> Filesystem::Impl::AskFresh(Inode& inode, bool w
   const uint64_t version = reply->attributes.data_version;
   Fresh fresh{std::make_shared<const DataAccess>(std::move(reply->access)), reply->attributes,
               version, own_changes};
-  const std::lock_guard lock(inode.mutex);
+  const MutexLock lock(inode.mutex);
   inode.counts_readers = reply->counts_readers;
   if (write && !reads_first) inode.manager_counts_open = true;
   // The content is already in the objects, and the manager is being told.
@@ -125,7 +126,7 @@ Outcome<Filesystem::Impl::Fresh> Filesystem::Impl::AskFresh(Inode& inode, bool w
 void Filesystem::Impl::EndReadAsWriter(Inode& inode) {
   std::optional<ReleaseRequest> release;
   {
-    const std::lock_guard lock(inode.mutex);
+    const MutexLock lock(inode.mutex);
     release = inode.EndUnlessWriter();
   }
   if (release) QueueRelease(*std::move(release));
@@ -137,7 +138,7 @@ bool Filesystem::Impl::TakeBackRelease(Inode& inode) {
   bool untold = false;
   size_t taken = 0;
   {
-    const std::lock_guard lock(releases_mutex_);
+    const MutexLock lock(releases_mutex_);
     taken = std::erase_if(releases_, [&](const ReleaseRequest& release) {
       const bool is_taken = release.file == inode.file && !release.reader;
       untold = untold || (is_taken && release.uncommitted);
@@ -152,7 +153,7 @@ bool Filesystem::Impl::TakeBackRelease(Inode& inode) {
 // the end of an earlier one: so it must be told.
 void Filesystem::Impl::NoteUnheardOpen(Inode& inode) {
   {
-    const std::lock_guard lock(inode.mutex);
+    const MutexLock lock(inode.mutex);
     inode.manager_counts_open = inode.handles > 0 || inode.resizing;
     if (inode.manager_counts_open) return;
   }
@@ -163,7 +164,7 @@ Outcome<std::shared_ptr<LocalObject>> Filesystem::Impl::LocalObjectOf(Inode& ino
                                                                       const DataAccess& access,
                                                                       NodeId node, bool write) {
   {
-    const std::lock_guard lock(inode.mutex);
+    const MutexLock lock(inode.mutex);
     const auto it = inode.objects.find(node);
     if (it != inode.objects.end() && (!write || it->second->writable) && IsThere(*it->second))
       return it->second;
@@ -171,7 +172,7 @@ Outcome<std::shared_ptr<LocalObject>> Filesystem::Impl::LocalObjectOf(Inode& ino
   auto opened = nodes_.OpenLocal({node, inode.file, access.capability}, write);
   if (!opened.ok()) return FromStatus(opened.status());
   auto object = std::make_shared<LocalObject>(LocalObject{node, *std::move(opened), write});
-  const std::lock_guard lock(inode.mutex);
+  const MutexLock lock(inode.mutex);
   std::shared_ptr<LocalObject>& known = inode.objects[node];
   // Another open may have been faster. The kernel's writes are looked for in writable objects.
   if (known == nullptr || write || !known->writable || !IsThere(*known)) known = object;
@@ -182,7 +183,7 @@ Outcome<std::shared_ptr<LocalObject>> Filesystem::Impl::LocalObjectOf(Inode& ino
 // create cannot be deferred.
 InodePtr Filesystem::Impl::DeferCreate(Inode& parent, const MakeRequest& request) {
   {
-    const std::lock_guard lock(parent.mutex);
+    const MutexLock lock(parent.mutex);
     const uint64_t era = lease_.ValidEra();
     if (era == 0 || parent.names.era != era || !parent.names.delegated ||
         parent.names.inline_bytes_max.value_or(0) == 0 ||
@@ -192,7 +193,7 @@ InodePtr Filesystem::Impl::DeferCreate(Inode& parent, const MakeRequest& request
   auto id = NewFileId();
   if (!id.ok()) return nullptr;
   const InodePtr inode = Get(*id);
-  const std::lock_guard lock(parent.mutex);
+  const MutexLock lock(parent.mutex);
   Names& names = parent.names;
   const auto entry = names.entries.find(request.name);
   const bool absent = entry == names.entries.end() ? names.complete : entry->second.value == 0;
@@ -201,12 +202,12 @@ InodePtr Filesystem::Impl::DeferCreate(Inode& parent, const MakeRequest& request
     return nullptr;
   {
     // The only place that holds a parent's mutex with its child's: nobody else knows the child.
-    const std::lock_guard child_lock(inode->mutex);
+    const MutexLock child_lock(inode->mutex);
     inode->make = request;
     inode->make.file = *id;
     inode->make.bind = false;
     inode->make_state = MakeState::kUnsent;
-    inode->needs_commit = true;
+    inode->unsaved.needs_commit = true;
     inode->allocated_version = inode->attributes.data_version;
     Attributes& attributes = inode->attributes;
     attributes.type = FileType::kRegular;
@@ -252,14 +253,14 @@ Outcome<InodePtr> Filesystem::Impl::CreateNow(const NewEntry& entry, MakeRequest
   if (reply->access)
     StoreAccess(*inode, std::move(*reply->access), mark, reply->entry.attributes.data_version);
   {
-    const std::lock_guard lock(inode->mutex);
+    const MutexLock lock(inode->mutex);
     inode->counts_readers = reply->counts_readers;
-    inode->needs_commit = true;
+    inode->unsaved.needs_commit = true;
     inode->manager_counts_open = true;
     inode->allocated_version = reply->entry.attributes.data_version;
   }
   ChangeNames(*parent, mark, {{request.name, inode->file}}, &reply->parent_attributes);
-  const std::lock_guard lock(parent->mutex);
+  const MutexLock lock(parent->mutex);
   if (!recalls_.HappenedForeign(mark.log, parent->file) && parent->names.era == mark.era)
     parent->names.delegated = reply->delegated;
   parent->names.inline_bytes_max = unbound ? inline_max : 0;
@@ -340,7 +341,7 @@ Outcome<OpenResult> Filesystem::Impl::Open(FileId file, uint32_t flags, const Ca
   // Counted from here on, so that whoever removes the file's last name reports it as open.
   ReserveHandle(*inode, flags);
   {
-    const std::lock_guard lock(inode->mutex);
+    const MutexLock lock(inode->mutex);
     if (write) inode->AskIfUncounted();
   }
   Outcome<OpenResult> opened = OpenReserved(inode, flags, task);
@@ -354,11 +355,11 @@ Outcome<OpenResult> Filesystem::Impl::Open(FileId file, uint32_t flags, const Ca
 
 void Filesystem::Impl::NoteReader(Inode& inode, HandleId handle, uint32_t pid) {
   {
-    const std::lock_guard lock(inode.mutex);
+    const MutexLock lock(inode.mutex);
     if (!inode.counts_readers) return;
   }
   std::string task = tasks_.Of(pid);
-  const std::lock_guard lock(handles_mutex_);
+  const MutexLock lock(handles_mutex_);
   if (const auto it = files_.find(handle.value); it != files_.end())
     it->second->reader = std::move(task);
 }
@@ -366,7 +367,7 @@ void Filesystem::Impl::NoteReader(Inode& inode, HandleId handle, uint32_t pid) {
 // A task that still has another handle may continue to read.
 void Filesystem::Impl::ReaderCloses(const OpenFile& handle) {
   {
-    const std::lock_guard lock(handles_mutex_);
+    const MutexLock lock(handles_mutex_);
     for (const auto& [id, other] : files_)
       if (other->inode == handle.inode && other->reader == handle.reader) return;
   }
@@ -390,8 +391,8 @@ Outcome<OpenResult> Filesystem::Impl::OpenReserved(const InodePtr& inode, uint32
 }
 
 void Filesystem::Impl::ReserveHandle(Inode& inode, uint32_t flags) {
-  std::unique_lock lock(inode.mutex);
-  inode.changed.wait(lock, [&] { return inode.removals == 0; });
+  MutexLock lock(inode.mutex);
+  while (inode.removals > 0) inode.changed.wait(lock);
   ++inode.handles;
   if ((flags & O_ACCMODE) == O_RDONLY) return;
   ++inode.write_handles;
@@ -401,7 +402,7 @@ void Filesystem::Impl::ReserveHandle(Inode& inode, uint32_t flags) {
 void Filesystem::Impl::ReturnHandle(Inode& inode, uint32_t flags) {
   std::optional<ReleaseRequest> release;
   {
-    const std::lock_guard lock(inode.mutex);
+    const MutexLock lock(inode.mutex);
     if ((flags & O_ACCMODE) != O_RDONLY) {
       --inode.write_handles;
       --inode.unclosed_writers;
@@ -424,30 +425,30 @@ Outcome<OpenResult> Filesystem::Impl::AddHandle(const InodePtr& inode, uint32_t 
   handle->task = std::move(task);
   MOSA_RETURN_IF_FAILED(ChooseMode(*handle));
   {
-    const std::lock_guard lock(inode->mutex);
+    const MutexLock lock(inode->mutex);
     handle->errors_seen = inode->error_count;
   }
   uint64_t size_bytes = 0;
   uint64_t data_version = 0;
   {
-    const std::lock_guard lock(inode->mutex);
+    const MutexLock lock(inode->mutex);
     size_bytes = View(*inode).size_bytes;
     data_version = inode->attributes.data_version;
   }
   WatchIfMappable(handle);
-  const std::lock_guard lock(handles_mutex_);
+  const MutexLock lock(handles_mutex_);
   files_[handle->id.value] = handle;
   return OpenResult{handle->id, handle->mode, size_bytes, data_version};
 }
 
 Outcome<Done> Filesystem::Impl::UntoldError(const OpenFile& handle) {
-  const std::lock_guard lock(handle.inode->mutex);
+  const MutexLock lock(handle.inode->mutex);
   if (handle.errors_seen == handle.inode->error_count) return Done{};
   return handle.inode->error;
 }
 
 Outcome<Done> Filesystem::Impl::TellError(OpenFile& handle) {
-  const std::lock_guard lock(handle.inode->mutex);
+  const MutexLock lock(handle.inode->mutex);
   if (std::exchange(handle.errors_seen, handle.inode->error_count) == handle.inode->error_count)
     return Done{};
   return handle.inode->error;
@@ -463,7 +464,7 @@ void Filesystem::Impl::Flush(HandleId id, uint64_t lock_owner,
   if (!awaited) return done(flushed);
   AwaitCopies(*awaited, [inode = handle->inode, done = std::move(done)](Outcome<Done> copied) {
     {
-      const std::lock_guard lock(inode->mutex);
+      const MutexLock lock(inode->mutex);
       --inode->closes_waiting;
     }
     done(std::move(copied));
@@ -476,11 +477,11 @@ Outcome<Done> Filesystem::Impl::FlushData(OpenFile& handle, uint64_t lock_owner,
   Outcome<Done> result = Done{};
   bool concerned = handle.write;
   {
-    const std::lock_guard lock(inode.mutex);
-    concerned = concerned || (inode.needs_commit && inode.write_handles == 0);
+    const MutexLock lock(inode.mutex);
+    concerned = concerned || (inode.unsaved.needs_commit && inode.write_handles == 0);
   }
   if (concerned) {
-    const std::lock_guard io(inode.io);
+    const MutexLock io(inode.io);
     RefreshFromKernelWrites(inode);
     CatchStores(inode);
     Drain(inode);
@@ -488,7 +489,7 @@ Outcome<Done> Filesystem::Impl::FlushData(OpenFile& handle, uint64_t lock_owner,
     bool awaits_copies = false;
     bool tells_close = false;
     {
-      const std::lock_guard lock(inode.mutex);
+      const MutexLock lock(inode.mutex);
       // The kernel releases a handle later than its last descriptor is closed. Writes by
       // passthrough after one of several descriptors was closed are not seen here.
       const bool by_kernel = handle.mode.kind == OpenMode::Kind::kPassthrough;
@@ -497,7 +498,7 @@ Outcome<Done> Filesystem::Impl::FlushData(OpenFile& handle, uint64_t lock_owner,
       handle.was_closed = true;
       last = inode.unclosed_writers <= (handle.write && by_kernel ? 1U : 0U) &&
              inode.attributes.link_count > 0 && !MayBeStoredInto(inode);
-      awaits_copies = last && (inode.data_dirty || (handle.write && inode.awaits_copies));
+      awaits_copies = last && (inode.unsaved.data_dirty || (handle.write && inode.awaits_copies));
       tells_close = awaits_copies && inode.access && inode.access->close_copies > 1;
       if (awaits_copies) ++inode.closes_waiting;
     }
@@ -515,7 +516,7 @@ Outcome<Done> Filesystem::Impl::FlushData(OpenFile& handle, uint64_t lock_owner,
       *awaited = AwaitedCopies(inode);
     }
     if (awaits_copies && !awaited->has_value()) {
-      const std::lock_guard lock(inode.mutex);
+      const MutexLock lock(inode.mutex);
       --inode.closes_waiting;
     }
   }
@@ -527,7 +528,7 @@ Outcome<Done> Filesystem::Impl::FlushData(OpenFile& handle, uint64_t lock_owner,
 Outcome<Done> Filesystem::Impl::Fsync(HandleId id) {
   const std::shared_ptr<OpenFile> handle = HandleOf(id);
   if (!handle) return Done{};
-  const std::lock_guard io(handle->inode->io);
+  const MutexLock io(handle->inode->io);
   RefreshFromKernelWrites(*handle->inode);
   CatchStores(*handle->inode);
   Drain(*handle->inode);

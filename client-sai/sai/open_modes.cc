@@ -57,7 +57,7 @@ std::shared_ptr<LocalObject> Filesystem::Impl::PassthroughObject(Inode& inode, b
   AccessPtr access;
   uint64_t size = 0;
   {
-    const std::lock_guard lock(inode.mutex);
+    const MutexLock lock(inode.mutex);
     if (inode.unbacked_handles > 0 || !inode.buffer.empty() || inode.inline_buffer) return nullptr;
     access = inode.access;
     size = View(inode).size_bytes;
@@ -95,7 +95,7 @@ Outcome<std::shared_ptr<LocalObject>> Filesystem::Impl::ObjectToMap(Inode& inode
 }
 
 bool Filesystem::Impl::IsBacked(Inode& inode) {
-  const std::lock_guard lock(inode.mutex);
+  const MutexLock lock(inode.mutex);
   return inode.backed_handles > 0;
 }
 
@@ -118,14 +118,14 @@ Outcome<Done> Filesystem::Impl::ChooseMode(OpenFile& handle) {
     std::shared_ptr<LocalObject> mapped;
     if (!object && may_map && IsBacked(inode)) {
       if (handle.write) {
-        const std::lock_guard io(inode.io);
+        const MutexLock io(inode.io);
         Drain(inode);
       }
       auto found = ObjectToMap(inode, handle.write);
       if (!found.ok()) return found.failure();
       mapped = *std::move(found);
     }
-    std::unique_lock lock(inode.mutex);
+    MutexLock lock(inode.mutex);
     // What is buffered must not be stored over what the kernel will have written.
     if (object && IsCurrent(inode, *object) && inode.unbacked_handles == 0 &&
         inode.buffer.empty() &&
@@ -158,6 +158,7 @@ Outcome<Done> Filesystem::Impl::ChooseMode(OpenFile& handle) {
 
 void Filesystem::Impl::EnterBacking(OpenFile& handle, std::shared_ptr<LocalObject> object) {
   Inode& inode = *handle.inode;
+  inode.mutex.AssertHeld();
   const bool passes = handle.mode.kind == OpenMode::Kind::kPassthrough;
   handle.backed = true;
   ++inode.backed_handles;
@@ -185,12 +186,13 @@ void Filesystem::Impl::EnterBacking(OpenFile& handle, std::shared_ptr<LocalObjec
   }
   handle.object = std::move(object);
   if (MayBeMapped(handle) && inode.mappable_handles++ == 0)
-    inode.stores_known = !inode.data_dirty && !inode.committing.data_dirty &&
+    inode.stores_known = !inode.unsaved.data_dirty && !inode.committing.data_dirty &&
                          !inode.wrote_locally && inode.finishing == 0 && inode.write_handles == 1;
 }
 
 void Filesystem::Impl::EnterPages(OpenFile& handle) {
   Inode& inode = *handle.inode;
+  inode.mutex.AssertHeld();
   const bool only_writes = (handle.flags & O_ACCMODE) == O_WRONLY;
   if (!only_writes) {
     handle.unbacked = true;
@@ -218,7 +220,7 @@ void Filesystem::Impl::LeaveBacking(OpenFile& handle) {
   RefreshFromKernelWrites(inode);
   uint64_t unused = 0;
   {
-    const std::lock_guard lock(inode.mutex);
+    const MutexLock lock(inode.mutex);
     if (!std::exchange(handle.backed, false)) return;
     const bool passes = handle.mode.kind == OpenMode::Kind::kPassthrough;
     --inode.backed_handles;
@@ -236,7 +238,7 @@ void Filesystem::Impl::LeaveBacking(OpenFile& handle) {
 void Filesystem::Impl::FollowKernelWrites() {
   std::vector<InodePtr> written;
   {
-    const std::lock_guard lock(handles_mutex_);
+    const MutexLock lock(handles_mutex_);
     for (const auto& [id, handle] : files_)
       if (handle->write) written.push_back(handle->inode);
   }
@@ -246,14 +248,14 @@ void Filesystem::Impl::FollowKernelWrites() {
     RefreshFromKernelWrites(*inode);
     std::optional<NodeId> node;
     {
-      const std::lock_guard lock(inode->mutex);
+      const MutexLock lock(inode->mutex);
       if (inode->passthrough_writers > 0 && inode->kernel_room < kPassthroughRoomBytes / 2 &&
           inode->access->layout.bound())
         node = inode->access->layout.segments.front().nodes.front();
     }
     // If there is no more, the RAM disk itself ends the growth.
     if (!node || !grants_.Reserve(*node, kPassthroughRoomBytes)) continue;
-    const std::lock_guard lock(inode->mutex);
+    const MutexLock lock(inode->mutex);
     if (inode->passthrough_writers > 0)
       inode->kernel_room += kPassthroughRoomBytes;
     else
@@ -267,7 +269,7 @@ OpenMode Filesystem::Impl::PassthroughRefused(HandleId id) {
   if (handle->mode.kind != OpenMode::Kind::kPassthrough) return handle->mode;
   std::shared_ptr<LocalObject> object = handle->object;
   LeaveBacking(*handle);
-  const std::lock_guard lock(handle->inode->mutex);
+  const MutexLock lock(handle->inode->mutex);
   // The kernel may have an earlier object for other opens.
   handle->mode = {OpenMode::Kind::kDirect, false, object->fd.get(), true};
   EnterBacking(*handle, std::move(object));
@@ -278,7 +280,7 @@ void Filesystem::Impl::OpenedUnbacked(HandleId id) {
   const std::shared_ptr<OpenFile> handle = HandleOf(id);
   if (!handle || (handle->flags & O_ACCMODE) == O_WRONLY) return;
   LeaveBacking(*handle);
-  const std::lock_guard lock(handle->inode->mutex);
+  const MutexLock lock(handle->inode->mutex);
   handle->unbacked = true;
   ++handle->inode->unbacked_handles;
 }

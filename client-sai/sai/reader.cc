@@ -14,6 +14,7 @@
 #include "client-sai/core/rules.h"
 #include "client-sai/sai/impl.h"
 #include "common/base/hash.h"
+#include "common/base/sync.h"
 
 namespace mosa::sai {
 namespace {
@@ -34,7 +35,7 @@ constexpr size_t kMappedBytesMin = 64 << 10;
 
 // The kernel caches what it reads in pages, and asks again for a missing page.
 bool IsCached(OpenFile& handle) {
-  const std::lock_guard lock(handle.inode->mutex);
+  const MutexLock lock(handle.inode->mutex);
   return handle.mode.kind == OpenMode::Kind::kCached && (handle.flags & O_DIRECT) == 0;
 }
 
@@ -52,7 +53,7 @@ template <typename Value>
 Outcome<Value> Filesystem::Impl::ByOneLayout(Inode& inode,
                                              const std::function<Outcome<Value>()>& read) {
   const auto mark_now = [&] {
-    const std::lock_guard lock(inode.mutex);
+    const MutexLock lock(inode.mutex);
     return MarkLayout(inode);
   };
   for (int attempt = 1;; ++attempt) {
@@ -99,13 +100,13 @@ Outcome<ReadResult> Filesystem::Impl::ReadOnce(OpenFile& handle, uint64_t offset
   uint64_t file_bytes = 0;
   AccessPtr access = fresh->access;
   for (bool has_waited = false;;) {
-    std::unique_lock lock(inode.mutex);
+    MutexLock lock(inode.mutex);
     const bool from_buffer = inode.inline_buffer.has_value();
     // The commit of a last close, behind which the mount is no writer any more, may arrive later
     // than the question of which this right is the answer.
     if (inode.committing.data_dirty && !access->may_write && !std::exchange(has_waited, true)) {
       lock.unlock();
-      const std::lock_guard io(inode.io);
+      const MutexLock io(inode.io);
       fresh = EnsureFresh(inode, false);
       if (!fresh.ok()) return fresh.failure();
       access = fresh->access;
@@ -117,7 +118,7 @@ Outcome<ReadResult> Filesystem::Impl::ReadOnce(OpenFile& handle, uint64_t offset
         !inode.AccessServes(*access, /*write=*/false)) {
       lock.unlock();
       if (outdated) {
-        const std::lock_guard io(inode.io);
+        const MutexLock io(inode.io);
         MOSA_RETURN_IF_FAILED(MergeInline(inode));
       }
       fresh = EnsureFresh(inode, false);
@@ -157,12 +158,12 @@ Outcome<ReadResult> Filesystem::Impl::ReadOnce(OpenFile& handle, uint64_t offset
 AccessPtr Filesystem::Impl::AfterOwnWrites(Inode& inode, ByteRange range, AccessPtr access) {
   for (;;) {
     {
-      const std::lock_guard lock(inode.mutex);
+      const MutexLock lock(inode.mutex);
       if (!inode.buffer.Overlaps(range)) return access;
     }
-    const std::lock_guard io(inode.io);
+    const MutexLock io(inode.io);
     Drain(inode);
-    const std::lock_guard lock(inode.mutex);
+    const MutexLock lock(inode.mutex);
     access = inode.access;
   }
 }
@@ -187,7 +188,7 @@ Outcome<ReadResult> Filesystem::Impl::ReadBound(OpenFile& handle, const AccessPt
   const uint64_t window_max =
       ReadWindow(access->layout, options_.read_ahead_bytes_max, blocks_.ShareBytes());
   {
-    const std::lock_guard lock(inode.mutex);
+    const MutexLock lock(inode.mutex);
     // Prefetched bytes would become stale at once while this mount writes.
     if (inode.write_handles == 0) ahead = handle.read_ahead.OnRead(range, file_bytes, window_max);
   }
@@ -283,7 +284,7 @@ void Filesystem::Impl::FetchAhead(const InodePtr& inode, const AccessPtr& access
   LayoutMark mark;
   {
     // After a recall, the blocks would be cached under an older layout.
-    const std::lock_guard lock(inode->mutex);
+    const MutexLock lock(inode->mutex);
     if (inode->access != access || inode->access_era != lease_.ValidEra()) return;
     blocks = blocks_.Add(inode->file, range);
     mark = MarkLayout(*inode);
@@ -298,7 +299,7 @@ void Filesystem::Impl::FetchAhead(const InodePtr& inode, const AccessPtr& access
                    Outcome<Done> fetched =
                        FetchRange(*inode, *access, block->range(), block->bytes(), false);
                    {
-                     const std::lock_guard lock(inode->mutex);
+                     const MutexLock lock(inode->mutex);
                      if (fetched.ok() && MarkLayout(*inode) != mark)
                        fetched = Fail(StatusCode::kAborted, ErrorReason::kStale,
                                       "the layout was recalled during the read");
@@ -382,7 +383,7 @@ bool Filesystem::Impl::IsKnownEmpty(const DataAccess& access, NodeId node) {
 
 Failure Filesystem::Impl::ObjectMissing(Inode& inode, NodeId node) {
   {
-    const std::lock_guard lock(inode.mutex);
+    const MutexLock lock(inode.mutex);
     inode.access_era = 0;
   }
   return Fail(StatusCode::kAborted, ErrorReason::kNodeLost,
@@ -402,7 +403,7 @@ Outcome<uint64_t> Filesystem::Impl::Seek(HandleId id, uint64_t offset, SeekKind 
 }
 
 Outcome<uint64_t> Filesystem::Impl::SeekOnce(Inode& inode, uint64_t offset, SeekKind kind) {
-  const std::lock_guard io(inode.io);
+  const MutexLock io(inode.io);
   RefreshFromKernelWrites(inode);
   Drain(inode);
   auto fresh = EnsureFresh(inode, false);
@@ -411,11 +412,11 @@ Outcome<uint64_t> Filesystem::Impl::SeekOnce(Inode& inode, uint64_t offset, Seek
   uint64_t file_bytes = 0;
   bool may_have_holes = false;
   {
-    const std::lock_guard lock(inode.mutex);
+    const MutexLock lock(inode.mutex);
     const Attributes view = ViewOn(inode, fresh->attributes);
     file_bytes = view.size_bytes;
     const bool is_object = access->layout.bound() && !access->is_inline && !inode.inline_buffer;
-    may_have_holes = is_object && (inode.needs_commit || view.allocated_bytes < file_bytes);
+    may_have_holes = is_object && (inode.unsaved.needs_commit || view.allocated_bytes < file_bytes);
   }
   if (offset >= file_bytes)
     return Fail(
@@ -439,7 +440,7 @@ Outcome<std::optional<uint64_t>> Filesystem::Impl::SeekObject(Inode& inode, Node
   if (status.code() == StatusCode::kNotFound) {
     AccessPtr access;
     {
-      const std::lock_guard lock(inode.mutex);
+      const MutexLock lock(inode.mutex);
       access = inode.access;
     }
     if (IsKnownEmpty(*access, node)) return found;

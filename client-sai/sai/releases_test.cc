@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
@@ -11,6 +10,7 @@
 #include <vector>
 
 #include "client-sai/sai/cluster_fixture.h"
+#include "common/base/sync.h"
 
 namespace mosa::sai {
 namespace {
@@ -22,7 +22,7 @@ class Releases {
     mount.OnSend([this](const std::vector<Request>& requests) {
       for (const Request& request : requests)
         if (const auto* release = std::get_if<ReleaseRequest>(&request)) {
-          const std::lock_guard lock(mutex_);
+          const MutexLock lock(mutex_);
           sent_.push_back(*release);
         }
     });
@@ -31,7 +31,7 @@ class Releases {
   std::optional<ReleaseRequest> Next() {
     std::optional<ReleaseRequest> next;
     Eventually([&] {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       if (sent_.empty()) return false;
       next = sent_.front();
       sent_.erase(sent_.begin());
@@ -41,7 +41,7 @@ class Releases {
   }
 
  private:
-  std::mutex mutex_;
+  Mutex mutex_;
   std::vector<ReleaseRequest> sent_;
 };
 

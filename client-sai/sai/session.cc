@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <mutex>
 #include <utility>
 
 #include "client-sai/api/wait_budget.h"
@@ -81,7 +82,7 @@ void Filesystem::Impl::OnSessionReady(const SessionReady& ready) {
   NoteNodes(ready.nodes);
   bool again = false;
   {
-    const std::lock_guard lock(session_mutex_);
+    const MutexLock lock(session_mutex_);
     again = std::exchange(session_seen_, true);
     id_ranges_.clear();
     if (ready.file_ids.count > 0) id_ranges_.push_back(ready.file_ids);
@@ -106,12 +107,12 @@ SessionStart Filesystem::Impl::SessionHeld() {
   start.grants = grants_.Held();
   std::vector<InodePtr> all;
   {
-    const std::lock_guard lock(table_mutex_);
+    const MutexLock lock(table_mutex_);
     for (const auto& [id, inode] : inodes_) all.push_back(inode);
   }
   std::vector<FileId> reached_without_name;
   for (const InodePtr& inode : all) {
-    const std::lock_guard lock(inode->mutex);
+    const MutexLock lock(inode->mutex);
     const bool is_directory = inode->attributes.type == FileType::kDirectory;
     if (inode->handles > 0 || (is_directory && inode->kernel_lookups > 0))
       reached_without_name.push_back(inode->file);
@@ -146,13 +147,13 @@ void Filesystem::Impl::DropEverything() {
   blocks_.DropAll();
   std::vector<InodePtr> all;
   {
-    const std::lock_guard lock(table_mutex_);
+    const MutexLock lock(table_mutex_);
     for (const auto& [id, inode] : inodes_) all.push_back(inode);
   }
   std::vector<FileId> unsent;
   std::vector<FileId> cached;
   for (const InodePtr& inode : all) {
-    const std::lock_guard lock(inode->mutex);
+    const MutexLock lock(inode->mutex);
     ClearNames(*inode);
     DropUnusedInline(*inode);
     for (const auto& [name, file] : inode->names.unsent) unsent.push_back(file);
@@ -195,7 +196,7 @@ void Filesystem::Impl::OnPush(const Push& push) {
 }
 
 void Filesystem::Impl::DropCached(Inode& inode, RecallKind kind) {
-  const std::lock_guard lock(inode.mutex);
+  const MutexLock lock(inode.mutex);
   inode.attributes_era = 0;
   inode.access_era = 0;
   DropUnusedInline(inode);
@@ -212,7 +213,7 @@ void Filesystem::Impl::InvalidateInKernel(FileId file) {
     const InodePtr inode = Find(file);
     if (!inode || pause > kUnknownPauseMax) return;
     {
-      const std::lock_guard lock(inode->mutex);
+      const MutexLock lock(inode->mutex);
       if (inode->kernel_lookups == 0) return;
     }
     SleepFor(pause);
@@ -223,7 +224,7 @@ void Filesystem::Impl::InvalidateInKernel(FileId file) {
 void Filesystem::Impl::NoteInKernel(FileId file, void (SizeInKernel::*note)(Time)) {
   const InodePtr inode = Find(file);
   if (!inode) return;
-  const std::lock_guard lock(inode->mutex);
+  const MutexLock lock(inode->mutex);
   const bool is_read_by_pages = inode->attributes.type == FileType::kRegular;
   if (is_read_by_pages && inode->kernel_lookups > 0)
     (inode->size_in_kernel.*note)(clock_.Monotonic());
@@ -235,11 +236,11 @@ void Filesystem::Impl::NoteInKernel(FileId file, void (SizeInKernel::*note)(Time
 void Filesystem::Impl::EndPartialChange(Inode& inode) {
   if (!std::exchange(inode.partly_changed, false)) return;
   {
-    const std::lock_guard lock(inode.mutex);
+    const MutexLock lock(inode.mutex);
     inode.pages.Clear();
     inode.allocated.clear();
     inode.allocated_version.reset();
-    inode.needs_commit = inode.change_failed = true;
+    inode.unsaved.needs_commit = inode.unsaved.change_failed = true;
   }
   DropFailedPages(inode);
 }
@@ -247,7 +248,7 @@ void Filesystem::Impl::EndPartialChange(Inode& inode) {
 void Filesystem::Impl::DropPages(FileId file, Dropped dropped, DropDone done) {
   std::list<Drop>::iterator drop;
   {
-    const std::lock_guard lock(pending_drops_mutex_);
+    const MutexLock lock(pending_drops_mutex_);
     const Time until = clock_.Monotonic() + kPagesWaitMax;
     drop = pending_drops_.insert(pending_drops_.end(), {file, until, std::move(done)});
   }
@@ -256,7 +257,7 @@ void Filesystem::Impl::DropPages(FileId file, Dropped dropped, DropDone done) {
     dropped();
     DropDone waiting;
     {
-      const std::lock_guard lock(pending_drops_mutex_);
+      const MutexLock lock(pending_drops_mutex_);
       waiting = std::move(drop->done);
       pending_drops_.erase(drop);
     }
@@ -278,7 +279,7 @@ bool Filesystem::Impl::DropPagesNow(FileId file, Dropped dropped) {
 void Filesystem::Impl::EndOverdueDrops() {
   std::vector<Drop> overdue;
   {
-    const std::lock_guard lock(pending_drops_mutex_);
+    const MutexLock lock(pending_drops_mutex_);
     const Time now = clock_.Monotonic();
     for (Drop& drop : pending_drops_) {
       if (drop.until > now) break;
@@ -302,7 +303,7 @@ void Filesystem::Impl::Recall(const RecallPush& push, const InodePtr& inode, uin
   if (!known) return ConfirmRecall(push.file, recall);
   std::vector<FileId> unsent;
   {
-    const std::lock_guard lock(known->mutex);
+    const MutexLock lock(known->mutex);
     if (push.kind == RecallKind::kEntries) {
       for (const auto& [name, file] : known->names.unsent) unsent.push_back(file);
     }
@@ -317,7 +318,7 @@ void Filesystem::Impl::Recall(const RecallPush& push, const InodePtr& inode, uin
   DropPages(push.file, dropped, [this, known, recall](bool in_time) {
     if (!in_time) {
       // The next open of the file must not keep the remaining pages.
-      const std::lock_guard lock(known->mutex);
+      const MutexLock lock(known->mutex);
       known->pages_version.reset();
     }
     ConfirmRecall(known->file, recall);
@@ -329,7 +330,7 @@ void Filesystem::Impl::RecallAccess(const RecallPush& push) {
   stats_.Add(Counter::kRecalls);
   const UnconfirmedRecall recall{push.recall, sessions_};
   if (const InodePtr inode = Find(push.file)) {
-    const std::lock_guard lock(inode->mutex);
+    const MutexLock lock(inode->mutex);
     inode->access_era = 0;
     DropUnusedInline(*inode);
     ++inode->access_recalls;
@@ -349,6 +350,7 @@ void Filesystem::Impl::ConfirmRecall(FileId file, UnconfirmedRecall recall) {
   std::unique_lock<Mutex> lock;
   if (inode) {
     lock = std::unique_lock(inode->mutex);
+    inode->mutex.AssertHeld();
     done.holds_open = inode->handles > 0;
     done.pinned = inode->passthrough_handles > 0;
     // After a reported close, another descriptor of the same open may still exist. The mount learns
@@ -359,13 +361,16 @@ void Filesystem::Impl::ConfirmRecall(FileId file, UnconfirmedRecall recall) {
   }
   // Another session has its own recall numbers.
   if (recall.session != sessions_) return;
-  if (inode && done.writes) inode->manager_counts_open = true;
+  if (inode && done.writes) {
+    inode->mutex.AssertHeld();
+    inode->manager_counts_open = true;
+  }
   manager_.Send({done}, [](const std::vector<Reply>&) {});
 }
 
 // Repeats reads from a node that has returned empty.
 void Filesystem::Impl::NoteNodes(const std::vector<NodeAddress>& nodes) {
-  const std::lock_guard lock(session_mutex_);
+  const MutexLock lock(session_mutex_);
   node_states_.clear();
   for (const NodeAddress& node : nodes) {
     node_states_[node.node] = node.state;
@@ -376,7 +381,7 @@ void Filesystem::Impl::NoteNodes(const std::vector<NodeAddress>& nodes) {
 }
 
 bool Filesystem::Impl::NodeAlive(NodeId node) const {
-  const std::lock_guard lock(session_mutex_);
+  const MutexLock lock(session_mutex_);
   const auto it = node_states_.find(node);
   return it != node_states_.end() &&
          (it->second == NodeState::kLive || it->second == NodeState::kDraining);
@@ -384,12 +389,12 @@ bool Filesystem::Impl::NodeAlive(NodeId node) const {
 
 bool Filesystem::Impl::NodeAnswers(NodeId node) const {
   if (!NodeAlive(node)) return false;
-  const std::lock_guard lock(session_mutex_);
+  const MutexLock lock(session_mutex_);
   return !unanswered_.contains(node);
 }
 
 void Filesystem::Impl::NoteCall(NodeId node, bool answered) {
-  const std::lock_guard lock(session_mutex_);
+  const MutexLock lock(session_mutex_);
   if (answered)
     unanswered_.erase(node);
   else
@@ -397,7 +402,7 @@ void Filesystem::Impl::NoteCall(NodeId node, bool answered) {
 }
 
 Outcome<FileId> Filesystem::Impl::NewFileId() {
-  std::unique_lock lock(session_mutex_);
+  MutexLock lock(session_mutex_);
   uint64_t left = 0;
   for (const FileIdRangeReply& range : id_ranges_) left += range.count;
   const bool ask = left < kFileIdsLow && left > 0 && !std::exchange(asking_for_ids_, true);
@@ -419,7 +424,7 @@ Outcome<FileId> Filesystem::Impl::NewFileId() {
 
 void Filesystem::Impl::AskForFileIds() {
   manager_.Send({FileIdRangeRequest{}}, [this](const std::vector<Reply>& replies) {
-    const std::lock_guard lock(session_mutex_);
+    const MutexLock lock(session_mutex_);
     asking_for_ids_ = false;
     if (replies.empty()) return;
     if (const auto* range = std::get_if<FileIdRangeReply>(&replies.back()))
@@ -428,14 +433,14 @@ void Filesystem::Impl::AskForFileIds() {
 }
 
 void Filesystem::Impl::QueueRelease(ReleaseRequest release) {
-  const std::lock_guard lock(releases_mutex_);
+  const MutexLock lock(releases_mutex_);
   releases_.push_back(std::move(release));
 }
 
 void Filesystem::Impl::SendQueued() {
   // Under the lock, so that an open that takes its file out of the queue cannot be overtaken. The
   // handlers of the manager's messages do not take this lock.
-  const std::lock_guard lock(releases_mutex_);
+  const MutexLock lock(releases_mutex_);
   for (ReleaseRequest& release : std::exchange(releases_, {})) {
     const InodePtr inode = release.reader ? nullptr : Find(release.file);
     if (!inode) {
@@ -445,23 +450,23 @@ void Filesystem::Impl::SendQueued() {
     {
       // Held until the message is sent, so that an answer to a recall which says that the file is
       // open is not followed by a release which says that it is not.
-      const std::lock_guard held(inode->mutex);
+      const MutexLock held(inode->mutex);
       if (inode->manager_counts_open) {
         // The mount has become a writer again, and its end tells the manager.
-        inode->change_failed = inode->change_failed || release.uncommitted;
-        inode->needs_commit = inode->needs_commit || release.uncommitted;
+        inode->unsaved.change_failed = inode->unsaved.change_failed || release.uncommitted;
+        inode->unsaved.needs_commit = inode->unsaved.needs_commit || release.uncommitted;
         continue;
       }
       release.holds_open = inode->told_held = inode->handles > 0;
       manager_.Send({std::move(release)}, [](const std::vector<Reply>&) {});
     }
-    const std::lock_guard table(table_mutex_);
+    const MutexLock table(table_mutex_);
     EraseRemoved(inode);
   }
 }
 
 void Filesystem::Impl::Repeat(const std::function<void(uint64_t round)>& step) {
-  std::unique_lock lock(timer_mutex_);
+  MutexLock lock(timer_mutex_);
   for (uint64_t round = 0; !stopping_; ++round) {
     timer_wake_.wait_for(lock, kTimerEvery);
     lock.unlock();

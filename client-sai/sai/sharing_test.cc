@@ -8,13 +8,13 @@
 #include <chrono>
 #include <functional>
 #include <future>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <thread>
 #include <vector>
 
 #include "client-sai/sai/cluster_fixture.h"
+#include "common/base/sync.h"
 
 namespace mosa::sai {
 namespace {
@@ -384,7 +384,7 @@ TEST(Spill, ExtentsThatAreUnderWayAreStoredBeforeTheirChunkMoves) {
   ASSERT_TRUE(Ok(handle));
   std::promise<void> slow;
   std::thread hindrance([&] {
-    const std::lock_guard lock(cluster.nodes().Get(cluster.node_b).mutex);
+    const MutexLock lock(cluster.nodes().Get(cluster.node_b).mutex);
     slow.set_value();
     std::this_thread::sleep_for(std::chrono::milliseconds(400));
   });

@@ -30,12 +30,12 @@ Outcome<AccessPtr> Filesystem::Impl::EnsureThawed(Inode& inode) {
     auto access = EnsureAccess(inode, true);
     if (!access.ok()) return access;
     if (!(*access)->frozen) {
-      const std::lock_guard lock(inode.mutex);
+      const MutexLock lock(inode.mutex);
       if (inode.access == *access) return access;
     }
     if (clock_.Monotonic() - begun > patience) return FrozenTooLong(inode, patience);
     SleepWhileFrozen();  // Frozen, or the answer was overtaken by a later change.
-    const std::lock_guard lock(inode.mutex);
+    const MutexLock lock(inode.mutex);
     inode.access_era = 0;
   }
 }
@@ -50,7 +50,7 @@ Failure Filesystem::Impl::FrozenTooLong(const Inode& inode, Duration waited) {
 
 std::optional<Failure> Filesystem::Impl::OwnBytesAreLate(const Inode& inode,
                                                          const DataAccess& access) {
-  const uint64_t stored_by = OlderGeneration(inode.stored_by, inode.committing.stored_by);
+  const uint64_t stored_by = OlderGeneration(inode.unsaved.stored_by, inode.committing.stored_by);
   if (stored_by == 0 || stored_by >= access.kept_since) return std::nullopt;
   if (access.lost) return LostBytes(inode);
   return Fail(
@@ -66,8 +66,8 @@ Outcome<AccessPtr> Filesystem::Impl::BeginStore(Inode& inode, IfLost if_lost) {
     if (!access.ok()) return access;
     MOSA_RETURN_IF_FAILED(CheckBound(inode, **access));
     if ((*access)->lost && if_lost == IfLost::kFail) return LostBytes(inode);
-    std::unique_lock lock(inode.mutex);
-    inode.changed.wait(lock, [&] { return !inode.fenced && inode.unconfirmed.empty(); });
+    MutexLock lock(inode.mutex);
+    while (inode.fenced || !inode.unconfirmed.empty()) inode.changed.wait(lock);
     // A layout that was recalled meanwhile may no longer be used.
     if (inode.access != *access || inode.access_era == 0 || inode.access_era != lease_.ValidEra())
       continue;
@@ -78,20 +78,20 @@ Outcome<AccessPtr> Filesystem::Impl::BeginStore(Inode& inode, IfLost if_lost) {
     }
     if (std::optional<Failure> late = OwnBytesAreLate(inode, **access)) return *std::move(late);
     ++inode.stores;
-    inode.stored_by = OlderGeneration(inode.stored_by, (*access)->generation);
+    inode.unsaved.stored_by = OlderGeneration(inode.unsaved.stored_by, (*access)->generation);
     return access;
   }
 }
 
 bool Filesystem::Impl::MayStillStore(Inode& inode) {
-  const std::lock_guard lock(inode.mutex);
+  const MutexLock lock(inode.mutex);
   return inode.access_era != 0 && inode.access_era == lease_.ValidEra();
 }
 
 void Filesystem::Impl::EndStore(Inode& inode) {
   std::vector<UnconfirmedRecall> confirmed;
   {
-    const std::lock_guard lock(inode.mutex);
+    const MutexLock lock(inode.mutex);
     if (--inode.stores > 0) return;
     confirmed = std::exchange(inode.unconfirmed, {});
     inode.changed.notify_all();
@@ -136,12 +136,12 @@ Outcome<Done> Filesystem::Impl::CheckBound(const Inode& inode, const DataAccess&
 Outcome<bool> Filesystem::Impl::Spill(Inode& inode, ByteRange range,
                                       const std::vector<NodeId>& full) {
   {
-    std::unique_lock lock(inode.mutex);
+    MutexLock lock(inode.mutex);
     inode.fenced = true;
-    inode.changed.wait(lock, [&] { return inode.stores == 0; });
+    while (inode.stores > 0) inode.changed.wait(lock);
   }
   Outcome<bool> spilled = GoOnElsewhere(inode, range, full);
-  const std::lock_guard lock(inode.mutex);
+  const MutexLock lock(inode.mutex);
   inode.fenced = false;
   inode.changed.notify_all();
   return spilled;
@@ -156,7 +156,7 @@ Outcome<bool> Filesystem::Impl::GoOnElsewhere(Inode& inode, ByteRange range,
   if (!hole.ok() || hole->empty()) {
     Thaw(inode);
     if (!hole.ok()) return LookAgain(inode, hole.failure());
-    const std::lock_guard lock(inode.mutex);
+    const MutexLock lock(inode.mutex);
     inode.access_era = inode.attributes_era = 0;
     return false;
   }
@@ -198,7 +198,7 @@ Outcome<Done> Filesystem::Impl::CleanHole(Inode& inode, ByteRange hole,
 // Ends the freeze, unless this mount is still moving inline content into objects.
 void Filesystem::Impl::Thaw(Inode& inode) {
   {
-    const std::lock_guard lock(inode.mutex);
+    const MutexLock lock(inode.mutex);
     if (inode.moves_inline) return;
   }
   // If this fails, the freeze ends by timeout.
@@ -208,7 +208,7 @@ void Filesystem::Impl::Thaw(Inode& inode) {
 // Returns false if other clients were merely faster: the caller continues with their layout.
 Outcome<bool> Filesystem::Impl::LookAgain(Inode& inode, const Failure& failure) {
   {
-    const std::lock_guard lock(inode.mutex);
+    const MutexLock lock(inode.mutex);
     inode.access_era = inode.attributes_era = 0;
   }
   if (failure.code != StatusCode::kAborted) return failure;
@@ -221,7 +221,7 @@ Outcome<ByteRange> Filesystem::Impl::HoleIn(Inode& inode, const DataAccess& acce
                                             const std::vector<NodeId>& full) {
   MOSA_RETURN_IF_FAILED(CheckBound(inode, access));
   {
-    const std::lock_guard lock(inode.mutex);
+    const MutexLock lock(inode.mutex);
     if (inode.passthrough_handles > 0)
       return Fail(StatusCode::kResourceExhausted, ErrorReason::kNoSpace,
                   fmt::format("node {} is full, and file {} cannot continue on another node while "
@@ -237,7 +237,7 @@ Outcome<ByteRange> Filesystem::Impl::HoleIn(Inode& inode, const DataAccess& acce
     if (!begin.ok()) return begin.failure();
     if (*begin < piece.range.end) return HoleFrom(inode, access.layout, *begin);
     // The client that stored there has taken the room.
-    const std::lock_guard lock(inode.mutex);
+    const MutexLock lock(inode.mutex);
     inode.pages.Add(piece.range);
   }
   return ByteRange{};
@@ -280,7 +280,7 @@ void Filesystem::Impl::MoveRoom(Inode& inode, const Layout& from, const Layout& 
   std::map<NodeId, uint64_t> left;
   std::map<NodeId, uint64_t> gained;
   {
-    const std::lock_guard lock(inode.mutex);
+    const MutexLock lock(inode.mutex);
     inode.allocated_version.reset();
     for (const ByteRange& taken : inode.pages.All()) {
       ByteRange part{std::max(taken.begin, hole.begin), std::min(taken.end, hole.end)};

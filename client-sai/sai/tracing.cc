@@ -3,18 +3,19 @@
 #include <utility>
 
 #include "client-sai/sai/impl.h"
+#include "common/base/sync.h"
 
 namespace mosa::sai {
 
 std::vector<TracedMount::NamedFile> Filesystem::Impl::KnownNames() {
   std::vector<InodePtr> all;
   {
-    const std::lock_guard lock(table_mutex_);
+    const MutexLock lock(table_mutex_);
     for (const auto& [id, inode] : inodes_) all.push_back(inode);
   }
   std::vector<TracedMount::NamedFile> names;
   for (const InodePtr& inode : all) {
-    const std::lock_guard lock(inode->mutex);
+    const MutexLock lock(inode->mutex);
     for (const auto& [name, file] : inode->names.entries)
       if (file != FileId{}) names.push_back({file, inode->file, name});
   }
@@ -24,7 +25,7 @@ std::vector<TracedMount::NamedFile> Filesystem::Impl::KnownNames() {
 uint64_t Filesystem::Impl::KnownSize(FileId file) {
   const InodePtr inode = Find(file);
   if (!inode) return 0;
-  const std::lock_guard lock(inode->mutex);
+  const MutexLock lock(inode->mutex);
   return inode->attributes_known ? View(*inode).size_bytes : 0;
 }
 

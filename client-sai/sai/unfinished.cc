@@ -15,6 +15,7 @@
 #include "client-sai/core/rules.h"
 #include "client-sai/sai/impl.h"
 #include "common/base/log.h"
+#include "common/base/sync.h"
 
 namespace mosa::sai {
 namespace {
@@ -48,7 +49,7 @@ bool Filesystem::Impl::MayBeStoredInto(const Inode& inode) const {
 
 void Filesystem::Impl::WatchIfMappable(const std::shared_ptr<OpenFile>& handle) {
   {
-    const std::lock_guard lock(handle->inode->mutex);
+    const MutexLock lock(handle->inode->mutex);
     if (!MayBeMapped(*handle)) return;
   }
   watched_.Watch(handle->inode->file, handle->inode, clock_.Monotonic() + kLookEvery);
@@ -57,12 +58,12 @@ void Filesystem::Impl::WatchIfMappable(const std::shared_ptr<OpenFile>& handle) 
 // ---- unreported stores
 
 bool Filesystem::Impl::LookAtStores(Inode& inode, bool while_written) {
-  const std::lock_guard look(inode.look);
+  const MutexLock look(inode.look);
   AccessPtr access;
   bool known = false;
   uint64_t times_set = 0;
   {
-    const std::lock_guard lock(inode.mutex);
+    const MutexLock lock(inode.mutex);
     access = inode.access;
     times_set = inode.times_set;
     // A write that this mount sees meanwhile clears it again.
@@ -89,7 +90,7 @@ bool Filesystem::Impl::LookAtStores(Inode& inode, bool while_written) {
     if (!step.ok()) {
       stats_.Add(Counter::kErrors);
       // The node may have answered; the next comparison starts from what it saw now.
-      const std::lock_guard lock(inode.mutex);
+      const MutexLock lock(inode.mutex);
       inode.stores_known = false;
       inode.look_was_lost = true;
       return true;
@@ -101,26 +102,27 @@ bool Filesystem::Impl::LookAtStores(Inode& inode, bool while_written) {
              .next_bytes = step->next_bytes};
     if (found.complete) break;
   }
-  const std::lock_guard lock(inode.mutex);
+  const MutexLock lock(inode.mutex);
   if (found.writers_left && !while_written) {
     inode.stores_known = inode.stores_known && known;
     return true;
   }
   if (found.changed || found.unknown || std::exchange(inode.look_was_lost, false)) {
     stats_.Add(Counter::kStoresFound);
-    inode.data_dirty = inode.needs_commit = inode.wrote_locally = true;
-    inode.stored_by = OlderGeneration(inode.stored_by, inode.kernel_stored_by);
+    inode.unsaved.data_dirty = inode.unsaved.needs_commit = inode.wrote_locally = true;
+    inode.unsaved.stored_by = OlderGeneration(inode.unsaved.stored_by, inode.kernel_stored_by);
     // Otherwise the difference may be committed already, or may be older than a time that was set.
     const bool is_new = known && found.changed && inode.times_set == times_set;
-    if (is_new) inode.modify_time = std::max(inode.attributes.birth_time, lease_.ManagerNow());
+    if (is_new)
+      inode.unsaved.modify_time = std::max(inode.attributes.birth_time, lease_.ManagerNow());
   }
   return found.writers_left;
 }
 
 void Filesystem::Impl::CatchStores(Inode& inode) {
   {
-    const std::lock_guard lock(inode.mutex);
-    if (inode.mappable_handles == 0 || inode.data_dirty ||
+    const MutexLock lock(inode.mutex);
+    if (inode.mappable_handles == 0 || inode.unsaved.data_dirty ||
         View(inode).size_bytes > kLookAtOnceBytesMax)
       return;
   }
@@ -132,7 +134,7 @@ void Filesystem::Impl::CatchStores(Inode& inode) {
 void Filesystem::Impl::Release(HandleId id, std::optional<uint64_t> flock_owner) {
   std::shared_ptr<OpenFile> handle;
   {
-    const std::lock_guard lock(handles_mutex_);
+    const MutexLock lock(handles_mutex_);
     const auto it = files_.find(id.value);
     if (it == files_.end()) return;
     handle = std::move(it->second);
@@ -145,14 +147,14 @@ void Filesystem::Impl::Release(HandleId id, std::optional<uint64_t> flock_owner)
   bool unfinished = false;
   if (handle->write) unfinished = !CommitAtRelease(*inode, id);
   if (mapped) {
-    const std::lock_guard lock(inode->mutex);
+    const MutexLock lock(inode->mutex);
     unfinished = unfinished || MayBeStoredInto(*inode);
   }
   if (flock_owner) DropLocksOf(*inode, *flock_owner, true);
   // Nobody else can hold this handle any more.
   for (const uint64_t owner : handle->lock_owners) {
     DropLocksOf(*inode, owner, false);
-    const std::lock_guard lock(inode->mutex);
+    const MutexLock lock(inode->mutex);
     inode->owners_closing.erase(owner);
     inode->changed.notify_all();
   }
@@ -164,18 +166,18 @@ void Filesystem::Impl::Release(HandleId id, std::optional<uint64_t> flock_owner)
 
 // Commits pages that were stored into through mmap, which arrive after the flush. False: retry.
 bool Filesystem::Impl::CommitAtRelease(Inode& inode, HandleId id) {
-  const std::lock_guard io(inode.io);
+  const MutexLock io(inode.io);
   EndAppendOf(inode, id);
   RefreshFromKernelWrites(inode);
   uint64_t errors_before = 0;
   {
-    const std::lock_guard lock(inode.mutex);
+    const MutexLock lock(inode.mutex);
     errors_before = inode.error_count;
   }
   Drain(inode);
   std::optional<Failure> lost;
   {
-    const std::lock_guard lock(inode.mutex);
+    const MutexLock lock(inode.mutex);
     if (inode.error_count != errors_before) lost = inode.error;
   }
   if (lost) NoteUnsaved(inode, *lost);
@@ -215,12 +217,12 @@ bool Filesystem::Impl::KeepHandle(const std::shared_ptr<OpenFile>& handle) {
 // Closes this mount's own writable descriptors, to see whether others can still store. The object
 // is then inspected through a read-only descriptor.
 void Filesystem::Impl::CloseWritable(Inode& inode) {
-  const std::lock_guard io(inode.io);
+  const MutexLock io(inode.io);
   AccessPtr access;
   std::optional<NodeId> node;
   std::shared_ptr<LocalObject> written;
   {
-    const std::lock_guard lock(inode.mutex);
+    const MutexLock lock(inode.mutex);
     access = inode.access;
     if (access) node = LocalHolder(*access);
     // Others store through it, too. Writers that store by calls open it again.
@@ -239,7 +241,7 @@ void Filesystem::Impl::CloseWritable(Inode& inode) {
     if (!opened.ok()) return;  // The next look asks the node again.
     looked_at = *std::move(opened);
   }
-  const std::lock_guard lock(inode.mutex);
+  const MutexLock lock(inode.mutex);
   if (inode.mappable_handles > 1 || inode.passthrough_writers > 1) return;
   std::erase_if(inode.objects, [](const auto& each) { return each.second->writable; });
   inode.objects[*node] = std::make_shared<LocalObject>(
@@ -253,7 +255,7 @@ void Filesystem::Impl::DropObject(OpenFile& handle) {
   uint64_t unused = 0;
   const NodeId node = handle.object->node;
   {
-    const std::lock_guard lock(inode.mutex);
+    const MutexLock lock(inode.mutex);
     const bool writes = handle.mode.kind == OpenMode::Kind::kPassthrough;
     if (writes && inode.passthrough_writers == 1) unused = std::exchange(inode.kernel_room, 0);
     handle.object = std::make_shared<LocalObject>(LocalObject{.node = node, .fd = {}});
@@ -269,7 +271,7 @@ void Filesystem::Impl::EndHandle(OpenFile& handle) {
   bool last = false;
   AccessPtr access;
   {
-    const std::lock_guard lock(inode->mutex);
+    const MutexLock lock(inode->mutex);
     if (handle.uses_pages) --inode->cached_handles;
     if (handle.unbacked) --inode->unbacked_handles;
     if (handle.write) --inode->write_handles;
@@ -294,7 +296,7 @@ void Filesystem::Impl::EndHandle(OpenFile& handle) {
       if (!inode->resizing) {
         inode->inline_buffer.reset();
         inode->inline_ranges.Clear();
-        static_cast<Unsaved&>(*inode) = {};
+        inode->unsaved = {};
       }
       DropUnusedInline(*inode);
     }
@@ -307,7 +309,7 @@ void Filesystem::Impl::EndHandle(OpenFile& handle) {
 void Filesystem::Impl::FinishLocalWrites(const InodePtr& inode, const AccessPtr& access) {
   // Destroyed with the last of the tasks started here.
   const std::shared_ptr<void> finishing(nullptr, [inode](void*) {
-    const std::lock_guard lock(inode->mutex);
+    const MutexLock lock(inode->mutex);
     --inode->finishing;
   });
   for (const NodeId node : access ? access->layout.Nodes() : std::vector<NodeId>()) {
@@ -344,7 +346,7 @@ bool Filesystem::Impl::LookAt(const WatchedFiles::Due& due) {
   Inode& inode = *due.inode;
   bool mappable = false;
   {
-    const std::lock_guard lock(inode.mutex);
+    const MutexLock lock(inode.mutex);
     mappable = inode.mappable_handles > 0;
   }
   if (!mappable && !due.keeps) return true;
@@ -355,7 +357,7 @@ bool Filesystem::Impl::LookAt(const WatchedFiles::Due& due) {
     // Not under io: a large file takes long, and others may close it meanwhile.
     writers_left = LookAtStores(inode, !due.keeps || due.looks >= kQuickLooks);
   }
-  const std::lock_guard io(inode.io);
+  const MutexLock io(inode.io);
   RefreshFromKernelWrites(inode);
   Drain(inode);
   const Outcome<Done> committed = Commit(inode, false);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "common/base/sync.h"
+
 namespace mosa::sai {
 
 void WatchedFiles::Queue(FileId file, File& state, Time due) {
@@ -13,7 +15,7 @@ void WatchedFiles::Queue(FileId file, File& state, Time due) {
 }
 
 void WatchedFiles::Watch(FileId file, const InodeRef& inode, Time due) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (!files_.contains(file) && files_.size() >= kFilesMax) return;
   File& state = files_[file];
   state.inode = inode;
@@ -21,7 +23,7 @@ void WatchedFiles::Watch(FileId file, const InodeRef& inode, Time due) {
 }
 
 WatchedFiles::Keeping WatchedFiles::Keep(FileId file, const InodeRef& inode, const Handle& handle) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (stopped_ || (!files_.contains(file) && files_.size() >= kFilesMax)) return Keeping::kTooMany;
   File& state = files_[file];
   state.inode = inode;
@@ -34,7 +36,7 @@ WatchedFiles::Keeping WatchedFiles::Keep(FileId file, const InodeRef& inode, con
 }
 
 std::optional<WatchedFiles::Due> WatchedFiles::AwaitDue() {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   while (!stopped_) {
     if (order_.empty()) {
       changed_.wait(lock);
@@ -55,12 +57,12 @@ std::optional<WatchedFiles::Due> WatchedFiles::AwaitDue() {
 }
 
 void WatchedFiles::LookAgain(FileId file, Time due) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   Queue(file, files_.at(file), due);
 }
 
 WatchedFiles::Handle WatchedFiles::Finish(FileId file) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto found = files_.find(file);
   const bool watched_again = found->second.due.has_value();
   // A handle was kept during this look: the next look finishes it.
@@ -73,18 +75,18 @@ WatchedFiles::Handle WatchedFiles::Finish(FileId file) {
 }
 
 void WatchedFiles::Stop() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   stopped_ = true;
   changed_.notify_all();
 }
 
 size_t WatchedFiles::kept() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return kept_;
 }
 
 std::vector<FileId> WatchedFiles::Kept(size_t files_max) const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   std::vector<FileId> files;
   for (const auto& [file, state] : files_)
     if (state.kept && files.size() < files_max) files.push_back(file);
@@ -92,14 +94,14 @@ std::vector<FileId> WatchedFiles::Kept(size_t files_max) const {
 }
 
 void UnsavedFiles::Note(FileId file) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   std::erase(files_, file);
   files_.push_back(file);
   if (files_.size() > kFilesMax) files_.pop_front();
 }
 
 std::vector<FileId> UnsavedFiles::All() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return {files_.begin(), files_.end()};
 }
 

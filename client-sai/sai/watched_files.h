@@ -68,16 +68,15 @@ class WatchedFiles {
     std::optional<Time> due;  // Absent: it is being looked at.
     uint32_t looks = 0;
   };
-  void Queue(FileId file, File& state, Time due);
+  void Queue(FileId file, File& state, Time due) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Clock& clock_;
   mutable Mutex mutex_;
   CondVar changed_;
-  // Guarded by mutex_.
-  std::map<FileId, File> files_;
-  std::set<std::pair<Time, FileId>> order_;
-  size_t kept_ = 0;
-  bool stopped_ = false;
+  std::map<FileId, File> files_ ABSL_GUARDED_BY(mutex_);
+  std::set<std::pair<Time, FileId>> order_ ABSL_GUARDED_BY(mutex_);
+  size_t kept_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 // Files with bytes that this mount could not store after their last close, newest last.
@@ -90,7 +89,7 @@ class UnsavedFiles {
 
  private:
   mutable Mutex mutex_;
-  std::deque<FileId> files_;  // Guarded by mutex_.
+  std::deque<FileId> files_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace mosa::sai

@@ -31,7 +31,7 @@ Memory OfPart(const Memory& memory, std::span<const std::byte> part,
 void Filesystem::Impl::NoteError(Inode& inode, Failure failure) {
   stats_.Add(Counter::kErrors);
   {
-    const std::lock_guard lock(inode.mutex);
+    const MutexLock lock(inode.mutex);
     inode.error = std::move(failure);
     ++inode.error_count;
     inode.allocated_version.reset();  // Bytes to be stored may be missing.
@@ -43,7 +43,7 @@ void Filesystem::Impl::NoteError(Inode& inode, Failure failure) {
 // have. A page under writeback is dropped once that has failed; nothing waits for it.
 void Filesystem::Impl::DropFailedPages(Inode& inode) {
   {
-    const std::lock_guard lock(inode.mutex);
+    const MutexLock lock(inode.mutex);
     inode.pages_version.reset();
   }
   blocks_.DropFile(inode.file);
@@ -54,19 +54,20 @@ void Filesystem::Impl::DropFailedPages(Inode& inode) {
 Outcome<Done> Filesystem::Impl::BufferPiece(Inode& inode, const Piece& piece,
                                             std::span<const std::byte> data, uint64_t chunk_bytes,
                                             const Memory& memory) {
+  inode.io.AssertHeld();
   uint64_t offset = piece.range.begin;
   while (!data.empty()) {
     const uint64_t end = std::min(piece.range.end, WriteBuffer::BoundaryAfter(offset, chunk_bytes));
     const auto bytes = data.first(static_cast<size_t>(end - offset));
     AwaitRoomForBuffer(inode, bytes.size());
     {
-      std::unique_lock lock(inode.mutex);
-      inode.changed.wait(lock, [&] { return !inode.buffer.OverlapsTaken({offset, end}); });
+      MutexLock lock(inode.mutex);
+      while (inode.buffer.OverlapsTaken({offset, end})) inode.changed.wait(lock);
       const bool begins = inode.buffer.empty();
       const uint64_t grown =
           inode.buffer.Put(offset, bytes, chunk_bytes, OfPart(memory, bytes, data));
       const InodePtr self = begins ? Get(inode.file) : nullptr;
-      const std::lock_guard buffer_lock(buffer_mutex_);
+      const MutexLock buffer_lock(buffer_mutex_);
       buffered_bytes_ += grown;
       if (begins) buffering_[inode.file] = self;
     }
@@ -82,8 +83,8 @@ Outcome<Done> Filesystem::Impl::BufferPiece(Inode& inode, const Piece& piece,
 void Filesystem::Impl::AwaitRoomForBuffer(Inode& inode, uint64_t bytes) {
   bool refused = false;
   {
-    std::unique_lock lock(inode.mutex);
-    const auto has_room = [&] {
+    MutexLock lock(inode.mutex);
+    const auto has_room = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(inode.mutex) {
       return inode.buffer.bytes() + bytes <= options_.write_behind_file_bytes_max &&
              inode.buffer.extents() < kExtentsMax;
     };
@@ -91,22 +92,22 @@ void Filesystem::Impl::AwaitRoomForBuffer(Inode& inode, uint64_t bytes) {
       lock.unlock();
       SendBuffered(inode, true, WaitBudget::OfThisThread().end);
       lock.lock();
-      inode.changed.wait(lock, [&] { return !inode.buffer.any_taken() || has_room(); });
+      while (inode.buffer.any_taken() && !has_room()) inode.changed.wait(lock);
     }
     refused = !inode.full_nodes.empty();
   }
   if (refused) Drain(inode);
   std::vector<InodePtr> others;
   {
-    const std::lock_guard lock(buffer_mutex_);
+    const MutexLock lock(buffer_mutex_);
     if (buffered_bytes_ + bytes <= options_.write_behind_bytes_max) return;
     for (const auto& [file, weak] : buffering_)
       if (InodePtr other = weak.lock()) others.push_back(std::move(other));
   }
   for (const InodePtr& other : others) SendBuffered(*other, true);
-  std::unique_lock lock(buffer_mutex_);
+  MutexLock lock(buffer_mutex_);
   // Bytes that no node accepts stay until their writer returns, so do not wait for them for ever.
-  buffer_freed_.wait_for(lock, kBufferWaitMax, [&] {
+  buffer_freed_.wait_for(lock, kBufferWaitMax, [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(buffer_mutex_) {
     return buffered_bytes_ + bytes <= options_.write_behind_bytes_max;
   });
 }
@@ -133,7 +134,7 @@ void Filesystem::Impl::SendBuffered(Inode& inode, bool all, std::optional<Steady
   std::vector<std::shared_ptr<const Extent>> extents;
   AccessPtr access;
   {
-    const std::lock_guard lock(inode.mutex);
+    const MutexLock lock(inode.mutex);
     if (!inode.buffer.any_open()) return;
     access = inode.access;
     // Buffered bytes must leave even if the layout is unknown; the store then fails where it must.
@@ -156,7 +157,7 @@ void Filesystem::Impl::SendExtent(const InodePtr& inode,
   std::vector<NodeId> full;
   const Outcome<Done> stored = StoreExtent(*inode, *extent, &full);
   if (!stored.ok() && full.empty()) NoteError(*inode, stored.failure());
-  const std::lock_guard lock(inode->mutex);
+  const MutexLock lock(inode->mutex);
   if (full.empty()) {
     inode->buffer.Finish(*extent);
     NoteUnbuffered(*inode, extent->bytes().size());
@@ -167,9 +168,9 @@ void Filesystem::Impl::SendExtent(const InodePtr& inode,
   inode->changed.notify_all();
 }
 
-// Accounts for bytes that left the inode's buffer. The caller must hold the inode's mutex.
+// Accounts for bytes that left the inode's buffer.
 void Filesystem::Impl::NoteUnbuffered(Inode& inode, uint64_t bytes) {
-  const std::lock_guard lock(buffer_mutex_);
+  const MutexLock lock(buffer_mutex_);
   buffered_bytes_ -= bytes;
   if (inode.buffer.empty()) buffering_.erase(inode.file);
   buffer_freed_.notify_all();
@@ -199,7 +200,7 @@ Status Filesystem::Impl::WriteToNode(Inode& inode, NodeId node, uint64_t offset,
   });
   if (!status.ok()) return status;
   stats_.Add(Counter::kBytesWrittenRemote, data.size());
-  const std::lock_guard lock(inode.mutex);
+  const MutexLock lock(inode.mutex);
   inode.stored_on.insert(node);
   return status;
 }
@@ -214,7 +215,7 @@ Status Filesystem::Impl::WithRetries(Inode& inode, NodeId node, bool write,
     if (write && attempt > 1 && (era == 0 || lease_.ValidEra() != era))
       return AbortedError("the lease expired during the write");
     if (!access) {
-      const std::lock_guard lock(inode.mutex);
+      const MutexLock lock(inode.mutex);
       access = inode.access;
     }
     const SteadyTime asked = SteadyNow();
@@ -227,7 +228,7 @@ Status Filesystem::Impl::WithRetries(Inode& inode, NodeId node, bool write,
     if (status.code() == StatusCode::kPermissionDenied || status.code() == StatusCode::kAborted) {
       // The right belongs to an older session, layout or incarnation, or has expired. The next
       // layout may place the bytes on other nodes.
-      const std::lock_guard lock(inode.mutex);
+      const MutexLock lock(inode.mutex);
       if (inode.access == access) inode.access_era = 0;
       return AbortedError(MessageOf(status));
     }
@@ -240,7 +241,7 @@ Status Filesystem::Impl::WithRetries(Inode& inode, NodeId node, bool write,
 
 AccessPtr Filesystem::Impl::RenewRight(Inode& inode, const AccessPtr& refused) {
   {
-    const std::lock_guard lock(inode.mutex);
+    const MutexLock lock(inode.mutex);
     if (inode.access == refused) inode.access_era = 0;
   }
   const auto renewed = EnsureAccess(inode, refused->may_write);
@@ -249,7 +250,7 @@ AccessPtr Filesystem::Impl::RenewRight(Inode& inode, const AccessPtr& refused) {
 
 void Filesystem::Impl::DrainOverlap(Inode& inode, ByteRange range) {
   {
-    const std::lock_guard lock(inode.mutex);
+    const MutexLock lock(inode.mutex);
     if (!inode.buffer.Overlaps(range)) return;
   }
   Drain(inode);
@@ -262,8 +263,8 @@ void Filesystem::Impl::Drain(Inode& inode) {
     std::vector<NodeId> refused;
     ByteRange first;
     {
-      std::unique_lock lock(inode.mutex);
-      inode.changed.wait(lock, [&] { return !inode.buffer.any_taken(); });
+      MutexLock lock(inode.mutex);
+      while (inode.buffer.any_taken()) inode.changed.wait(lock);
       refused = std::exchange(inode.full_nodes, {});
       if (!inode.buffer.any_open()) return;
       first = inode.buffer.first_open();
@@ -273,8 +274,8 @@ void Filesystem::Impl::Drain(Inode& inode) {
     if (spilled.ok()) continue;
     NoteError(inode, spilled.failure());
     // Other extents may have been sent again meanwhile.
-    std::unique_lock lock(inode.mutex);
-    inode.changed.wait(lock, [&] { return !inode.buffer.any_taken(); });
+    MutexLock lock(inode.mutex);
+    while (inode.buffer.any_taken()) inode.changed.wait(lock);
     inode.full_nodes.clear();
     NoteUnbuffered(inode, inode.buffer.Cut(0));
     return;

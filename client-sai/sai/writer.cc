@@ -36,14 +36,14 @@ Outcome<size_t> Filesystem::Impl::Write(HandleId id, const CallPiece& piece,
   Inode& inode = *handle->inode;
   uint64_t opens_before = 0;
   {
-    const std::lock_guard lock(inode.mutex);
+    const MutexLock lock(inode.mutex);
     ++inode.unsettled;
     opens_before = inode.cached_opens;
   }
   const Outcome<Done> written = WriteThrough(*handle, piece, data, memory);
   PagesAfterWrite pages = PagesAfterWrite::kKeep;
   {
-    const std::lock_guard lock(inode.mutex);
+    const MutexLock lock(inode.mutex);
     inode.size_in_kernel.NoteWrite(clock_.Monotonic());
     if (handle->mode.kind == OpenMode::Kind::kDirect)
       pages = PagesAfter({.kernel_drops_pages = notifier_.capabilities().drops_pages,
@@ -69,13 +69,13 @@ Outcome<size_t> Filesystem::Impl::WritePages(HandleId id, uint64_t offset,
     return Fail(StatusCode::kInvalidArgument, ErrorReason::kInvalid,
                 "the file is not open for writing");
   Inode& inode = *handle->inode;
-  const std::lock_guard io(inode.io);
+  const MutexLock io(inode.io);
   Outcome<Done> written = EnsureCounted(*handle);
   if (written.ok()) written = WriteAt(inode, offset, data, memory);
   if (written.ok()) return data.size();
   bool is_late = false;
   {
-    const std::lock_guard lock(inode.mutex);
+    const MutexLock lock(inode.mutex);
     is_late = handle->was_closed;
   }
   // No close or fsync tells a program that has stored through a mapping after its last close.
@@ -87,7 +87,7 @@ Outcome<size_t> Filesystem::Impl::WritePages(HandleId id, uint64_t offset,
 Outcome<Done> Filesystem::Impl::WriteThrough(OpenFile& handle, const CallPiece& piece,
                                              std::span<const std::byte> data,
                                              const Memory& memory) {
-  const std::lock_guard io(handle.inode->io);
+  const MutexLock io(handle.inode->io);
   MOSA_RETURN_IF_FAILED(TellError(handle));
   if (data.empty()) return Done{};
   MOSA_RETURN_IF_FAILED(EnsureCounted(handle));
@@ -99,7 +99,7 @@ Outcome<Done> Filesystem::Impl::WriteThrough(OpenFile& handle, const CallPiece& 
 // may have been told that nobody writes the file any more.
 Outcome<Done> Filesystem::Impl::EnsureCounted(OpenFile& handle) {
   Inode& inode = *handle.inode;
-  const std::lock_guard lock(inode.mutex);
+  const MutexLock lock(inode.mutex);
   // The program was killed: nobody would commit what its last request writes.
   if (handle.ended)
     return Fail(StatusCode::kInvalidArgument, ErrorReason::kInvalid,
@@ -147,37 +147,35 @@ void Filesystem::Impl::PutInline(Inode& inode, const Fresh& fresh, uint64_t offs
   stats_.Add(Counter::kBytesWrittenInline, data.size());
 }
 
-Outcome<Filesystem::Impl::Fresh> Filesystem::Impl::LockFresh(Inode& inode,
-                                                             std::unique_lock<Mutex>* lock) {
+Outcome<Filesystem::Impl::Fresh> Filesystem::Impl::AwaitFresh(Inode& inode, MutexLock& lock) {
   for (;;) {
+    lock.unlock();
     auto fresh = EnsureFresh(inode, true);
-    if (!fresh.ok()) return fresh;
-    std::unique_lock held(inode.mutex);
-    if (inode.make_state == MakeState::kSending || inode.own_changes != fresh->own_changes)
-      continue;
-    *lock = std::move(held);
-    return fresh;
+    lock.lock();
+    if (!fresh.ok() ||
+        (inode.make_state != MakeState::kSending && inode.own_changes == fresh->own_changes))
+      return fresh;
   }
 }
 
 void Filesystem::Impl::NoteInlineWritten(Inode& inode, ByteRange range) {
   inode.inline_ranges.Add(range);
-  inode.dirty_end = std::max(inode.dirty_end, range.end);
-  inode.data_dirty = inode.needs_commit = true;
-  inode.modify_time = lease_.ManagerNow();
+  inode.unsaved.dirty_end = std::max(inode.unsaved.dirty_end, range.end);
+  inode.unsaved.data_dirty = inode.unsaved.needs_commit = true;
+  inode.unsaved.modify_time = lease_.ManagerNow();
   if (inode.unsent_times) inode.unsent_times->modify_time.reset();
 }
 
 Outcome<Done> Filesystem::Impl::MergeInline(Inode& inode) {
   {
-    const std::lock_guard lock(inode.mutex);
+    const MutexLock lock(inode.mutex);
     if (!inode.inline_buffer || inode.make_state != MakeState::kSent) return Done{};
   }
   auto fresh = EnsureFresh(inode, false);
   if (!fresh.ok()) return fresh.failure();
   uint64_t size = 0;
   {
-    const std::lock_guard lock(inode.mutex);
+    const MutexLock lock(inode.mutex);
     size = ViewOn(inode, fresh->attributes).size_bytes;
     if (!fresh->access->layout.bound() && size <= fresh->access->inline_bytes_max) {
       LayInline(inode, *fresh);
@@ -193,8 +191,8 @@ Outcome<Done> Filesystem::Impl::MergeInline(Inode& inode) {
 // Returns true if the bytes went into the inline content.
 Outcome<bool> Filesystem::Impl::WriteInline(Inode& inode, uint64_t offset,
                                             std::span<const std::byte> data) {
-  std::unique_lock<Mutex> lock;
-  auto fresh = LockFresh(inode, &lock);
+  MutexLock lock(inode.mutex);
+  auto fresh = AwaitFresh(inode, lock);
   if (!fresh.ok()) return fresh.failure();
   const DataAccess& right = *fresh->access;
   if (right.layout.bound() && !right.is_inline && !inode.inline_buffer) return false;
@@ -220,7 +218,7 @@ Outcome<AccessPtr> Filesystem::Impl::EnsureBound(Inode& inode, uint64_t size_byt
   if (!access.ok()) return access.failure();
   const bool manager_has_content = (*access)->is_inline;
   {
-    const std::lock_guard lock(inode.mutex);
+    const MutexLock lock(inode.mutex);
     inode.moves_inline = manager_has_content;
   }
   Outcome<Done> moved = PutInlineIntoObjects(inode, **access);
@@ -230,12 +228,12 @@ Outcome<AccessPtr> Filesystem::Impl::EnsureBound(Inode& inode, uint64_t size_byt
                              inode.file.value));
   if (moved.ok() && manager_has_content) moved = Commit(inode, false);
   {
-    const std::lock_guard lock(inode.mutex);
+    const MutexLock lock(inode.mutex);
     inode.moves_inline = false;
   }
   if (!moved.ok() && manager_has_content) Thaw(inode);
   if (!moved.ok()) return moved.failure();
-  const std::lock_guard lock(inode.mutex);
+  const MutexLock lock(inode.mutex);
   return inode.access;
 }
 
@@ -247,7 +245,7 @@ Outcome<Done> Filesystem::Impl::PutInlineIntoObjects(Inode& inode, const DataAcc
   uint64_t errors_before = 0;
   MoveInlineToObjects(inode, access, &content, &ranges);
   {
-    const std::lock_guard lock(inode.mutex);
+    const MutexLock lock(inode.mutex);
     errors_before = inode.error_count;
   }
   for (const ByteRange& range : ranges)
@@ -256,7 +254,7 @@ Outcome<Done> Filesystem::Impl::PutInlineIntoObjects(Inode& inode, const DataAcc
         std::as_bytes(std::span(content)).subspan(range.begin, static_cast<size_t>(range.size())),
         {}));
   if (wait) Drain(inode);
-  const std::lock_guard lock(inode.mutex);
+  const MutexLock lock(inode.mutex);
   if (wait && inode.error_count != errors_before) return inode.error;
   inode.inline_buffer.reset();
   inode.inline_ranges.Clear();
@@ -272,7 +270,7 @@ Outcome<AccessPtr> Filesystem::Impl::Bind(Inode& inode, uint64_t size_bytes) {
   MOSA_RETURN_IF_FAILED(EnsureMade(inode, /*bare=*/true));
   {
     // Its hints caused it to be bound when it was created.
-    const std::lock_guard lock(inode.mutex);
+    const MutexLock lock(inode.mutex);
     if (inode.access->layout.bound() && !inode.access->is_inline && inode.access_era != 0)
       return inode.access;
   }
@@ -297,7 +295,7 @@ Outcome<AccessPtr> Filesystem::Impl::Bind(Inode& inode, uint64_t size_bytes) {
 // file is bound, inline content can no longer change.
 void Filesystem::Impl::MoveInlineToObjects(Inode& inode, const DataAccess& access,
                                            std::string* content, std::vector<ByteRange>* ranges) {
-  const std::lock_guard lock(inode.mutex);
+  const MutexLock lock(inode.mutex);
   const std::vector<ByteRange> own = inode.inline_ranges.All();
   if (access.is_inline) *content = access.inline_data.substr(0, access.inline_valid_bytes);
   if (!own.empty()) content->resize(std::max<size_t>(content->size(), own.back().end));
@@ -306,7 +304,7 @@ void Filesystem::Impl::MoveInlineToObjects(Inode& inode, const DataAccess& acces
                 static_cast<size_t>(range.size()));
   *ranges = own;
   if (access.is_inline && !content->empty()) *ranges = {{0, content->size()}};
-  if (!ranges->empty()) inode.needs_commit = true;
+  if (!ranges->empty()) inode.unsaved.needs_commit = true;
 }
 
 Outcome<Done> Filesystem::Impl::WriteBound(Inode& inode, uint64_t offset,
@@ -321,11 +319,11 @@ Outcome<Done> Filesystem::Impl::WriteBound(Inode& inode, uint64_t offset,
     auto written = WritePiece(inode, access, piece, bytes, of_piece, refused);
     if (!written.ok() || !*written) return written;
     const Time now = lease_.ManagerNow();
-    const std::lock_guard lock(inode.mutex);
-    inode.dirty_end = std::max(inode.dirty_end, piece.range.end);
-    inode.modify_time = now;
+    const MutexLock lock(inode.mutex);
+    inode.unsaved.dirty_end = std::max(inode.unsaved.dirty_end, piece.range.end);
+    inode.unsaved.modify_time = now;
     if (inode.unsent_times) inode.unsent_times->modify_time.reset();
-    inode.data_dirty = inode.needs_commit = true;
+    inode.unsaved.data_dirty = inode.unsaved.needs_commit = true;
     return true;
   };
   return StorePieces(inode, {offset, offset + data.size()}, kPieceBytesMax, write);
@@ -412,7 +410,7 @@ Outcome<bool> Filesystem::Impl::TakeRoom(Inode& inode, const DataAccess& access,
   const ByteRange pages = WidenToPages(piece.range);
   uint64_t bytes = 0;
   {
-    const std::lock_guard lock(inode.mutex);
+    const MutexLock lock(inode.mutex);
     bytes = inode.pages.MissingBytes(pages);
   }
   for (const NodeId node : piece.nodes) {
@@ -436,7 +434,7 @@ bool Filesystem::Impl::IsAllocated(Inode& inode, const DataAccess& access, NodeI
                                    ByteRange range) {
   uint64_t size = 0;
   {
-    const std::lock_guard lock(inode.mutex);
+    const MutexLock lock(inode.mutex);
     size = View(inode).size_bytes;
   }
   if (range.begin >= size || range.end > size + kPageBytes) return false;
@@ -457,8 +455,8 @@ Outcome<bool> Filesystem::Impl::WritePiece(Inode& inode, const DataAccess& acces
   if (!all_local) {
     {
       // The layout may have changed by the time the piece is stored.
-      const std::lock_guard lock(inode.mutex);
-      inode.stored_by = OlderGeneration(inode.stored_by, access.generation);
+      const MutexLock lock(inode.mutex);
+      inode.unsaved.stored_by = OlderGeneration(inode.unsaved.stored_by, access.generation);
     }
     auto buffered = BufferPiece(inode, piece, data, access.layout.chunk_bytes, memory);
     if (!buffered.ok()) return buffered.failure();
@@ -512,7 +510,7 @@ Outcome<Done> Filesystem::Impl::WriteLocal(Inode& inode, const DataAccess& acces
   }
   stats_.Add(Counter::kBytesWrittenLocal, data.size());
   {
-    const std::lock_guard lock(inode.mutex);
+    const MutexLock lock(inode.mutex);
     inode.wrote_locally = true;
     inode.stores_known = false;
     inode.stored_on.insert(node);
@@ -524,12 +522,12 @@ Outcome<Done> Filesystem::Impl::WriteLocal(Inode& inode, const DataAccess& acces
 
 // A store that failed may have changed bytes of the first copy.
 void Filesystem::Impl::NoteChangeFailed(Inode& inode) {
-  const std::lock_guard lock(inode.mutex);
-  inode.needs_commit = inode.change_failed = true;
+  const MutexLock lock(inode.mutex);
+  inode.unsaved.needs_commit = inode.unsaved.change_failed = true;
 }
 
 void Filesystem::Impl::NoteStored(Inode& inode, const Piece& piece) {
-  const std::lock_guard lock(inode.mutex);
+  const MutexLock lock(inode.mutex);
   const ByteRange pages = WidenToPages(piece.range);
   const uint64_t bytes = inode.pages.MissingBytes(pages);
   inode.pages.Add(pages);

@@ -1,5 +1,6 @@
 // Extended attributes: the manager's, and this mount's counters.
 #include <algorithm>
+#include <mutex>
 
 #include "client-sai/sai/impl.h"
 #include "common/base/sync.h"
@@ -24,7 +25,7 @@ bool Filesystem::Impl::DeferHint(Inode& inode, std::string_view attribute, std::
   if (name.kind != AttributeKind::kHint) return false;
   auto canonical = ParseHint(name.hint, name.alias, value);
   if (!canonical.ok()) return false;
-  const std::lock_guard lock(inode.mutex);
+  const MutexLock lock(inode.mutex);
   if (inode.make_state != MakeState::kUnsent) return false;
   const bool settles = MaySettle(name.hint);
   if ((settles || IsLayoutHint(name.hint)) && View(inode).size_bytes > 0) return false;
@@ -70,7 +71,7 @@ Outcome<std::vector<Reply>> Filesystem::Impl::AskFreezing(Inode& inode, const Re
 Outcome<bool> Filesystem::Impl::SettleForHint(Inode& inode) {
   bool pinned = false;
   {
-    const std::lock_guard lock(inode.mutex);
+    const MutexLock lock(inode.mutex);
     if (inode.write_handles == 0) return inode.passthrough_handles > 0;
     pinned = inode.passthrough_handles > 0;
   }
@@ -78,8 +79,8 @@ Outcome<bool> Filesystem::Impl::SettleForHint(Inode& inode) {
   Drain(inode);
   bool untold = false;
   {
-    const std::lock_guard lock(inode.mutex);
-    untold = inode.data_dirty || inode.change_failed;
+    const MutexLock lock(inode.mutex);
+    untold = inode.unsaved.data_dirty || inode.unsaved.change_failed;
   }
   if (untold) MOSA_RETURN_IF_FAILED(Commit(inode, false));
   return pinned;
@@ -111,16 +112,16 @@ Outcome<Done> Filesystem::Impl::SetXattr(FileId file, std::string_view name, std
   MOSA_RETURN_IF_FAILED(EnsureMade(*inode));
   SetXattrRequest request{file, std::string(name), std::string(value), mode == XattrMode::kCreate,
                           mode == XattrMode::kReplace};
-  std::unique_lock<decltype(inode->io)> io;
+  std::unique_lock io(inode->io, std::defer_lock);
   if (MayBeLayoutHint(name)) {
-    io = std::unique_lock(inode->io);
+    io.lock();
     const auto pinned = SettleForHint(*inode);
     if (!pinned.ok()) return pinned.failure();
     request.pinned = *pinned;
   }
   MOSA_RETURN_IF_FAILED(AskFreezing(*inode, request));
   recalls_.NoteOwn(file);
-  const std::lock_guard lock(inode->mutex);
+  const MutexLock lock(inode->mutex);
   ++inode->own_changes;
   inode->attributes_era = 0;
   // A hint may determine where the bytes of the file, or of files created below it, go.
@@ -134,16 +135,16 @@ Outcome<Done> Filesystem::Impl::RemoveXattr(FileId file, std::string_view name) 
   const InodePtr inode = Get(file);
   MOSA_RETURN_IF_FAILED(EnsureMade(*inode));
   RemoveXattrRequest request{file, std::string(name)};
-  std::unique_lock<decltype(inode->io)> io;
+  std::unique_lock io(inode->io, std::defer_lock);
   if (MayBeLayoutHint(name)) {
-    io = std::unique_lock(inode->io);
+    io.lock();
     const auto pinned = SettleForHint(*inode);
     if (!pinned.ok()) return pinned.failure();
     request.pinned = *pinned;
   }
   MOSA_RETURN_IF_FAILED(AskFreezing(*inode, request));
   recalls_.NoteOwn(file);
-  const std::lock_guard lock(inode->mutex);
+  const MutexLock lock(inode->mutex);
   ++inode->own_changes;
   inode->attributes_era = 0;
   inode->access_era = 0;

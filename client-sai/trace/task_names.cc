@@ -10,6 +10,7 @@
 #include <optional>
 #include <string_view>
 
+#include "common/base/mutex.h"
 #include "common/base/unique_fd.h"
 #include "common/model/task.h"
 
@@ -99,7 +100,7 @@ std::optional<std::string> TaskNames::FindVariable(uint32_t pid, const ProcessSt
 }
 
 TaskNames::Known TaskNames::KnownOf(uint32_t pid) {
-  const std::lock_guard lock(mutex_);
+  const SystemMutexLock lock(mutex_);
   const auto found = names_.find(pid);
   return found == names_.end() ? Known{} : found->second;
 }
@@ -110,7 +111,7 @@ TaskNames::Known TaskNames::Remember(uint32_t pid, const ProcessStat& stat, int 
   known.command = stat.command;
   known.session = stat.session;
   known.variable = FindVariable(pid, stat, ancestors_left);
-  const std::lock_guard lock(mutex_);
+  const SystemMutexLock lock(mutex_);
   if (names_.size() >= kNamesMax) names_.clear();
   return names_[pid] = known;
 }
@@ -126,7 +127,7 @@ TaskNames::Process TaskNames::ProcessOf(uint32_t pid) {
   if (known.start_ticks != stat->start_ticks || known.command != stat->command)
     known = Remember(pid, *stat, kAncestorsMax);
   known.checked = now;
-  const std::lock_guard lock(mutex_);
+  const SystemMutexLock lock(mutex_);
   names_[pid] = known;
   return known.AsProcess();
 }

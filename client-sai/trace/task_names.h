@@ -6,10 +6,11 @@
 
 #include <chrono>
 #include <cstdint>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <unordered_map>
+
+#include "common/base/mutex.h"
 
 namespace mosa::sai {
 
@@ -45,8 +46,8 @@ class TaskNames {
   Known Remember(uint32_t pid, const ProcessStat& stat, int ancestors_left);
 
   static constexpr size_t kNamesMax = 4096;  // At the limit, all are forgotten.
-  std::mutex mutex_;
-  std::unordered_map<uint32_t, Known> names_;  // By process id; guarded by mutex_.
+  SystemMutex mutex_;
+  std::unordered_map<uint32_t, Known> names_ ABSL_GUARDED_BY(mutex_);  // By process id.
 };
 
 }  // namespace mosa::sai

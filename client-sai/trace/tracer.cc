@@ -15,6 +15,7 @@
 
 #include "common/base/hash.h"
 #include "common/base/log.h"
+#include "common/base/mutex.h"
 #include "common/base/private_directory.h"
 
 namespace mosa::sai {
@@ -58,7 +59,7 @@ Tracer::Tracer(TracedMount& mount, const Clock& clock) : mount_(mount), clock_(c
 
 Tracer::~Tracer() {
   EndWithin(Duration());
-  const std::lock_guard control(control_mutex_);
+  const SystemMutexLock control(control_mutex_);
   if (writer_.joinable()) writer_.join();
 }
 
@@ -96,9 +97,9 @@ Tracer::OpenRecord Tracer::RecordOfOpen(TraceKind kind, uint32_t pid, int flags)
 }
 
 Status Tracer::Start(const Options& options) {
-  const std::lock_guard control(control_mutex_);
+  const SystemMutexLock control(control_mutex_);
   {
-    const std::lock_guard lock(mutex_);
+    const SystemMutexLock lock(mutex_);
     if (on())
       return FailedPreconditionError(
           fmt::format("{} is already being traced to {}: end that trace with 'mosa trace stop {}'",
@@ -116,13 +117,15 @@ Status Tracer::Start(const Options& options) {
   try {
     writer_ = std::thread([this, options] { Run(options); });
   } catch (const std::system_error& error) {
-    const std::lock_guard lock(mutex_);
+    const SystemMutexLock lock(mutex_);
     running_ = false;
     return UnavailableError(fmt::format("{} cannot start a thread for its trace: {}",
                                         options.mount_point, error.what()));
   }
-  std::unique_lock lock(mutex_);
-  if (changed_.wait_for(lock, kOpenMax, [this] { return opened_.has_value(); })) {
+  SystemMutexLock lock(mutex_);
+  if (changed_.wait_for(lock, kOpenMax, [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+        return opened_.has_value();
+      })) {
     const Status opened = *opened_;
     lock.unlock();
     if (!opened.ok()) writer_.join();  // It ends now, so the caller may try again at once.
@@ -136,8 +139,8 @@ Status Tracer::Start(const Options& options) {
 }
 
 Status Tracer::Stop() {
-  const std::lock_guard control(control_mutex_);
-  const std::lock_guard lock(mutex_);
+  const SystemMutexLock control(control_mutex_);
+  const SystemMutexLock lock(mutex_);
   if (!unstopped_)
     return FailedPreconditionError(
         "this mount is not being traced: start a trace with 'mosa trace start'");
@@ -151,19 +154,19 @@ Status Tracer::Stop() {
 
 bool Tracer::EndWithin(Duration wait_max) {
   if (on() && !Stop().ok()) LogWarning("cannot end the trace");
-  const std::lock_guard control(control_mutex_);
-  std::unique_lock lock(mutex_);
-  return changed_.wait_for(lock, std::chrono::nanoseconds(wait_max.ns),
-                           [this] { return !running_; });
+  const SystemMutexLock control(control_mutex_);
+  SystemMutexLock lock(mutex_);
+  return changed_.wait_for(lock, wait_max,
+                           [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return !running_; });
 }
 
 void Tracer::NoteRefusal(const Status& refusal) {
-  const std::lock_guard lock(mutex_);
+  const SystemMutexLock lock(mutex_);
   refused_ = MessageOf(refusal);
 }
 
 std::string Tracer::StatusJson() const {
-  const std::lock_guard lock(mutex_);
+  const SystemMutexLock lock(mutex_);
   nlohmann::ordered_json json = {
       {"tracing", on()},      {"ending", running_ && !on()}, {"file", path_},
       {"light", light_},      {"records", foot_.records},    {"dropped", foot_.dropped},
@@ -180,12 +183,12 @@ void Tracer::Run(const Options& options) {
     level_ = TraceLevel::kOff;
     mount_.SetPassthrough(true);
     LogWarning("ending the trace to {}: out of memory", options.directory);
-    const std::lock_guard lock(mutex_);
+    const SystemMutexLock lock(mutex_);
     if (!opened_) opened_ = UnavailableError("there is not enough memory for a trace");
     foot_.reason = "the mount was out of memory";
   }
   file_ = UniqueFd();
-  const std::lock_guard lock(mutex_);
+  const SystemMutexLock lock(mutex_);
   running_ = false;
   changed_.notify_all();
 }
@@ -200,7 +203,7 @@ bool Tracer::Open(const Options& options) {
   stats_ = lookups_ = 0;
   begun_ = clock_.Monotonic();
   const std::string path = PathOf(options);
-  std::unique_lock lock(mutex_);
+  SystemMutexLock lock(mutex_);
   if (made.ok() && given_up_) {
     lock.unlock();
     unlink(path.c_str());
@@ -266,8 +269,9 @@ void Tracer::WriteUntilEnd() {
   Time written = clock_.Monotonic();
   for (bool ending = false; !ending;) {
     {
-      std::unique_lock lock(mutex_);
-      wake_.wait_for(lock, kDrainEvery, [this] { return ending_; });
+      SystemMutexLock lock(mutex_);
+      wake_.wait_for(lock, kDrainEvery,
+                     [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return ending_; });
       ending = ending_;
     }
     if (ending) AwaitUses();
@@ -287,7 +291,7 @@ void Tracer::AwaitUses() {
   const Time begin = clock_.Monotonic();
   while (uses_ > 0 && clock_.Monotonic() - begin < kUsesEndMax)
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  const std::lock_guard lock(mutex_);
+  const SystemMutexLock lock(mutex_);
   foot_.dropped += uses_;
 }
 
@@ -319,7 +323,7 @@ void Tracer::Drain() {
     if (event.end >= begun_) AddRecord(event, std::move(text), to_manager_time);
     return true;
   });
-  const std::lock_guard lock(mutex_);
+  const SystemMutexLock lock(mutex_);
   foot_.dropped += dropped_.exchange(0, std::memory_order_relaxed);
 }
 
@@ -349,14 +353,14 @@ void Tracer::WriteBlock() {
   const std::string block = block_.Take();
   uint64_t offset = 0;
   {
-    const std::lock_guard lock(mutex_);
+    const SystemMutexLock lock(mutex_);
     offset = foot_.bytes;
   }
   if (const int error = WriteAt(file_.get(), offset, block); error != 0) {
     Fail(strerror(error));
     return;
   }
-  const std::lock_guard lock(mutex_);
+  const SystemMutexLock lock(mutex_);
   foot_.bytes += block.size();
   foot_.records += records;
 }
@@ -368,7 +372,7 @@ void Tracer::Fail(const std::string& why) {
   uint64_t bytes = 0;
   std::string path;
   {
-    const std::lock_guard lock(mutex_);
+    const SystemMutexLock lock(mutex_);
     bytes = foot_.bytes;
     path = path_;
   }
@@ -384,7 +388,7 @@ void Tracer::Fail(const std::string& why) {
 void Tracer::WriteFoot(std::string_view reason) {
   TraceFoot foot;
   {
-    const std::lock_guard lock(mutex_);
+    const SystemMutexLock lock(mutex_);
     foot_.reason = reason;
     foot_.stats = stats_;
     foot_.lookups = lookups_;

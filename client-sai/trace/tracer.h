@@ -7,9 +7,7 @@
 #define MOSA_CLIENT_SAI_TRACE_TRACER_H_
 
 #include <atomic>
-#include <condition_variable>
 #include <cstdint>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -19,6 +17,7 @@
 #include "client-sai/trace/task_names.h"
 #include "client-sai/trace/traced_mount.h"
 #include "common/base/clock.h"
+#include "common/base/mutex.h"
 #include "common/base/status.h"
 #include "common/base/unique_fd.h"
 #include "common/model/trace.h"
@@ -150,21 +149,21 @@ class Tracer {
   std::atomic<uint64_t> lookups_ = 0;
   std::atomic<uint64_t> dropped_ = 0;  // Since the last Drain().
 
-  std::mutex control_mutex_;  // Held by Start, Stop and EndWithin.
-  std::thread writer_;        // Guarded by control_mutex_.
+  SystemMutex control_mutex_;  // Held by Start, Stop and EndWithin.
+  std::thread writer_ ABSL_GUARDED_BY(control_mutex_);
 
-  mutable std::mutex mutex_;         // Held briefly; taken after control_mutex_.
-  std::condition_variable wake_;     // Wakes the writer.
-  std::condition_variable changed_;  // Signals `opened_` and `running_`.
-  bool ending_ = false;              // Guarded by mutex_, like the members below.
-  bool running_ = false;             // The writer runs.
-  bool unstopped_ = false;           // A Start was not yet followed by a Stop.
-  bool given_up_ = false;            // Start no longer waits.
-  std::optional<Status> opened_;
-  std::string path_;
-  bool light_ = false;
-  std::string refused_;
-  TraceFoot foot_;  // What is written so far.
+  mutable SystemMutex mutex_;  // Held briefly; taken after control_mutex_.
+  SystemCondVar wake_;         // Wakes the writer.
+  SystemCondVar changed_;      // Signals `opened_` and `running_`.
+  bool ending_ ABSL_GUARDED_BY(mutex_) = false;
+  bool running_ ABSL_GUARDED_BY(mutex_) = false;    // The writer runs.
+  bool unstopped_ ABSL_GUARDED_BY(mutex_) = false;  // A Start was not yet followed by a Stop.
+  bool given_up_ ABSL_GUARDED_BY(mutex_) = false;   // Start no longer waits.
+  std::optional<Status> opened_ ABSL_GUARDED_BY(mutex_);
+  std::string path_ ABSL_GUARDED_BY(mutex_);
+  bool light_ ABSL_GUARDED_BY(mutex_) = false;
+  std::string refused_ ABSL_GUARDED_BY(mutex_);
+  TraceFoot foot_ ABSL_GUARDED_BY(mutex_);  // What is written so far.
 
   // Used only by the writer thread.
   UniqueFd file_;

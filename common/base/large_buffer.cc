@@ -3,10 +3,10 @@
 #include <sys/mman.h>
 
 #include <cstdint>
-#include <mutex>
 #include <vector>
 
 #include "common/base/check.h"
+#include "common/base/mutex.h"
 
 namespace mosa {
 namespace {
@@ -18,10 +18,10 @@ constexpr size_t kWarmMax = 16;
 static_assert(kRegionBytes % kHugePageBytes == 0);
 
 struct Pool {
-  std::mutex mutex;
-  // Guarded by mutex:
-  std::vector<std::byte*> warm;  // The most recently returned is last.
-  std::vector<std::byte*> cold;  // Without physical memory until first touched.
+  SystemMutex mutex;
+  std::vector<std::byte*> warm ABSL_GUARDED_BY(mutex);  // The most recently returned is last.
+  // Without physical memory until first touched.
+  std::vector<std::byte*> cold ABSL_GUARDED_BY(mutex);
 };
 
 // Never destroyed: other static objects may still hold buffers.
@@ -46,7 +46,7 @@ void AddRegion(std::vector<std::byte*>& cold) {
 
 LargeBuffer LargeBuffer::Take() {
   Pool& pool = ThePool();
-  const std::lock_guard lock(pool.mutex);
+  const SystemMutexLock lock(pool.mutex);
   if (pool.warm.empty() && pool.cold.empty()) AddRegion(pool.cold);
   std::vector<std::byte*>& from = pool.warm.empty() ? pool.cold : pool.warm;
   std::byte* const data = from.back();
@@ -57,7 +57,7 @@ LargeBuffer LargeBuffer::Take() {
 LargeBuffer::~LargeBuffer() {
   if (data_ == nullptr) return;
   Pool& pool = ThePool();
-  const std::lock_guard lock(pool.mutex);
+  const SystemMutexLock lock(pool.mutex);
   if (pool.warm.size() < kWarmMax) {
     pool.warm.push_back(data_);
     return;

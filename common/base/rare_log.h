@@ -7,7 +7,6 @@
 
 #include <chrono>
 #include <cstdint>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
@@ -49,7 +48,7 @@ class RareLog {
 
   // Returns what to add to the line, or nothing if it is left out.
   std::optional<std::string> Take() {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const SteadyTime now = SteadyNow();
     if (!begun_ || now - *begun_ >= std::chrono::nanoseconds(every_.ns)) {
       begun_ = now;
@@ -70,9 +69,9 @@ class RareLog {
   const uint32_t lines_max_;
   const Duration every_;
   Mutex mutex_;
-  std::optional<SteadyTime> begun_;  // Guarded by mutex_, like the rest.
-  uint32_t lines_ = 0;
-  uint64_t left_out_ = 0;
+  std::optional<SteadyTime> begun_ ABSL_GUARDED_BY(mutex_);
+  uint32_t lines_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t left_out_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace mosa

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "common/base/check.h"
+#include "common/base/mutex.h"
 
 namespace mosa {
 
@@ -39,7 +40,7 @@ DurationTable::~DurationTable() {
 }
 
 DurationTable::PeerId DurationTable::PeerOf(std::string_view name) {
-  const std::lock_guard lock(mutex_);
+  const SystemMutexLock lock(mutex_);
   const auto found = std::ranges::find(peers_, name);
   const auto at = static_cast<size_t>(found - peers_.begin());
   if (found == peers_.end() && peers_.size() < peers_max_) {
@@ -78,7 +79,7 @@ void DurationTable::Log(ClassId kind, PeerId peer, const Logged& request) {
 void DurationTable::Visit(const Visitor& visit) const {
   std::vector<std::string> peers;
   {
-    const std::lock_guard lock(mutex_);
+    const SystemMutexLock lock(mutex_);
     peers = peers_;
   }
   peers.insert(peers.begin(), "");

@@ -15,7 +15,6 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -23,6 +22,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/duration_counts.h"
+#include "common/base/mutex.h"
 #include "common/base/strong_id.h"
 #include "common/observe/request_log.h"
 
@@ -89,8 +89,8 @@ class DurationTable {
   const size_t row_peers_;    // No peer, the peers, the others.
   const std::unique_ptr<std::atomic<DurationHistogram*>[]> rows_;
 
-  mutable std::mutex mutex_;
-  std::vector<std::string> peers_;  // Guarded by mutex_.
+  mutable SystemMutex mutex_;
+  std::vector<std::string> peers_ ABSL_GUARDED_BY(mutex_);
 };
 
 // Adds its own lifetime to the table, if there is one. If the table is logged, the thread's work

@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "common/base/clock.h"
+#include "common/base/mutex.h"
 #include "common/base/private_directory.h"
 #include "fmt/format.h"
 
@@ -96,13 +97,13 @@ RequestLog::~RequestLog() {
 }
 
 uint32_t RequestLog::AddTable(const std::vector<std::string>& classes) {
-  const std::lock_guard lock(mutex_);
+  const SystemMutexLock lock(mutex_);
   names_.push_back({.classes = classes, .peers = {}});
   return static_cast<uint32_t>(names_.size() - 1);
 }
 
 void RequestLog::AddPeer(uint32_t table, std::string_view name) {
-  const std::lock_guard lock(mutex_);
+  const SystemMutexLock lock(mutex_);
   names_[table].peers.emplace_back(name);
 }
 
@@ -126,9 +127,9 @@ Status RequestLog::CheckDirectory(std::string_view directory) {
 
 Status RequestLog::Start(const Options& options) {
   MOSA_RETURN_IF_ERROR(CheckDirectory(options.directory));
-  const std::lock_guard control(control_mutex_);
+  const SystemMutexLock control(control_mutex_);
   {
-    const std::lock_guard lock(mutex_);
+    const SystemMutexLock lock(mutex_);
     if (state_.is_on || state_.is_busy) {
       return FailedPreconditionError(fmt::format(
           "a request log is already being written to {}: end it with 'mosa log off'", state_.path));
@@ -140,7 +141,7 @@ Status RequestLog::Start(const Options& options) {
   try {
     writer_ = std::thread([this, options] { Run(options); });
   } catch (const std::system_error& error) {
-    const std::lock_guard lock(mutex_);
+    const SystemMutexLock lock(mutex_);
     state_ = {};
     return UnavailableError(
         fmt::format("cannot start a thread for the request log: {}", error.what()));
@@ -149,7 +150,7 @@ Status RequestLog::Start(const Options& options) {
 }
 
 void RequestLog::Stop() {
-  const std::lock_guard lock(mutex_);
+  const SystemMutexLock lock(mutex_);
   if (!state_.is_on && !state_.is_busy) return;
   on_ = false;
   ending_ = true;
@@ -159,15 +160,15 @@ void RequestLog::Stop() {
 }
 
 RequestLog::State RequestLog::state() const {
-  const std::lock_guard lock(mutex_);
+  const SystemMutexLock lock(mutex_);
   State state = state_;
   if (state.is_on || state.is_busy) state.dropped = dropped_.load(std::memory_order_relaxed);
   return state;
 }
 
 RequestLog::State RequestLog::Settled() const {
-  std::unique_lock lock(mutex_);
-  changed_.wait(lock, [this] { return !state_.is_busy; });
+  SystemMutexLock lock(mutex_);
+  while (state_.is_busy) changed_.wait(lock);
   lock.unlock();
   return state();
 }
@@ -188,7 +189,7 @@ void RequestLog::Run(const Options& options) {
     done = FailedPreconditionError(
         fmt::format("cannot close the request log in {}: {}", options.directory, strerror(errno)));
   drained_ = {};
-  const std::lock_guard lock(mutex_);
+  const SystemMutexLock lock(mutex_);
   on_ = false;
   state_.is_on = state_.is_busy = false;
   state_.dropped = dropped_.load(std::memory_order_relaxed);
@@ -227,7 +228,7 @@ Status RequestLog::Open(const Options& options) {
   DropUnread();  // Records after the end of the last log.
   peers_written_.clear();
   drained_.reserve(kBlockRecords);
-  const std::lock_guard lock(mutex_);
+  const SystemMutexLock lock(mutex_);
   state_.path = path;
   if (ending_) return OkStatus();
   state_.is_on = true;
@@ -241,8 +242,10 @@ Status RequestLog::Write(const Options& options) {
   Status written;
   for (bool is_ending = false; !is_ending && written.ok();) {
     {
-      std::unique_lock lock(mutex_);
-      changed_.wait_for(lock, kDrainEvery, [this] { return ending_ || is_ring_filling_.load(); });
+      SystemMutexLock lock(mutex_);
+      changed_.wait_for(lock, kDrainEvery, [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+        return ending_ || is_ring_filling_.load();
+      });
       is_ending = ending_;
     }
     is_ring_filling_ = false;
@@ -257,7 +260,7 @@ Status RequestLog::Write(const Options& options) {
 Status RequestLog::WriteNames() {
   std::string blocks;
   {
-    const std::lock_guard lock(mutex_);
+    const SystemMutexLock lock(mutex_);
     for (uint32_t table = 0; table < names_.size(); ++table) {
       if (table == peers_written_.size()) {
         blocks += EncodeBlock(RequestLogBlock::kClasses, EncodeClasses(names_[table]));
@@ -308,7 +311,7 @@ Status RequestLog::WriteRecords(const Options& options) {
     return written;
   }
   records_ += count;
-  const std::lock_guard lock(mutex_);
+  const SystemMutexLock lock(mutex_);
   state_.records = records_;
   return OkStatus();
 }

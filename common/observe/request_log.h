@@ -13,16 +13,15 @@
 #define MOSA_COMMON_OBSERVE_REQUEST_LOG_H_
 
 #include <atomic>
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <thread>
 #include <vector>
 
+#include "common/base/mutex.h"
 #include "common/base/status.h"
 #include "common/base/time.h"
 #include "common/base/unique_fd.h"
@@ -127,15 +126,14 @@ class RequestLog {
   std::atomic<bool> is_ring_filling_ = false;  // Tells the writer not to wait longer.
   std::atomic<uint64_t> dropped_ = 0;
 
-  std::mutex control_mutex_;  // Before mutex_. Held while a log is started.
-  std::thread writer_;        // Guarded by control_mutex_.
+  SystemMutex control_mutex_;  // Before mutex_. Held while a log is started.
+  std::thread writer_ ABSL_GUARDED_BY(control_mutex_);
 
-  mutable std::mutex mutex_;
-  mutable std::condition_variable changed_;
-  // Guarded by mutex_, which is never held during disk access:
-  std::vector<RequestLogNames> names_;
-  bool ending_ = false;
-  State state_;
+  mutable SystemMutex mutex_;  // Never held during disk access.
+  mutable SystemCondVar changed_;
+  std::vector<RequestLogNames> names_ ABSL_GUARDED_BY(mutex_);
+  bool ending_ ABSL_GUARDED_BY(mutex_) = false;
+  State state_ ABSL_GUARDED_BY(mutex_);
 
   // Used only by the writer thread.
   UniqueFd file_;

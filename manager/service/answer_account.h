@@ -11,9 +11,9 @@
 #include <atomic>
 #include <cstdint>
 #include <map>
-#include <mutex>
 #include <string>
 
+#include "common/base/mutex.h"
 #include "common/base/status.h"
 #include "fmt/format.h"
 
@@ -39,7 +39,7 @@ class AnswerAccount {
     if (all + bytes > kUnaryBytesMax)
       return ResourceExhaustedError(fmt::format(
           "{} bytes of replies are waiting for peers to read them: try again in a moment", all));
-    const std::lock_guard lock(mutex_);
+    const SystemMutexLock lock(mutex_);
     const auto found = connections_.find(connection);
     const uint64_t own = found == connections_.end() ? 0 : found->second;
     if (own > 0 && own + bytes > kUnaryBytesPerConnectionMax)
@@ -49,12 +49,12 @@ class AnswerAccount {
   }
   void AddUnary(const std::string& connection, uint64_t bytes) {
     bytes_ += bytes;
-    const std::lock_guard lock(mutex_);
+    const SystemMutexLock lock(mutex_);
     connections_[connection] += bytes;
   }
   void SubtractUnary(const std::string& connection, uint64_t bytes) {
     bytes_ -= bytes;
-    const std::lock_guard lock(mutex_);
+    const SystemMutexLock lock(mutex_);
     const auto found = connections_.find(connection);
     if (found != connections_.end() && (found->second -= bytes) == 0) connections_.erase(found);
   }
@@ -63,8 +63,8 @@ class AnswerAccount {
 
  private:
   std::atomic<uint64_t> bytes_ = 0;
-  mutable std::mutex mutex_;
-  std::map<std::string, uint64_t> connections_;  // Guarded by mutex_. Unary answers only.
+  mutable SystemMutex mutex_;
+  std::map<std::string, uint64_t> connections_ ABSL_GUARDED_BY(mutex_);  // Unary answers only.
 };
 
 }  // namespace mosa::manager

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "common/base/log.h"
+#include "common/base/mutex.h"
 #include "fmt/format.h"
 #include "predictor/run/copies_forecast.h"
 
@@ -72,7 +73,7 @@ Forecasts::Forecasts(const predict::Platform& platform, Duration wait_max)
 Forecasts::~Forecasts() {
   Stop();
   {
-    const std::lock_guard lock(mutex_);
+    const SystemMutexLock lock(mutex_);
     ending_ = true;
   }
   changed_.notify_one();
@@ -82,9 +83,9 @@ Forecasts::~Forecasts() {
 void Forecasts::Stop() { stopping_ = true; }
 
 void Forecasts::Run() {
-  std::unique_lock lock(mutex_);
+  SystemMutexLock lock(mutex_);
   for (;;) {
-    changed_.wait(lock, [this] { return ending_ || wanted_nodes_ != 0 || !waiting_.empty(); });
+    while (!ending_ && wanted_nodes_ == 0 && waiting_.empty()) changed_.wait(lock);
     const uint32_t nodes = std::exchange(wanted_nodes_, 0);
     if (nodes != 0 && !stopping_) {
       lock.unlock();
@@ -108,7 +109,7 @@ void Forecasts::Run() {
 
 void Forecasts::PredictReads(ReadCostTask task, AnswerReads answer) {
   {
-    const std::lock_guard lock(mutex_);
+    const SystemMutexLock lock(mutex_);
     if (waiting_.size() < kWaitingMax) {
       waiting_.push_back({std::move(task), std::move(answer), Clock::now()});
       changed_.notify_one();
@@ -167,7 +168,7 @@ Result<ReadCostAnswer> Forecasts::Answer(const Question& question) {
 std::optional<SetCopiesForecast> Forecasts::ComputeCopies(uint32_t nodes) {
   if (nodes == 0) return std::nullopt;
   {
-    const std::lock_guard lock(mutex_);
+    const SystemMutexLock lock(mutex_);
     begun_nodes_.insert(nodes);
   }
   auto sizes = predict::ForecastCopies(platform_, nodes);
@@ -177,7 +178,7 @@ std::optional<SetCopiesForecast> Forecasts::ComputeCopies(uint32_t nodes) {
 }
 
 std::optional<SetCopiesForecast> Forecasts::TakeCopies(uint32_t nodes) {
-  const std::lock_guard lock(mutex_);
+  const SystemMutexLock lock(mutex_);
   wanted_nodes_ = begun_nodes_.contains(nodes) ? 0 : nodes;
   if (wanted_nodes_ != 0) changed_.notify_one();
   if (copies_.empty()) return std::nullopt;

@@ -9,17 +9,16 @@
 
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <functional>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "common/base/mutex.h"
 #include "common/base/status.h"
 #include "common/model/read_cost.h"
 #include "common/model/session.h"
@@ -85,13 +84,15 @@ class Forecasts {
   predict::ReadCosts read_costs_;  // Used only by the thread.
   std::atomic<bool> stopping_ = false;
 
-  std::mutex mutex_;  // Guards the members below.
-  std::condition_variable changed_;
-  std::deque<Question> waiting_;
-  uint32_t wanted_nodes_ = 0;  // Number of nodes of the next forecast of copies; 0: none is wanted.
-  std::set<uint32_t> begun_nodes_;  // Forecasts that were made, or are being made.
-  std::deque<SetCopiesForecast> copies_;
-  bool ending_ = false;
+  SystemMutex mutex_;
+  SystemCondVar changed_;
+  std::deque<Question> waiting_ ABSL_GUARDED_BY(mutex_);
+  // Number of nodes of the next forecast of copies; 0: none is wanted.
+  uint32_t wanted_nodes_ ABSL_GUARDED_BY(mutex_) = 0;
+  // Forecasts that were made, or are being made.
+  std::set<uint32_t> begun_nodes_ ABSL_GUARDED_BY(mutex_);
+  std::deque<SetCopiesForecast> copies_ ABSL_GUARDED_BY(mutex_);
+  bool ending_ ABSL_GUARDED_BY(mutex_) = false;
 
   std::thread thread_;  // Last: starts when all other members exist.
 };

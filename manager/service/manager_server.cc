@@ -10,7 +10,6 @@
 #include <charconv>
 #include <chrono>
 #include <cstdint>
-#include <mutex>
 #include <string_view>
 #include <thread>
 #include <utility>
@@ -20,6 +19,7 @@
 #include "common/base/hash.h"
 #include "common/base/host_identity.h"
 #include "common/base/log.h"
+#include "common/base/mutex.h"
 #include "fmt/format.h"
 #include "manager/core/recovery.h"
 #include "manager/service/connection_door.h"
@@ -161,17 +161,17 @@ constexpr Duration kForecastEvery = kRoundMax;
 class ShownLimits {
  public:
   void Set(std::vector<LimitStatus> limits) {
-    const std::lock_guard lock(mutex_);
+    const SystemMutexLock lock(mutex_);
     limits_ = std::move(limits);
   }
   std::vector<LimitStatus> Get() const {
-    const std::lock_guard lock(mutex_);
+    const SystemMutexLock lock(mutex_);
     return limits_;
   }
 
  private:
-  mutable std::mutex mutex_;
-  std::vector<LimitStatus> limits_;
+  mutable SystemMutex mutex_;
+  std::vector<LimitStatus> limits_ ABSL_GUARDED_BY(mutex_);
 };
 
 // The loop that owns the core: handles all pending events, commits what they wrote, then releases

@@ -4,10 +4,8 @@
 
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
@@ -15,6 +13,7 @@
 #include <vector>
 
 #include "client-sai/api/grpc_manager_api.h"
+#include "common/base/mutex.h"
 
 namespace mosa::manager {
 
@@ -36,12 +35,12 @@ class TestClient final : public sai::SessionListener {
 
   FileId NextFile() {
     {
-      const std::lock_guard lock(mutex_);
+      const SystemMutexLock lock(mutex_);
       if (next_file_ < end_file_) return FileId{next_file_++};
     }
     const Reply reply = Ask(FileIdRangeRequest{});
     const auto& range = std::get<FileIdRangeReply>(reply);
-    const std::lock_guard lock(mutex_);
+    const SystemMutexLock lock(mutex_);
     next_file_ = range.first.value + 1;
     end_file_ = range.first.value + range.count;
     return range.first;
@@ -54,37 +53,41 @@ class TestClient final : public sai::SessionListener {
     make.file = NextFile();
     make.type = type;
     make.permissions = type == FileType::kDirectory ? 0755 : 0644;
-    const std::lock_guard lock(mutex_);
+    const SystemMutexLock lock(mutex_);
     make.now = now_;
     return make;
   }
 
   // Waits until `condition` holds for the pushes received so far.
   bool WaitForPush(const std::function<bool(const std::vector<Push>&)>& condition) {
-    std::unique_lock lock(mutex_);
-    return changed_.wait_for(lock, std::chrono::seconds(10), [&] { return condition(pushes_); });
+    SystemMutexLock lock(mutex_);
+    return changed_.wait_for(
+        lock, std::chrono::seconds(10),
+        [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return condition(pushes_); });
   }
   bool WaitForSessions(int count) {
-    std::unique_lock lock(mutex_);
-    return changed_.wait_for(lock, std::chrono::seconds(60), [&] { return sessions_ >= count; });
+    SystemMutexLock lock(mutex_);
+    return changed_.wait_for(
+        lock, std::chrono::seconds(60),
+        [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return sessions_ >= count; });
   }
   // Delays every later push by `delay`.
   void SlowPushes(std::chrono::milliseconds delay) { push_delay_ = delay; }
   size_t pushes() const {
-    const std::lock_guard lock(mutex_);
+    const SystemMutexLock lock(mutex_);
     return pushes_.size();
   }
   int leases_renewed() const {
-    const std::lock_guard lock(mutex_);
+    const SystemMutexLock lock(mutex_);
     return leases_;
   }
   SessionReady ready() const {
-    const std::lock_guard lock(mutex_);
+    const SystemMutexLock lock(mutex_);
     return ready_;
   }
 
   void OnSessionReady(const SessionReady& ready) override {
-    const std::lock_guard lock(mutex_);
+    const SystemMutexLock lock(mutex_);
     if (sessions_++ == 0) {
       next_file_ = ready.file_ids.first.value;
       end_file_ = next_file_ + ready.file_ids.count;
@@ -96,7 +99,7 @@ class TestClient final : public sai::SessionListener {
   void OnPush(const Push& push) override {
     std::this_thread::sleep_for(push_delay_.load());
     {
-      const std::lock_guard lock(mutex_);
+      const SystemMutexLock lock(mutex_);
       pushes_.push_back(push);
       changed_.notify_all();
     }
@@ -113,7 +116,7 @@ class TestClient final : public sai::SessionListener {
     return start;
   }
   void OnLeaseRenewed(Time, Time manager_now) override {
-    const std::lock_guard lock(mutex_);
+    const SystemMutexLock lock(mutex_);
     now_ = manager_now;
     ++leases_;
   }
@@ -123,15 +126,15 @@ class TestClient final : public sai::SessionListener {
   const std::unique_ptr<sai::ManagerApi> api_;
 
   std::atomic<std::chrono::milliseconds> push_delay_{};
-  mutable std::mutex mutex_;  // Guards the members below.
-  std::condition_variable changed_;
-  std::vector<Push> pushes_;
-  SessionReady ready_;
-  Time now_;
-  int sessions_ = 0;
-  int leases_ = 0;
-  uint64_t next_file_ = 0;
-  uint64_t end_file_ = 0;
+  mutable SystemMutex mutex_;
+  SystemCondVar changed_;
+  std::vector<Push> pushes_ ABSL_GUARDED_BY(mutex_);
+  SessionReady ready_ ABSL_GUARDED_BY(mutex_);
+  Time now_ ABSL_GUARDED_BY(mutex_);
+  int sessions_ ABSL_GUARDED_BY(mutex_) = 0;
+  int leases_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t next_file_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t end_file_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace mosa::manager

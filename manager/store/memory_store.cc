@@ -1,8 +1,8 @@
 #include <fmt/format.h>
 
 #include <map>
-#include <mutex>
 
+#include "common/base/mutex.h"
 #include "manager/store/metadata_store.h"
 
 namespace mosa::manager {
@@ -12,7 +12,7 @@ namespace {
 class MemoryStore final : public MetadataStore {
  public:
   Status Load(std::string_view skip_prefix, const Visitor& visitor) override {
-    const std::lock_guard lock(mutex_);
+    const SystemMutexLock lock(mutex_);
     for (const auto& [key, value] : records_) {
       if (!skip_prefix.empty() && key.starts_with(skip_prefix)) continue;
       MOSA_RETURN_IF_ERROR(visitor(key, value));
@@ -21,7 +21,7 @@ class MemoryStore final : public MetadataStore {
   }
 
   Status Commit(const KvBatch& batch) override {
-    const std::lock_guard lock(mutex_);
+    const SystemMutexLock lock(mutex_);
     for (const KvBatch::Write& write : batch.writes) {
       if (write.value) {
         records_.insert_or_assign(write.key, *write.value);
@@ -33,7 +33,7 @@ class MemoryStore final : public MetadataStore {
   }
 
   Result<std::string> Get(std::string_view key) override {
-    const std::lock_guard lock(mutex_);
+    const SystemMutexLock lock(mutex_);
     const auto found = records_.find(key);
     if (found == records_.end())
       return NotFoundError(
@@ -42,8 +42,8 @@ class MemoryStore final : public MetadataStore {
   }
 
  private:
-  std::mutex mutex_;
-  std::map<std::string, std::string, std::less<>> records_;
+  SystemMutex mutex_;
+  std::map<std::string, std::string, std::less<>> records_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace

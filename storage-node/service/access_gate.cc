@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "common/base/mutex.h"
 #include "common/model/session.h"
 #include "proto/convert/bulk_hello.h"
 
@@ -9,7 +10,7 @@ namespace mosa::node {
 
 Result<Capability> AccessGate::Check(std::string_view sealed, FileId file, bool write,
                                      Shown& shown) const {
-  std::unique_lock lock(mutex_);
+  SystemMutexLock lock(mutex_);
   if (key_.empty()) {
     return UnavailableError(
         "the node has not registered with the manager yet and cannot check capabilities");
@@ -51,7 +52,7 @@ Result<Capability> AccessGate::Check(std::string_view sealed, FileId file, bool 
   return shown.capability;
 }
 
-// Stores under a replaced session may arrive much later. The caller must hold mutex_.
+// Stores under a replaced session may arrive much later.
 Status AccessGate::CheckEra(const Capability& shown) const {
   if (eras_.size() >= kErasMax && !eras_.contains(shown.client.value)) eras_.clear();
   uint64_t& latest = eras_[shown.client.value];
@@ -65,7 +66,6 @@ Status AccessGate::CheckEra(const Capability& shown) const {
                   shown.client.value, shown.file.value, shown.era, latest));
 }
 
-// The caller must hold mutex_.
 Status AccessGate::CheckIssued(const Capability& shown) const {
   if (shown.expires >= writes_since_ + kCapabilityLifetime) return OkStatus();
   return PermissionDeniedError(
@@ -77,7 +77,7 @@ Status AccessGate::CheckIssued(const Capability& shown) const {
 
 Result<std::string> AccessGate::SealForReading(FileId file, Duration lifetime,
                                                uint64_t epoch) const {
-  const std::lock_guard lock(mutex_);
+  const SystemMutexLock lock(mutex_);
   if (key_.empty())
     return UnavailableError("the node has not registered with the manager yet, so it has no key");
   return SealCapability({.file = file,
@@ -89,7 +89,7 @@ Result<std::string> AccessGate::SealForReading(FileId file, Duration lifetime,
 }
 
 Result<std::string> AccessGate::BulkKeyFor(ClientId client, uint64_t era) const {
-  const std::lock_guard lock(mutex_);
+  const SystemMutexLock lock(mutex_);
   if (key_.empty())
     return UnavailableError(
         "the node has not registered with the manager yet, so it knows no clients");

@@ -7,13 +7,13 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
 
 #include "common/base/clock.h"
+#include "common/base/mutex.h"
 #include "common/base/status.h"
 #include "common/model/storage.h"
 #include "proto/convert/capability.h"
@@ -29,7 +29,7 @@ class AccessGate {
   // monotonic clock, so setting this host's wall clock changes nothing. Capabilities of an epoch
   // before `epoch` are refused.
   void SetKey(std::string key, Time manager_now, uint64_t epoch, bool bulk_tls) {
-    const std::lock_guard lock(mutex_);
+    const SystemMutexLock lock(mutex_);
     // A manager's time that was set back must not shut out the capabilities it issues from now on.
     writes_since_ = key_.empty() ? manager_now : std::min(writes_since_, manager_now);
     key_ = std::move(key);
@@ -48,7 +48,7 @@ class AccessGate {
   Result<std::string> BulkKeyFor(ClientId client, uint64_t era) const;
   // True if TCP connections must be encrypted.
   bool bulk_tls() const {
-    const std::lock_guard lock(mutex_);
+    const SystemMutexLock lock(mutex_);
     return bulk_tls_;
   }
   // This node's identity towards other nodes; without a key until it has registered.
@@ -70,19 +70,20 @@ class AccessGate {
   // capabilities of replaced sessions then pass until they expire.
   static constexpr size_t kErasMax = 65'536;
 
-  Status CheckEra(const Capability& shown) const;
-  Status CheckIssued(const Capability& shown) const;
+  Status CheckEra(const Capability& shown) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Status CheckIssued(const Capability& shown) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Clock& clock_;
-  mutable std::mutex mutex_;
-  // Guarded by mutex_:
-  std::string key_;
-  Duration offset_;
-  Time writes_since_;  // Capabilities to write that were issued earlier are refused.
-  uint64_t epoch_ = 0;
-  uint64_t key_count_ = 0;
-  bool bulk_tls_ = false;
-  mutable std::unordered_map<uint64_t, uint64_t> eras_;  // By client: the latest era presented.
+  mutable SystemMutex mutex_;
+  std::string key_ ABSL_GUARDED_BY(mutex_);
+  Duration offset_ ABSL_GUARDED_BY(mutex_);
+  // Capabilities to write that were issued earlier are refused.
+  Time writes_since_ ABSL_GUARDED_BY(mutex_);
+  uint64_t epoch_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t key_count_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool bulk_tls_ ABSL_GUARDED_BY(mutex_) = false;
+  // By client: the latest era presented.
+  mutable std::unordered_map<uint64_t, uint64_t> eras_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace mosa::node

@@ -24,6 +24,7 @@
 
 #include "common/base/check.h"
 #include "common/base/errno_status.h"
+#include "common/base/mutex.h"
 #include "common/base/socket_address.h"
 #include "common/base/tcp_options.h"
 
@@ -132,7 +133,7 @@ Result<std::unique_ptr<BulkServer>> BulkServer::Start(const BulkServerOptions& o
   std::unique_ptr<BulkServer> server(new BulkServer(options, engine, gate, copier));
   MOSA_RETURN_IF_ERROR(server->Listen());
   {
-    const std::lock_guard lock(server->mutex_);
+    const SystemMutexLock lock(server->mutex_);
     server->Publish();
   }
   server->loop_ = std::thread([raw = server.get()] { raw->Loop(); });
@@ -164,7 +165,7 @@ Status BulkServer::Listen() {
 
 BulkServer::~BulkServer() {
   {
-    const std::lock_guard lock(mutex_);
+    const SystemMutexLock lock(mutex_);
     stopping_ = true;
     work_.notify_all();
   }
@@ -173,7 +174,7 @@ BulkServer::~BulkServer() {
     MOSA_CHECK(::write(stop_event_.get(), &one, sizeof one) == sizeof one);
     loop_.join();
   }
-  std::unique_lock lock(mutex_);
+  SystemMutexLock lock(mutex_);
   for (const auto& [id, connection] : connections_)
     if (connection->served != nullptr) connection->served->Shutdown();
   std::map<uint64_t, std::thread> workers = std::move(workers_);
@@ -208,7 +209,7 @@ void BulkServer::Loop() {
 }
 
 int BulkServer::NextTimeout() const {
-  const std::lock_guard lock(mutex_);
+  const SystemMutexLock lock(mutex_);
   const auto at = book_.next_expiry();
   if (!at) return 1000;
   const int64_t left_ms = (*at - clock_.Monotonic()).ns / 1'000'000 + 1;
@@ -220,7 +221,7 @@ void BulkServer::Accept(int listener, bool is_unix) {
     UniqueFd socket(::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC));
     if (!socket) {
       if (errno != EMFILE && errno != ENFILE && errno != ENOMEM && errno != ENOBUFS) return;
-      const std::lock_guard lock(mutex_);
+      const SystemMutexLock lock(mutex_);
       warnings_.Warning("{}", MessageOf(ErrnoStatus(errno, "cannot accept a connection")));
       const auto spared = book_.Spare();
       if (!spared) return;
@@ -245,7 +246,7 @@ void BulkServer::Accept(int listener, bool is_unix) {
           connection->fd,
           [this](ClientId client, uint64_t era) { return gate_.BulkKeyFor(client, era); }));
     }
-    const std::lock_guard lock(mutex_);
+    const SystemMutexLock lock(mutex_);
     std::optional<ConnectionId> displaced;
     connection->id = book_.Accept(connection->host, clock_.Monotonic(), displaced);
     connections_[connection->id] = connection;
@@ -265,7 +266,7 @@ void BulkServer::OnReadable(ConnectionId id) {
   ConnectionRef connection;
   bool is_parting = false;
   {
-    const std::lock_guard lock(mutex_);
+    const SystemMutexLock lock(mutex_);
     const auto found = connections_.find(id);
     if (found == connections_.end()) return;
     connection = found->second;
@@ -280,7 +281,7 @@ void BulkServer::OnReadable(ConnectionId id) {
 
 void BulkServer::OnDoor(const ConnectionRef& connection) {
   const Result<bool> proved = connection->door->Advance(connection->socket);
-  const std::lock_guard lock(mutex_);
+  const SystemMutexLock lock(mutex_);
   if (!connections_.contains(connection->id)) return;
   if (proved.ok() && *proved) return LetIn(connection);
   if (proved.ok()) {
@@ -296,7 +297,7 @@ void BulkServer::Drain(const ConnectionRef& connection) {
   std::array<char, 16 * 1024> sink{};
   const ssize_t n = ::recv(connection->fd, sink.data(), sink.size(), MSG_DONTWAIT);
   const bool has_ended = n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR);
-  const std::lock_guard lock(mutex_);
+  const SystemMutexLock lock(mutex_);
   if (!connections_.contains(connection->id)) return;
   if (has_ended || !Arm(*connection)) Close(connection->id);
 }
@@ -304,7 +305,7 @@ void BulkServer::Drain(const ConnectionRef& connection) {
 void BulkServer::CloseExpired() {
   std::list<std::thread> ended;
   {
-    const std::lock_guard lock(mutex_);
+    const SystemMutexLock lock(mutex_);
     for (const ConnectionId id : book_.Expired(clock_.Monotonic())) {
       const std::optional<Status> lacked =
           std::exchange(connections_.at(id)->lacks_place, std::nullopt);
@@ -429,7 +430,7 @@ void BulkServer::Dispatch() {
 void BulkServer::Work(uint64_t worker) {
   BlockBrokenPipes();
   const auto scratch = std::make_unique_for_overwrite<std::byte[]>(kBulkScratchBytes);
-  std::unique_lock lock(mutex_);
+  SystemMutexLock lock(mutex_);
   bool ends = false;
   while (!stopping_ && !ends) {
     const std::optional<ConnectionId> id = book_.Next();
@@ -456,10 +457,12 @@ void BulkServer::Work(uint64_t worker) {
   workers_.erase(self);
 }
 
-void BulkServer::Rest(std::unique_lock<std::mutex>& lock, bool& ends) {
+void BulkServer::Rest(SystemMutexLock& lock, bool& ends) {
   ++resting_;
   Review();
-  ends = !work_.wait_for(lock, kWorkerRest, [this] { return stopping_ || book_.queued() > 0; });
+  ends = !work_.wait_for(lock, kWorkerRest, [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return stopping_ || book_.queued() > 0;
+  });
   --resting_;
 }
 

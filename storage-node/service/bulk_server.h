@@ -10,20 +10,19 @@
 #define MOSA_STORAGE_NODE_SERVICE_BULK_SERVER_H_
 
 #include <atomic>
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <list>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
 #include <utility>
 
 #include "common/base/clock.h"
+#include "common/base/mutex.h"
 #include "common/base/rare_log.h"
 #include "common/base/status.h"
 #include "common/base/unique_fd.h"
@@ -84,19 +83,21 @@ class BulkServer {
   void Drain(const ConnectionRef& connection);
   void CloseExpired();
   int NextTimeout() const;
-  // ---- the pool; the caller must hold mutex_, except for Work
-  void Dispatch();
+  // ---- the pool
+  void Dispatch() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Work(uint64_t worker);
-  void Rest(std::unique_lock<std::mutex>& lock, bool& ends);
-  // ---- the loop and the pool; the caller must hold mutex_
-  void LetIn(const ConnectionRef& connection);
-  void LetInWaiting();
-  void Review();                             // Updates others_wait_.
-  bool Arm(const Connection& connection);    // Waits for its next byte.
-  void Await(const Connection& connection);  // Waits for an idle connection's next request.
-  void Close(ConnectionId id);
-  void SendAway(ConnectionId id, const Status& why);
-  void Publish();
+  void Rest(SystemMutexLock& lock, bool& ends) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // ---- the loop and the pool
+  void LetIn(const ConnectionRef& connection) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void LetInWaiting() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Review() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);  // Updates others_wait_.
+  // Waits for its next byte.
+  bool Arm(const Connection& connection) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Waits for an idle connection's next request.
+  void Await(const Connection& connection) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Close(ConnectionId id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void SendAway(ConnectionId id, const Status& why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Publish() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   // Constant after Start.
   const BulkServerOptions options_;
@@ -114,17 +115,17 @@ class BulkServer {
 
   std::atomic<bool> others_wait_{false};  // Connections wait for a thread or a place.
 
-  mutable std::mutex mutex_;
-  std::condition_variable work_;
-  // Guarded by mutex_:
-  ConnectionBook book_;
-  std::map<ConnectionId, ConnectionRef> connections_;
-  std::deque<ConnectionId> at_the_door_;  // Connections that lack a place, in order.
-  std::map<uint64_t, std::thread> workers_;
-  std::list<std::thread> ended_workers_;
-  uint64_t last_worker_ = 0;
-  size_t resting_ = 0;  // Workers without a connection.
-  bool stopping_ = false;
+  mutable SystemMutex mutex_;
+  SystemCondVar work_;
+  ConnectionBook book_ ABSL_GUARDED_BY(mutex_);
+  std::map<ConnectionId, ConnectionRef> connections_ ABSL_GUARDED_BY(mutex_);
+  // Connections that lack a place, in order.
+  std::deque<ConnectionId> at_the_door_ ABSL_GUARDED_BY(mutex_);
+  std::map<uint64_t, std::thread> workers_ ABSL_GUARDED_BY(mutex_);
+  std::list<std::thread> ended_workers_ ABSL_GUARDED_BY(mutex_);
+  uint64_t last_worker_ ABSL_GUARDED_BY(mutex_) = 0;
+  size_t resting_ ABSL_GUARDED_BY(mutex_) = 0;  // Workers without a connection.
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace mosa::node

@@ -6,11 +6,11 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
-#include <mutex>
 #include <utility>
 
 #include "common/base/check.h"
 #include "common/base/log.h"
+#include "common/base/sync.h"
 #include "common/model/checksum_blocks.h"
 
 namespace mosa::node {
@@ -126,30 +126,29 @@ struct Copier::Job {
 
   // Once Cancel() returns, nobody changes the object for this job any more.
   void Cancel() {
-    std::unique_lock lock(changes_mutex);
+    MutexLock lock(changes_mutex);
     cancelled = true;
-    changes_ended.wait(lock, [this] { return changes == 0; });
+    while (changes > 0) changes_ended.wait(lock);
   }
 
   Mutex changes_mutex;
   CondVar changes_ended;
-  // Guarded by changes_mutex:
-  size_t changes = 0;  // In progress.
-  bool cancelled = false;
+  size_t changes ABSL_GUARDED_BY(changes_mutex) = 0;  // In progress.
+  bool cancelled ABSL_GUARDED_BY(changes_mutex) = false;
 };
 
 // A change of the object for a job, for as long as it lives, unless the job was cancelled.
 class Copier::ObjectChange {
  public:
   explicit ObjectChange(Job& job) : job_(job) {
-    const std::lock_guard lock(job_.changes_mutex);
+    const MutexLock lock(job_.changes_mutex);
     may_begin_ = !job_.cancelled;
     if (may_begin_) ++job_.changes;
   }
   ObjectChange(const ObjectChange&) = delete;
   ~ObjectChange() {
     if (!may_begin_) return;
-    const std::lock_guard lock(job_.changes_mutex);
+    const MutexLock lock(job_.changes_mutex);
     if (--job_.changes == 0) job_.changes_ended.notify_all();
   }
   Status status() const {
@@ -174,7 +173,7 @@ void Copier::Start(Report report) {
 
 void Copier::Stop() {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     stopping_ = true;
     nodes_->SetNodes({});  // Ends calls in progress.
     changed_.notify_all();
@@ -200,7 +199,7 @@ void Copier::Take(CopyOrder order) {
   if (GoOn(order)) return;
   auto job = std::make_shared<Job>(std::move(order), limits_);
   Cancel(std::span(&file, 1));
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   NoteNodes(job->task.order());
   jobs_[file] = job;
   if (job->task.finished()) {  // This node has nothing to hold.
@@ -214,7 +213,7 @@ void Copier::Take(CopyOrder order) {
 }
 
 bool Copier::GoOn(const CopyOrder& order) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto found = jobs_.find(order.file);
   if (found == jobs_.end() || !found->second->task.GoesOnAs(order)) return false;
   NoteNodes(order);
@@ -236,7 +235,7 @@ void Copier::Cancel(std::span<const FileId> files) {
   for (const FileId file : files) {
     JobRef job;
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       const auto found = jobs_.find(file);
       if (found == jobs_.end()) continue;
       job = std::move(found->second);
@@ -250,7 +249,7 @@ void Copier::Cancel(std::span<const FileId> files) {
 void Copier::CancelAll() {
   std::vector<FileId> files;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     for (const auto& [file, job] : jobs_) files.push_back(file);
   }
   Cancel(files);
@@ -266,7 +265,7 @@ void Copier::RefreshNodes() {
 void Copier::DescribeOrder(FileId file, ByteRange range, BlockSums& sums,
                            std::vector<bool>& settled) const {
   settled.assign(BlocksTouched(range.begin, range.size()), false);
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto found = jobs_.find(file);
   if (found == jobs_.end() || found->second->task.order().follow) return;
   const CopyTask& task = found->second->task;
@@ -297,7 +296,7 @@ void Copier::Run() {
 }
 
 std::optional<Copier::Turn> Copier::NextTurn() {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   while (!stopping_) {
     std::optional<Time> wake_at;
     const Time now = clock_.Monotonic();
@@ -371,7 +370,7 @@ void Copier::Perform(Turn& turn, std::span<std::byte> scratch) {
   } else {
     status = Change(turn, action.kind, action.range);
   }
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   if (action.hold) --holding_;
   if (action.kind == CopyAction::Kind::kFetch) {
     --fetching_;

@@ -81,7 +81,8 @@ class Copier {
   void Run();
   // Blocks until there is something to do; returns nothing when stopping.
   std::optional<Turn> NextTurn();
-  std::optional<Turn> PickTurn(Time now, std::optional<Time>& wake_at);
+  std::optional<Turn> PickTurn(Time now, std::optional<Time>& wake_at)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Perform(Turn& turn, std::span<std::byte> scratch);
   Status Ask(const Turn& turn, std::span<std::byte> scratch, BlockSums& theirs, BlockSums& own);
   Status Fetch(const Turn& turn, std::span<std::byte> buffer);
@@ -89,11 +90,11 @@ class Copier {
   Status Change(const Turn& turn, CopyAction::Kind kind, ByteRange range);
   // Returns false if the file's earlier order, if any, must end.
   bool GoOn(const CopyOrder& order);
-  void NoteNodes(const CopyOrder& order);  // The caller must hold mutex_.
-  // Returns the report that is due, if any. The caller must hold mutex_.
-  std::optional<CopyReport> ReportOf(Job& job, Time now);
-  void Retire(const JobRef& job);  // The caller must hold mutex_.
-  void RefreshNodes();             // The caller must hold mutex_.
+  void NoteNodes(const CopyOrder& order) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Returns the report that is due, if any.
+  std::optional<CopyReport> ReportOf(Job& job, Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Retire(const JobRef& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void RefreshNodes() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   ObjectEngine& engine_;
   const AccessGate& gate_;
@@ -105,17 +106,17 @@ class Copier {
   RareLog failures_{20};
   mutable Mutex mutex_;
   CondVar changed_;
-  // Guarded by mutex_:
-  std::map<FileId, JobRef> jobs_;
-  std::set<FileId> active_;  // Jobs in jobs_ that are not finished.
-  std::deque<std::weak_ptr<Job>> finished_;
-  std::map<NodeId, NodeAddress> known_nodes_;
-  std::vector<std::unique_ptr<std::byte[]>> buffers_;  // Idle; freed when there is nothing to do.
-  FileId served_last_;
-  Time worked_last_;
-  size_t fetching_ = 0;
-  size_t holding_ = 0;
-  bool stopping_ = false;
+  std::map<FileId, JobRef> jobs_ ABSL_GUARDED_BY(mutex_);
+  std::set<FileId> active_ ABSL_GUARDED_BY(mutex_);  // Jobs in jobs_ that are not finished.
+  std::deque<std::weak_ptr<Job>> finished_ ABSL_GUARDED_BY(mutex_);
+  std::map<NodeId, NodeAddress> known_nodes_ ABSL_GUARDED_BY(mutex_);
+  // Idle; freed when there is nothing to do.
+  std::vector<std::unique_ptr<std::byte[]>> buffers_ ABSL_GUARDED_BY(mutex_);
+  FileId served_last_ ABSL_GUARDED_BY(mutex_);
+  Time worked_last_ ABSL_GUARDED_BY(mutex_);
+  size_t fetching_ ABSL_GUARDED_BY(mutex_) = 0;
+  size_t holding_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
 
   std::vector<Thread> threads_;
 };

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "common/base/crc32c.h"
+#include "common/base/mutex.h"
 #include "storage-node/service/object_engine.h"
 
 namespace mosa::node {
@@ -14,7 +15,7 @@ Result<ObjectEngine::LocalWrites> ObjectEngine::LookAtLocalWrites(FileId file, u
   if (object == nullptr) return look;
   UniqueFd fd;
   {
-    const std::lock_guard lock(object->mutex);
+    const SystemMutexLock lock(object->mutex);
     MOSA_RETURN_IF_ERROR(LookForWriters(*object));
     look.writers_left = object->lent;
     if (object->left_untold) object->left_untold = clock_.Monotonic();  // A mount is asking.
@@ -28,7 +29,7 @@ Result<ObjectEngine::LocalWrites> ObjectEngine::LookAtLocalWrites(FileId file, u
   look.next_bytes = from_bytes;
   look.complete = false;
   while (!look.complete && look.next_bytes - from_bytes < kLookBytesMax) {
-    const std::lock_guard lock(object->mutex);
+    const SystemMutexLock lock(object->mutex);
     if (object->dropped) return LocalWrites{};
     MOSA_RETURN_IF_ERROR(ComparePiece(*object, fd.get(), look, scratch));
     object->answered = object->answered || look.changed || look.unknown;
@@ -75,7 +76,7 @@ Status ObjectEngine::ComparePiece(Object& object, int fd, LocalWrites& look,
 void ObjectEngine::NoteLeft(Object& object) {
   if (!object.told) return;
   object.left_untold = clock_.Monotonic();
-  const std::lock_guard lock(account_mutex_);
+  const SystemMutexLock lock(account_mutex_);
   left_untold_.insert(object.file);
 }
 
@@ -83,21 +84,22 @@ void ObjectEngine::NoteTold(Object& object) {
   object.told.reset();
   object.answered = false;
   object.left_untold.reset();
-  const std::lock_guard lock(account_mutex_);
+  const SystemMutexLock lock(account_mutex_);
   left_untold_.erase(object.file);
 }
 
 void ObjectEngine::TellUntold() {
   std::set<FileId> left;
   {
-    const std::lock_guard lock(account_mutex_);
+    const SystemMutexLock lock(account_mutex_);
     left = left_untold_;
   }
   for (const FileId file : left) {
     const ObjectRef object = Find(file);
     if (object == nullptr) continue;
-    const std::unique_lock lock(object->mutex, std::try_to_lock);
-    if (!lock || !object->left_untold || object->lent) continue;
+    if (!object->mutex.try_lock()) continue;
+    const SystemMutexLock lock(object->mutex, std::adopt_lock);
+    if (!object->left_untold || object->lent) continue;
     if (clock_.Monotonic() - *object->left_untold < kTellAfter) continue;
     if (!object->checksums.sealed()) continue;  // Its checksums are still being computed.
     const bool changed =
@@ -105,7 +107,7 @@ void ObjectEngine::TellUntold() {
                                                      object->checksums, object->size_bytes);
     NoteTold(*object);
     if (!changed) continue;
-    const std::lock_guard account(account_mutex_);
+    const SystemMutexLock account(account_mutex_);
     untold_to_report_.insert(file);
   }
 }

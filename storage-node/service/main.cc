@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
-#include <mutex>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
@@ -15,6 +14,7 @@
 #include "common/base/daemon.h"
 #include "common/base/exit_code.h"
 #include "common/base/log.h"
+#include "common/base/mutex.h"
 #include "common/base/units.h"
 #include "common/base/version.h"
 #include "common/model/metrics_text.h"
@@ -132,11 +132,11 @@ int Run(const Flags& flags) {
            (sigismember(&pending, SIGTERM) == 1 || sigismember(&pending, SIGINT) == 1);
   };
 
-  std::mutex mutex;
+  SystemMutex mutex;
   Status outcome;  // Guarded by mutex.
   options->on_shutdown = [&](Status why) {
     {
-      const std::lock_guard lock(mutex);
+      const SystemMutexLock lock(mutex);
       outcome = std::move(why);
     }
     ::kill(::getpid(), SIGTERM);
@@ -161,7 +161,7 @@ int Run(const Flags& flags) {
   LogInfo("stopping on signal {}", signal_number);
   *metrics = nullptr;
   *node = nullptr;
-  const std::lock_guard lock(mutex);
+  const SystemMutexLock lock(mutex);
   return outcome.ok() ? 0 : Fail(outcome);
 }
 

@@ -9,6 +9,7 @@
 #include <variant>
 
 #include "common/base/log.h"
+#include "common/base/mutex.h"
 #include "common/model/session.h"
 #include "proto/convert/node.h"
 #include "proto/convert/protocol_version.h"
@@ -56,10 +57,12 @@ ManagerLink::~ManagerLink() { Stop(); }
 Status ManagerLink::Start(Duration wait, const std::function<bool()>& give_up) {
   session_thread_ = std::thread([this] { RunSession(); });
   heartbeat_thread_ = std::thread([this] { RunHeartbeats(); });
-  std::unique_lock lock(mutex_);
-  const auto settled = [this] { return started_ && (started_->ok() || IsFinal(*started_)); };
+  SystemMutexLock lock(mutex_);
+  const auto settled = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return started_ && (started_->ok() || IsFinal(*started_));
+  };
   const auto end = std::chrono::steady_clock::now() + Chrono(wait);
-  while (!changed_.wait_for(lock, Chrono(kSlice), settled)) {
+  while (!changed_.wait_for(lock, kSlice, settled)) {
     if (give_up()) {
       return AbortedError(
           fmt::format("node {} was told to stop before the manager at {} accepted it",
@@ -76,7 +79,7 @@ Status ManagerLink::Start(Duration wait, const std::function<bool()>& give_up) {
 
 void ManagerLink::Stop() {
   {
-    const std::lock_guard lock(mutex_);
+    const SystemMutexLock lock(mutex_);
     stopping_ = true;
     if (context_ != nullptr) context_->TryCancel();
     changed_.notify_all();
@@ -88,7 +91,7 @@ void ManagerLink::Stop() {
 void ManagerLink::AwaitManager() {
   for (Duration waited; waited < kConnectWait; waited = waited + kSlice) {
     {
-      const std::lock_guard lock(mutex_);
+      const SystemMutexLock lock(mutex_);
       if (stopping_) return;
     }
     if (AwaitConnection(*channel_, kSlice)) return;
@@ -96,8 +99,9 @@ void ManagerLink::AwaitManager() {
 }
 
 bool ManagerLink::BackOff(Duration delay) {
-  std::unique_lock lock(mutex_);
-  return !changed_.wait_for(lock, Chrono(delay), [this] { return stopping_; });
+  SystemMutexLock lock(mutex_);
+  return !changed_.wait_for(lock, delay,
+                            [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return stopping_; });
 }
 
 // ---- the stream
@@ -110,7 +114,7 @@ void ManagerLink::RunSession() {
     bool was_registered = false;
     const Status ended = RunStream(was_registered);
     {
-      const std::lock_guard lock(mutex_);
+      const SystemMutexLock lock(mutex_);
       if (stopping_) return;
       if (!started_ || !started_->ok()) started_ = ended;
       changed_.notify_all();
@@ -131,7 +135,7 @@ Status ManagerLink::RunStream(bool& was_registered) {
   AwaitManager();
   grpc::ClientContext context;
   {
-    const std::lock_guard lock(mutex_);
+    const SystemMutexLock lock(mutex_);
     if (stopping_) return UnavailableError("the node is stopping");
     context_ = &context;
   }
@@ -143,9 +147,9 @@ Status ManagerLink::RunStream(bool& was_registered) {
     if (status.ok()) status = Carry(wire);
     if (!status.ok() || was_registered || !wire.has_registered()) continue;
     was_registered = true;
-    const std::lock_guard write_lock(write_mutex_);
+    const SystemMutexLock write_lock(write_mutex_);
     stream_ = stream.get();
-    const std::lock_guard lock(mutex_);
+    const SystemMutexLock lock(mutex_);
     started_ = OkStatus();
     beat_now_ = true;
     changed_.notify_all();
@@ -154,11 +158,11 @@ Status ManagerLink::RunStream(bool& was_registered) {
   // it would hide the reason.
   if (!status.ok()) context.TryCancel();
   {
-    const std::lock_guard write_lock(write_mutex_);
+    const SystemMutexLock write_lock(write_mutex_);
     stream_ = nullptr;
   }
   const grpc::Status finished = stream->Finish();
-  const std::lock_guard lock(mutex_);
+  const SystemMutexLock lock(mutex_);
   context_ = nullptr;
   if (!status.ok()) return status;
   return finished.ok() ? UnavailableError("the manager ended the session") : FromGrpc(finished);
@@ -221,7 +225,7 @@ void ManagerLink::Obey(NodeOrder order) {
     engine_.RefuseStoresUpTo(file, generation);
   engine_.Drop(drop.files, drop.number);
   drops_.Info("dropped {} objects; {} bytes are used now", drop.files.size(), engine_.used_bytes());
-  const std::lock_guard lock(mutex_);
+  const SystemMutexLock lock(mutex_);
   beat_now_ = true;
   changed_.notify_all();
 }
@@ -240,8 +244,10 @@ Status ManagerLink::Adopt(const NodeRegistered& registered) {
 void ManagerLink::RunHeartbeats() {
   while (true) {
     {
-      std::unique_lock lock(mutex_);
-      changed_.wait_for(lock, Chrono(kHeartbeatEvery), [this] { return stopping_ || beat_now_; });
+      SystemMutexLock lock(mutex_);
+      changed_.wait_for(lock, kHeartbeatEvery, [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+        return stopping_ || beat_now_;
+      });
       if (stopping_) return;
       beat_now_ = false;
     }
@@ -258,7 +264,7 @@ void ManagerLink::Send(const CopyReport& report) {
 }
 
 void ManagerLink::TellAside() {
-  const std::lock_guard write_lock(write_mutex_);
+  const SystemMutexLock write_lock(write_mutex_);
   if (stream_ == nullptr) return;
   for (const v1::NodeMessage& page : ToProto(NodeAside{engine_.ListAside()})) stream_->Write(page);
 }
@@ -266,7 +272,7 @@ void ManagerLink::TellAside() {
 // The reader notices a broken stream; reports are repeated on the next one.
 template <typename Content>
 void ManagerLink::Tell(DurationTable::ClassId kind, const Content& content) {
-  const std::lock_guard write_lock(write_mutex_);
+  const SystemMutexLock write_lock(write_mutex_);
   if (stream_ == nullptr) return;
   const TimedRequest timed(&engine_.residence().parts, kind);
   v1::NodeMessage message;

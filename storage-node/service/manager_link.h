@@ -8,14 +8,13 @@
 
 #include <grpcpp/grpcpp.h>
 
-#include <condition_variable>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
 
+#include "common/base/mutex.h"
 #include "common/base/rare_log.h"
 #include "common/base/status.h"
 #include "common/model/residence.h"
@@ -82,17 +81,16 @@ class ManagerLink {
   const std::shared_ptr<grpc::Channel> channel_;
   const std::unique_ptr<v1::NodeSessionService::Stub> stub_;
 
-  std::mutex write_mutex_;    // Acquired before mutex_.
-  Stream* stream_ = nullptr;  // Guarded by write_mutex_; null while not registered.
+  SystemMutex write_mutex_;                                 // Acquired before mutex_.
+  Stream* stream_ ABSL_GUARDED_BY(write_mutex_) = nullptr;  // Null while not registered.
 
   RareLog drops_{20};
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  // Guarded by mutex_:
-  grpc::ClientContext* context_ = nullptr;
-  std::optional<Status> started_;  // Result of Start.
-  bool beat_now_ = false;
-  bool stopping_ = false;
+  SystemMutex mutex_;
+  SystemCondVar changed_;
+  grpc::ClientContext* context_ ABSL_GUARDED_BY(mutex_) = nullptr;
+  std::optional<Status> started_ ABSL_GUARDED_BY(mutex_);  // Result of Start.
+  bool beat_now_ ABSL_GUARDED_BY(mutex_) = false;
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
 
   std::thread session_thread_;
   std::thread heartbeat_thread_;

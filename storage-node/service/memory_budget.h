@@ -9,16 +9,15 @@
 #define MOSA_STORAGE_NODE_SERVICE_MEMORY_BUDGET_H_
 
 #include <chrono>
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <string>
 #include <utility>
 
+#include "common/base/mutex.h"
 #include "common/base/status.h"
 
 namespace mosa::node {
@@ -65,8 +64,8 @@ class MemoryBudget {
   // exceed its share. Precondition: bytes <= limit.
   Result<BudgetBuffer> Take(const std::string& account, size_t bytes,
                             std::chrono::milliseconds wait) {
-    std::unique_lock lock(mutex_);
-    const auto fits = [&] {
+    SystemMutexLock lock(mutex_);
+    const auto fits = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
       const auto used = used_by_.find(account);
       return free_bytes_ >= bytes &&
              (used == used_by_.end() || used->second + bytes <= share_bytes_);
@@ -80,11 +79,11 @@ class MemoryBudget {
   }
   size_t limit_bytes() const { return limit_bytes_; }
   size_t used_bytes() const {
-    const std::lock_guard lock(mutex_);
+    const SystemMutexLock lock(mutex_);
     return limit_bytes_ - free_bytes_;
   }
   void GiveBack(const std::string& account, size_t bytes) {
-    const std::lock_guard lock(mutex_);
+    const SystemMutexLock lock(mutex_);
     const auto used = used_by_.find(account);
     if (used != used_by_.end() && (used->second -= bytes) == 0) used_by_.erase(used);
     free_bytes_ += bytes;
@@ -94,11 +93,10 @@ class MemoryBudget {
  private:
   const size_t limit_bytes_;
   const size_t share_bytes_;  // Maximum for one account.
-  mutable std::mutex mutex_;
-  std::condition_variable freed_;
-  // Guarded by mutex_:
-  size_t free_bytes_;
-  std::map<std::string, size_t> used_by_;  // Only accounts that hold some.
+  mutable SystemMutex mutex_;
+  SystemCondVar freed_;
+  size_t free_bytes_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, size_t> used_by_ ABSL_GUARDED_BY(mutex_);  // Only accounts that hold some.
 };
 
 inline BudgetBuffer::~BudgetBuffer() {

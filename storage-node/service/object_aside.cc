@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "common/base/log.h"
+#include "common/base/mutex.h"
 #include "proto/convert/node.h"
 #include "storage-node/core/data_runs.h"
 #include "storage-node/service/object_engine.h"
@@ -50,31 +51,31 @@ AsideObject ObjectEngine::DescribeAside(const StoredObject& stored) const {
 
 void ObjectEngine::AddAside(Aside aside) {
   {
-    const std::lock_guard lock(account_mutex_);
+    const SystemMutexLock lock(account_mutex_);
     admission_.Account(0, aside.object.allocated_bytes);
   }
   record_bytes_ += aside.record_bytes;
-  const std::lock_guard lock(aside_mutex_);
+  const SystemMutexLock lock(aside_mutex_);
   aside_.insert_or_assign(aside.object.file, std::move(aside));
 }
 
 std::optional<ObjectEngine::Aside> ObjectEngine::RemoveAside(FileId file) {
   std::optional<Aside> aside;
   {
-    const std::lock_guard lock(aside_mutex_);
+    const SystemMutexLock lock(aside_mutex_);
     const auto found = aside_.find(file);
     if (found == aside_.end()) return std::nullopt;
     aside = std::move(found->second);
     aside_.erase(found);
   }
   record_bytes_ -= aside->record_bytes + (aside->generation > 0 ? kGenerationRecordBytes : 0);
-  const std::lock_guard lock(account_mutex_);
+  const SystemMutexLock lock(account_mutex_);
   admission_.Account(aside->object.allocated_bytes, 0);
   return aside;
 }
 
 Status ObjectEngine::RewriteAsideRecords() {
-  const std::lock_guard lock(aside_mutex_);
+  const SystemMutexLock lock(aside_mutex_);
   for (auto& [file, aside] : aside_) {
     if (aside.generation > 0)
       MOSA_RETURN_IF_ERROR(store_->sums()->Append(EncodeGeneration(file, aside.generation)));
@@ -92,7 +93,7 @@ Status ObjectEngine::SetAside(FileId file) {
   const ObjectRef object = Find(file);
   if (object == nullptr) return OkStatus();
   VerifyAll(object, {});
-  const std::lock_guard lock(object->mutex);
+  const SystemMutexLock lock(object->mutex);
   if (object->dropped) return OkStatus();
   MOSA_ASSIGN_OR_RETURN(const UniqueFd fd, store_->Open(file, OpenMode::kRead));
   MOSA_ASSIGN_OR_RETURN(const ObjectStat stat, store_->Stat(fd.get()));
@@ -120,13 +121,13 @@ Status ObjectEngine::SetAside(FileId file) {
 Status ObjectEngine::RestoreAside(FileId file) {
   {
     // The order is repeated until the manager has learned that it was carried out.
-    const std::lock_guard lock(aside_mutex_);
+    const SystemMutexLock lock(aside_mutex_);
     if (!aside_.contains(file)) return OkStatus();
   }
   const auto object = std::make_shared<Object>(file);
-  const std::lock_guard lock(object->mutex);
+  const SystemMutexLock lock(object->mutex);
   {
-    const std::lock_guard objects_lock(objects_mutex_);
+    const SystemMutexLock objects_lock(objects_mutex_);
     if (!objects_.emplace(file, object).second)
       return FailedPreconditionError(fmt::format(
           "file {} already has an object: the one that was put aside stays there", file.value));
@@ -184,7 +185,7 @@ void ObjectEngine::Obey(const AsideOrder& order) {
 }
 
 std::vector<AsideObject> ObjectEngine::ListAside() const {
-  const std::lock_guard lock(aside_mutex_);
+  const SystemMutexLock lock(aside_mutex_);
   std::vector<AsideObject> objects;
   for (const auto& [file, aside] : aside_) {
     if (objects.size() == kAsidePerNodeMax) break;

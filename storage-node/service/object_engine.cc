@@ -9,6 +9,7 @@
 #include "common/base/check.h"
 #include "common/base/crc32c.h"
 #include "common/base/log.h"
+#include "common/base/mutex.h"
 #include "common/model/checksum_blocks.h"
 
 namespace mosa::node {
@@ -77,14 +78,14 @@ ObjectEngine::~ObjectEngine() = default;
 // ---- finding and opening
 
 ObjectEngine::ObjectRef ObjectEngine::Find(FileId file) const {
-  const std::lock_guard lock(objects_mutex_);
+  const SystemMutexLock lock(objects_mutex_);
   const auto found = objects_.find(file);
   return found == objects_.end() ? nullptr : found->second;
 }
 
 // Returns null if there is none and the changer must not make it.
 ObjectEngine::ObjectRef ObjectEngine::FindOrAdd(FileId file, const Changer* changer) {
-  const std::lock_guard lock(objects_mutex_);
+  const SystemMutexLock lock(objects_mutex_);
   const auto found = objects_.find(file);
   if (found != objects_.end()) return found->second;
   if (changer != nullptr && IsRefused(file, *changer)) return nullptr;
@@ -104,6 +105,7 @@ Result<ObjectEngine::Opened> ObjectEngine::OpenObject(FileId file, OpenMode mode
     if (opened.object == nullptr) return opened;
     if (changer != nullptr) VerifyAll(opened.object, {});
     opened.lock = std::unique_lock(opened.object->mutex);
+    opened.object->mutex.AssertHeld();
     if (opened.object->dropped) continue;  // It is being dropped, and has not left the table yet.
     Result<UniqueFd> fd = store_->Open(file, mode);
     if (fd.ok()) {
@@ -134,7 +136,7 @@ bool ObjectEngine::MayHaveWriters(Object& object, int fd) {
   NoteLeft(object);
   NoteAllChanged(object);
   {
-    const std::lock_guard lock(account_mutex_);
+    const SystemMutexLock lock(account_mutex_);
     lent_.erase(object.file);
   }
   NoteChange(object, Duration{});
@@ -152,7 +154,7 @@ void ObjectEngine::AccountFor(Object& object, const ObjectStat& stat) {
   if (object.dropped || stat.allocated_bytes == object.allocated_bytes) return;
   if (object.lent && stat.allocated_bytes > object.allocated_bytes)
     bytes_written_local_ += stat.allocated_bytes - object.allocated_bytes;
-  const std::lock_guard lock(account_mutex_);
+  const SystemMutexLock lock(account_mutex_);
   admission_.Account(object.allocated_bytes, stat.allocated_bytes);
   object.allocated_bytes = stat.allocated_bytes;
 }
@@ -163,7 +165,7 @@ void ObjectEngine::NoteChange(Object& object, Duration rest) {
     TryLog(object, LoggedState::kNothing);
   const bool unsealed = !object.checksums.sealed() || object.lent;
   const bool has_work = unsealed || object.unverified || MayRecord(object);
-  const std::lock_guard lock(account_mutex_);
+  const SystemMutexLock lock(account_mutex_);
   if (unsealed != object.counted_unsealed) {
     unsealed_objects_ += unsealed ? 1 : uint64_t{0} - 1;
     object.counted_unsealed = unsealed;
@@ -187,7 +189,7 @@ void ObjectEngine::NoteCorrupt(Object& object, BlockIndex block) {
   object.checksums.MarkCorrupt(block);
   // Logged checksums would reveal the damage again.
   if (object.logged != LoggedState::kSums) TryLog(object, LoggedState::kDamaged);
-  const std::lock_guard lock(account_mutex_);
+  const SystemMutexLock lock(account_mutex_);
   corrupt_blocks_of_[object.file] = object.checksums.corrupt_count();
   corrupt_to_report_.insert(object.file);
   healed_.erase(object.file);
@@ -207,11 +209,11 @@ void ObjectEngine::Remove(Object& object) {
   if (std::exchange(object.unverified, false)) --unverified_objects_;
   object.dropped = true;
   {
-    const std::lock_guard lock(objects_mutex_);
+    const SystemMutexLock lock(objects_mutex_);
     objects_.erase(object.file);
   }
   Wake(object.file);
-  const std::lock_guard lock(account_mutex_);
+  const SystemMutexLock lock(account_mutex_);
   if (object.counted_unsealed) --unsealed_objects_;
   seal_queue_.Remove(object.file);
   lent_.erase(object.file);
@@ -237,6 +239,7 @@ Result<ReadPlan> ObjectEngine::PlanRead(const ReadRequest& request, std::span<st
     if (!opened.ok()) return Named(opened.status(), request.file);
     if (opened->object == nullptr) return AbsentError(request.file);
     Object& object = *opened->object;
+    object.mutex.AssertHeld();
     const bool has_writers = MayHaveWriters(object, opened->fd.get());
     const bool verify = request.verify || object.unverified;
     const bool buffered = has_writers || verify;
@@ -333,18 +336,18 @@ Result<uint64_t> ObjectEngine::HoleBytes(int fd, uint64_t offset, uint64_t lengt
 Result<uint64_t> ObjectEngine::ReserveRange(FileId file, int fd, uint64_t offset, uint64_t length) {
   {
     // Usually there is room for the whole range, and no search for holes is needed.
-    const std::lock_guard lock(account_mutex_);
+    const SystemMutexLock lock(account_mutex_);
     const uint64_t most = length + 2 * kPageBytes;
     if (admission_.Reserve(file, most).ok()) return most;
   }
   MOSA_ASSIGN_OR_RETURN(const uint64_t holes, HoleBytes(fd, offset, length));
-  const std::lock_guard lock(account_mutex_);
+  const SystemMutexLock lock(account_mutex_);
   MOSA_RETURN_IF_ERROR(admission_.Reserve(file, holes));
   return holes;
 }
 
 void ObjectEngine::GiveBack(uint64_t reserved_bytes) {
-  const std::lock_guard lock(account_mutex_);
+  const SystemMutexLock lock(account_mutex_);
   admission_.GiveBack(reserved_bytes);
 }
 
@@ -367,7 +370,7 @@ ObjectEngine::Writer::Writer(Writer&& other) noexcept
 ObjectEngine::Writer::~Writer() {
   if (engine_ == nullptr) return;
   {
-    const std::lock_guard lock(object_->mutex);
+    const SystemMutexLock lock(object_->mutex);
     const Result<ObjectStat> stat = engine_->store_->Stat(fd_.get());
     if (stat.ok()) engine_->AccountFor(*object_, *stat);
     engine_->NoteChange(*object_, kRestAfterWrite);
@@ -378,8 +381,8 @@ ObjectEngine::Writer::~Writer() {
 Status ObjectEngine::Writer::WritePiece(uint64_t offset, std::span<const std::byte> data,
                                         std::span<const uint32_t> crcs) {
   if (data.empty()) return OkStatus();
-  const std::lock_guard lock(object_->mutex);
   Object& object = *object_;
+  const SystemMutexLock lock(object.mutex);
   if (object.dropped) return DroppedError(object.file);
   MOSA_RETURN_IF_ERROR(Named(engine_->BeginChange(object, fd_.get(), changer_), object.file));
   const Status written = engine_->store_->Write(fd_.get(), offset, data);
@@ -404,6 +407,7 @@ Status ObjectEngine::Truncate(FileId file, const Changer& changer, uint64_t size
   if (!opened.ok()) return Named(opened.status(), file);
   if (opened->object == nullptr) return size_bytes == 0 ? OkStatus() : AbsentError(file);
   Object& object = *opened->object;
+  object.mutex.AssertHeld();
   MOSA_RETURN_IF_ERROR(Named(RefreshSize(object, opened->fd.get()), file));
   const uint64_t size_before = object.size_bytes;
   if (size_before <= size_bytes) return OkStatus();
@@ -430,11 +434,12 @@ Status ObjectEngine::Allocate(FileId file, const Changer& changer, int mode, Byt
   if (!opened.ok()) return Named(opened.status(), file);
   if (opened->object == nullptr) return AbsentError(file);
   Object& object = *opened->object;
+  object.mutex.AssertHeld();
   const int fd = opened->fd.get();
   uint64_t reserved = 0;
   if (!punch) {
     MOSA_ASSIGN_OR_RETURN(const uint64_t holes, HoleBytes(fd, range.begin, range.size()));
-    const std::lock_guard lock(account_mutex_);
+    const SystemMutexLock lock(account_mutex_);
     MOSA_RETURN_IF_ERROR(admission_.Reserve(file, holes));
     reserved = holes;
   }
@@ -461,8 +466,10 @@ Result<ObjectEngine::Description> ObjectEngine::Describe(FileId file) {
   const Result<ObjectStat> stat = store_->Stat(opened->fd.get());
   if (!stat.ok()) return Named(stat.status(), file);
   description.stat = *stat;
-  description.sealed = opened->object->checksums.sealed() && !opened->object->lent;
-  AccountFor(*opened->object, *stat);
+  Object& object = *opened->object;
+  object.mutex.AssertHeld();
+  description.sealed = object.checksums.sealed() && !object.lent;
+  AccountFor(object, *stat);
   return description;
 }
 
@@ -488,7 +495,7 @@ Status ObjectEngine::Admits(const Object& object, const Changer& changer) const 
 
 Status ObjectEngine::CheckRefusals(FileId file, const Changer& changer) const {
   if (!has_refusals_ || changer.is_order) return OkStatus();
-  const std::lock_guard lock(objects_mutex_);
+  const SystemMutexLock lock(objects_mutex_);
   if (!IsRefused(file, changer)) return OkStatus();
   return AbortedError(fmt::format(
       "this node has dropped file {} at layout generation {}, and takes nothing by {}: open the "
@@ -505,7 +512,7 @@ bool ObjectEngine::IsRefused(FileId file, const Changer& changer) const {
 Status ObjectEngine::CheckChanger(FileId file, const Changer& changer) {
   const ObjectRef object = Find(file);
   if (object == nullptr) return CheckRefusals(file, changer);
-  const std::lock_guard lock(object->mutex);
+  const SystemMutexLock lock(object->mutex);
   return Admits(*object, changer);
 }
 

@@ -15,7 +15,6 @@
 #define MOSA_STORAGE_NODE_SERVICE_OBJECT_ENGINE_H_
 
 #include <atomic>
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -30,6 +29,7 @@
 #include <vector>
 
 #include "common/base/clock.h"
+#include "common/base/mutex.h"
 #include "common/base/status.h"
 #include "common/base/unique_fd.h"
 #include "common/model/block_sums.h"
@@ -85,33 +85,40 @@ class ObjectEngine {
   struct Object {
     explicit Object(FileId id) : file(id) {}
     const FileId file;
-    std::mutex mutex;
-    // Guarded by mutex:
-    bool dropped = false;  // No longer in objects_: the caller must look the file up again.
-    uint64_t size_bytes = 0;
-    uint64_t allocated_bytes = 0;
-    ChecksumTable checksums = ChecksumTable::ForNewObject();
-    uint64_t forgotten_count = 0;        // How often all checksums were forgotten.
-    std::unique_ptr<ChangeLog> changes;  // Kept from the first request for it on.
-    uint64_t writer_generation = 0;  // Highest generation that was admitted to change it. Logged.
-    bool lent = false;               // Local programs may be writing. Also in lent_.
+    SystemMutex mutex;
+    // No longer in objects_: the caller must look the file up again.
+    bool dropped ABSL_GUARDED_BY(mutex) = false;
+    uint64_t size_bytes ABSL_GUARDED_BY(mutex) = 0;
+    uint64_t allocated_bytes ABSL_GUARDED_BY(mutex) = 0;
+    ChecksumTable checksums ABSL_GUARDED_BY(mutex) = ChecksumTable::ForNewObject();
+    uint64_t forgotten_count ABSL_GUARDED_BY(mutex) = 0;  // How often all checksums were forgotten.
+    // Kept from the first request for it on.
+    std::unique_ptr<ChangeLog> changes ABSL_GUARDED_BY(mutex);
+    // Highest generation that was admitted to change it. Logged.
+    uint64_t writer_generation ABSL_GUARDED_BY(mutex) = 0;
+    bool lent ABSL_GUARDED_BY(mutex) = false;  // Local programs may be writing. Also in lent_.
     // The checksums at the last look: from when it was lent until its mount has reported all
     // changes. A write through this node makes all of them unknown.
-    std::optional<ChecksumTable> told;
-    uint64_t told_bytes = 0;  // The size at that look.
+    std::optional<ChecksumTable> told ABSL_GUARDED_BY(mutex);
+    uint64_t told_bytes ABSL_GUARDED_BY(mutex) = 0;  // The size at that look.
     // A look found a difference. Kept because the asker may die before it has told everybody, and
     // `told` no longer holds the earlier checksums.
-    bool answered = false;
+    bool answered ABSL_GUARDED_BY(mutex) = false;
     // Since when no program can store into it while its changes are still unreported.
-    std::optional<Time> left_untold;
-    bool counted_unsealed = false;
-    LoggedState logged = LoggedState::kNothing;  // Never kSums while it is lent.
-    bool unverified = false;     // Not verified against its record since the machine crashed.
-    BlockIndex compared_end{};   // While unverified: blocks before this one are verified.
-    bool unrecordable = false;   // It has too many checksums to record.
-    uint64_t changes_begun = 0;  // Incremented whenever bytes may be changed.
+    std::optional<Time> left_untold ABSL_GUARDED_BY(mutex);
+    bool counted_unsealed ABSL_GUARDED_BY(mutex) = false;
+    // Never kSums while it is lent.
+    LoggedState logged ABSL_GUARDED_BY(mutex) = LoggedState::kNothing;
+    // Not verified against its record since the machine crashed.
+    bool unverified ABSL_GUARDED_BY(mutex) = false;
+    // While unverified: blocks before this one are verified.
+    BlockIndex compared_end ABSL_GUARDED_BY(mutex){};
+    bool unrecordable ABSL_GUARDED_BY(mutex) = false;  // It has too many checksums to record.
+    // Incremented whenever bytes may be changed.
+    uint64_t changes_begun ABSL_GUARDED_BY(mutex) = 0;
     // While its checksums are logged: the record's length, and the object's size in it.
-    uint64_t record_bytes = 0, recorded_size_bytes = 0;
+    uint64_t record_bytes ABSL_GUARDED_BY(mutex) = 0;
+    uint64_t recorded_size_bytes ABSL_GUARDED_BY(mutex) = 0;
   };
 
  public:
@@ -276,17 +283,19 @@ class ObjectEngine {
 
   // Adds an object from the store to the table, with its recorded state.
   void AddFound(const StoredObject& found, const SumsRecord* record, uint64_t generation);
-  // The same for an object that is in the table. The caller must hold its lock.
-  void TakeFound(Object& object, const StoredObject& found, const SumsRecord* record);
-  void TakeRecord(Object& object, const StoredObject& found, const SumsRecord* record);
-  void MarkDamaged(Object& object);
+  // The same for an object that is in the table.
+  void TakeFound(Object& object, const StoredObject& found, const SumsRecord* record)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(object.mutex);
+  void TakeRecord(Object& object, const StoredObject& found, const SumsRecord* record)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(object.mutex);
+  void MarkDamaged(Object& object) ABSL_EXCLUSIVE_LOCKS_REQUIRED(object.mutex);
   // Returns null if absent.
   ObjectRef Find(FileId file) const;
   ObjectRef FindOrAdd(FileId file, const Changer* changer);
   // A locked object with a descriptor. `object` is null if absent.
   struct Opened {
     ObjectRef object;
-    std::unique_lock<std::mutex> lock;
+    std::unique_lock<SystemMutex> lock;
     UniqueFd fd;
   };
   Result<Opened> OpenToRead(FileId file) { return OpenObject(file, OpenMode::kRead, nullptr); }
@@ -296,48 +305,60 @@ class ObjectEngine {
   }
   Result<Opened> OpenObject(FileId file, OpenMode mode, const Changer* changer);
 
-  // ---- the caller must hold the object's lock
-  Status Admits(const Object& object, const Changer& changer) const;
-  bool MayHaveWriters(Object& object, int fd);  // `fd` is for reading.
-  Status LookForWriters(Object& object);
-  void NoteLeft(Object& object);
-  void NoteTold(Object& object);
-  void TellUntold();
-  Status ComparePiece(Object& object, int fd, LocalWrites& look, std::span<std::byte> scratch);
-  Status RefreshSize(Object& object, int fd);
-  void AccountFor(Object& object, const ObjectStat& stat);
+  // ---- one object
+  Status Admits(const Object& object, const Changer& changer) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(object.mutex);
+  // `fd` is for reading.
+  bool MayHaveWriters(Object& object, int fd) ABSL_EXCLUSIVE_LOCKS_REQUIRED(object.mutex);
+  Status LookForWriters(Object& object) ABSL_EXCLUSIVE_LOCKS_REQUIRED(object.mutex);
+  void NoteLeft(Object& object) ABSL_EXCLUSIVE_LOCKS_REQUIRED(object.mutex);
+  void NoteTold(Object& object) ABSL_EXCLUSIVE_LOCKS_REQUIRED(object.mutex);
+  Status ComparePiece(Object& object, int fd, LocalWrites& look, std::span<std::byte> scratch)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(object.mutex);
+  Status RefreshSize(Object& object, int fd) ABSL_EXCLUSIVE_LOCKS_REQUIRED(object.mutex);
+  void AccountFor(Object& object, const ObjectStat& stat)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(object.mutex);
   // Counts it as sealed or unsealed, and queues it.
-  void NoteChange(Object& object, Duration rest);
-  void NoteCorrupt(Object& object, BlockIndex block);
-  void ForgetChecksums(Object& object);
-  void Remove(Object& object);
-  void NoteWritten(Object& object, ByteRange range);
-  void NoteAllChanged(Object& object);
-  Status MarkData(Object& object, int fd, ByteRange range, BlockSums& sums);
+  void NoteChange(Object& object, Duration rest) ABSL_EXCLUSIVE_LOCKS_REQUIRED(object.mutex);
+  void NoteCorrupt(Object& object, BlockIndex block) ABSL_EXCLUSIVE_LOCKS_REQUIRED(object.mutex);
+  void ForgetChecksums(Object& object) ABSL_EXCLUSIVE_LOCKS_REQUIRED(object.mutex);
+  void Remove(Object& object) ABSL_EXCLUSIVE_LOCKS_REQUIRED(object.mutex);
+  void NoteWritten(Object& object, ByteRange range) ABSL_EXCLUSIVE_LOCKS_REQUIRED(object.mutex);
+  void NoteAllChanged(Object& object) ABSL_EXCLUSIVE_LOCKS_REQUIRED(object.mutex);
+  Status MarkData(Object& object, int fd, ByteRange range, BlockSums& sums)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(object.mutex);
   Status SumBlock(Object& object, int fd, BlockIndex block, BlockSum& sum,
-                  std::span<std::byte> scratch);
-  Status SumMissing(Object& object, int fd, const ReadPlan& plan, std::span<std::byte> scratch);
-  Status FillBuffer(Object& object, int fd, ReadPlan& plan, bool verify);
+                  std::span<std::byte> scratch) ABSL_EXCLUSIVE_LOCKS_REQUIRED(object.mutex);
+  Status SumMissing(Object& object, int fd, const ReadPlan& plan, std::span<std::byte> scratch)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(object.mutex);
+  Status FillBuffer(Object& object, int fd, ReadPlan& plan, bool verify)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(object.mutex);
   Result<uint64_t> HoleBytes(int fd, uint64_t offset, uint64_t length);
 
-  // ---- records (object_records.cc); the caller must hold the object's lock, except for the last
-  // three
+  // ---- records (object_records.cc)
   // Must be called before any byte of the object changes.
-  Status BeginChange(Object& object, int fd, const Changer& changer);
-  Status ForgetRecord(Object& object);            // Invalidates its record, unless of damage.
-  Status Log(Object& object, LoggedState state);  // Precondition: not kSums.
-  void TryLog(Object& object, LoggedState state);
-  void SetGeneration(Object& object, uint64_t generation);
-  bool MayRecord(const Object& object) const;
-  Status AppendRecord(Object& object);
-  void Verify(Object& object, int fd, std::span<const KnownSum> sums, std::span<std::byte> scratch);
+  Status BeginChange(Object& object, int fd, const Changer& changer)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(object.mutex);
+  // Invalidates its record, unless of damage.
+  Status ForgetRecord(Object& object) ABSL_EXCLUSIVE_LOCKS_REQUIRED(object.mutex);
+  // Precondition: not kSums.
+  Status Log(Object& object, LoggedState state) ABSL_EXCLUSIVE_LOCKS_REQUIRED(object.mutex);
+  void TryLog(Object& object, LoggedState state) ABSL_EXCLUSIVE_LOCKS_REQUIRED(object.mutex);
+  void SetGeneration(Object& object, uint64_t generation)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(object.mutex);
+  bool MayRecord(const Object& object) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(object.mutex);
+  Status AppendRecord(Object& object) ABSL_EXCLUSIVE_LOCKS_REQUIRED(object.mutex);
+  void Verify(Object& object, int fd, std::span<const KnownSum> sums, std::span<std::byte> scratch)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(object.mutex);
   // Verifies the next unverified blocks, at most so many.
-  void VerifyNext(Object& object, int fd, size_t blocks_max, std::span<std::byte> scratch);
-  void VerifyRest(Object& object, int fd);
+  void VerifyNext(Object& object, int fd, size_t blocks_max, std::span<std::byte> scratch)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(object.mutex);
+  void VerifyRest(Object& object, int fd) ABSL_EXCLUSIVE_LOCKS_REQUIRED(object.mutex);
   void VerifyAll(const ObjectRef& object, std::span<std::byte> scratch);
   void Record(const ObjectRef& object);
   Status RewriteRecords();
 
+  void TellUntold();
   void Wake(FileId file);
   // If false, `after_change` becomes the latest change, up to which nothing needs checking.
   bool HasChanged(FileId file, uint64_t& after_change, std::span<const ByteRange> about);
@@ -345,7 +366,8 @@ class ObjectEngine {
   void GiveBack(uint64_t reserved_bytes);
   bool DropOne(FileId file);
   Status CheckRefusals(FileId file, const Changer& changer) const;
-  bool IsRefused(FileId file, const Changer& changer) const;  // The caller holds objects_mutex_.
+  bool IsRefused(FileId file, const Changer& changer) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(objects_mutex_);
   void EndRefusals();
   // An object put aside, with its recorded state at that time.
   struct Aside {
@@ -359,8 +381,8 @@ class ObjectEngine {
   // Removes its state; returns nothing if it is not aside.
   std::optional<Aside> RemoveAside(FileId file);
   Status RewriteAsideRecords();
-  // Replaces an object in the table by the one aside. The caller must hold the object's lock.
-  Status TakeFromAside(Object& object);
+  // Replaces an object in the table by the one aside.
+  Status TakeFromAside(Object& object) ABSL_EXCLUSIVE_LOCKS_REQUIRED(object.mutex);
   // Returns the record of an object that was found; `damaged` if a record was required and is
   // missing.
   const SumsRecord* RecordOf(FileId file, const std::map<FileId, SumsRecord>& records) const;
@@ -369,9 +391,11 @@ class ObjectEngine {
   Status RestoreAside(FileId file);
   Status DiscardAside(FileId file);
   Status SealObject(const ObjectRef& object, std::span<std::byte> scratch);
-  Status SumPiece(Object& object, int fd, uint64_t& offset, std::span<std::byte> scratch);
+  Status SumPiece(Object& object, int fd, uint64_t& offset, std::span<std::byte> scratch)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(object.mutex);
   Status SumStale(const ObjectRef& object, int fd, uint64_t epoch, std::span<std::byte> scratch);
-  uint64_t ScrubPiece(Object& object, uint64_t& offset, std::span<std::byte> scratch);
+  uint64_t ScrubPiece(Object& object, uint64_t& offset, std::span<std::byte> scratch)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(object.mutex);
 
   // ---- constant or thread-safe
   const std::unique_ptr<ObjectStore> store_;
@@ -394,44 +418,47 @@ class ObjectEngine {
   std::atomic<uint64_t> unverified_objects_{0};
   std::atomic<bool> has_unsynced_records_{false};
 
-  std::mutex waiters_mutex_;
-  std::condition_variable woken_;
-  std::multiset<FileId> waiters_;  // Guarded by waiters_mutex_.
-  uint64_t wakes_ = 0;             // Guarded by waiters_mutex_.
+  SystemMutex waiters_mutex_;
+  SystemCondVar woken_;
+  std::multiset<FileId> waiters_ ABSL_GUARDED_BY(waiters_mutex_);
+  uint64_t wakes_ ABSL_GUARDED_BY(waiters_mutex_) = 0;
   std::atomic<uint64_t> waiter_count_{0};
 
-  mutable std::mutex objects_mutex_;
-  std::map<FileId, ObjectRef> objects_;  // Guarded by objects_mutex_.
+  mutable SystemMutex objects_mutex_;
+  std::map<FileId, ObjectRef> objects_ ABSL_GUARDED_BY(objects_mutex_);
   // For objects that are to be dropped, or were: until when stores up to a generation are refused.
-  // refusals_ and refusal_ends_ are guarded by objects_mutex_.
   struct Refusal {
     uint64_t generation = 0;
     Time until;
   };
-  std::map<FileId, Refusal> refusals_;
-  std::deque<std::pair<Time, FileId>> refusal_ends_;  // Ascending.
-  std::atomic<bool> has_refusals_{false};             // There are any.
+  std::map<FileId, Refusal> refusals_ ABSL_GUARDED_BY(objects_mutex_);
+  // Ascending.
+  std::deque<std::pair<Time, FileId>> refusal_ends_ ABSL_GUARDED_BY(objects_mutex_);
+  std::atomic<bool> has_refusals_{false};  // There are any.
 
-  mutable std::mutex aside_mutex_;
-  std::map<FileId, Aside> aside_;  // Guarded by aside_mutex_.
+  mutable SystemMutex aside_mutex_;
+  std::map<FileId, Aside> aside_ ABSL_GUARDED_BY(aside_mutex_);
 
-  mutable std::mutex account_mutex_;
-  std::condition_variable sealable_;
-  // Guarded by account_mutex_:
-  Admission admission_;
-  SealQueue seal_queue_;
-  std::set<FileId> lent_;
-  std::set<FileId> drops_to_repeat_;
+  mutable SystemMutex account_mutex_;
+  SystemCondVar sealable_;
+  Admission admission_ ABSL_GUARDED_BY(account_mutex_);
+  SealQueue seal_queue_ ABSL_GUARDED_BY(account_mutex_);
+  std::set<FileId> lent_ ABSL_GUARDED_BY(account_mutex_);
+  std::set<FileId> drops_to_repeat_ ABSL_GUARDED_BY(account_mutex_);
   // The last order since the node registered, and the last one when all drops had succeeded.
-  uint64_t last_drop_order_ = 0, drops_done_ = 0;
-  std::set<FileId> left_untold_;  // Objects whose left_untold is set.
-  std::set<FileId> untold_to_report_;
-  std::map<FileId, Time> untold_reported_;  // When a heartbeat named it.
-  std::map<FileId, uint64_t> corrupt_blocks_of_;
-  std::set<FileId> corrupt_to_report_;
+  uint64_t last_drop_order_ ABSL_GUARDED_BY(account_mutex_) = 0;
+  uint64_t drops_done_ ABSL_GUARDED_BY(account_mutex_) = 0;
+  // Objects whose left_untold is set.
+  std::set<FileId> left_untold_ ABSL_GUARDED_BY(account_mutex_);
+  std::set<FileId> untold_to_report_ ABSL_GUARDED_BY(account_mutex_);
+  // When a heartbeat named it.
+  std::map<FileId, Time> untold_reported_ ABSL_GUARDED_BY(account_mutex_);
+  std::map<FileId, uint64_t> corrupt_blocks_of_ ABSL_GUARDED_BY(account_mutex_);
+  std::set<FileId> corrupt_to_report_ ABSL_GUARDED_BY(account_mutex_);
   // Objects whose damage was replaced, and those of them that no heartbeat has named yet.
-  std::set<FileId> healed_, healed_to_report_;
-  uint64_t unsealed_objects_ = 0;
+  std::set<FileId> healed_ ABSL_GUARDED_BY(account_mutex_);
+  std::set<FileId> healed_to_report_ ABSL_GUARDED_BY(account_mutex_);
+  uint64_t unsealed_objects_ ABSL_GUARDED_BY(account_mutex_) = 0;
 
   // ---- used only by the scrubbing thread
   FileId scrub_file_;

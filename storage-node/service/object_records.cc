@@ -12,6 +12,7 @@
 #include "common/base/check.h"
 #include "common/base/crc32c.h"
 #include "common/base/log.h"
+#include "common/base/mutex.h"
 #include "common/model/checksum_blocks.h"
 #include "storage-node/service/object_engine.h"
 
@@ -42,11 +43,11 @@ const SumsRecord* ObjectEngine::RecordOf(FileId file,
 void ObjectEngine::AddFound(const StoredObject& found, const SumsRecord* record,
                             uint64_t generation) {
   auto object = std::make_shared<Object>(found.file);
+  const SystemMutexLock lock(object->mutex);
   object->writer_generation = generation;
   record_bytes_ += generation > 0 ? kGenerationRecordBytes : 0;
-  const std::lock_guard lock(object->mutex);
   {
-    const std::lock_guard objects_lock(objects_mutex_);
+    const SystemMutexLock objects_lock(objects_mutex_);
     MOSA_CHECK(objects_.emplace(found.file, object).second);
   }
   TakeFound(*object, found, record);
@@ -62,7 +63,7 @@ void ObjectEngine::TakeFound(Object& object, const StoredObject& found, const Su
   // the checksums were logged.
   object.lent = object.logged != LoggedState::kSums;
   if (object.lent) {
-    const std::lock_guard account_lock(account_mutex_);
+    const SystemMutexLock account_lock(account_mutex_);
     lent_.insert(found.file);
   }
   NoteChange(object, Duration{});
@@ -192,7 +193,7 @@ Status ObjectEngine::AppendRecord(Object& object) {
 void ObjectEngine::Record(const ObjectRef& object) {
   uint64_t changes = 0;
   {
-    const std::lock_guard lock(object->mutex);
+    const SystemMutexLock lock(object->mutex);
     if (!MayRecord(*object)) return;
     changes = object->changes_begun;
   }
@@ -202,13 +203,13 @@ void ObjectEngine::Record(const ObjectRef& object) {
     if (::fdatasync(fd->get()) != 0) {
       LogWarning("the object of file {} cannot be synced and gets no record: {}",
                  object->file.value, std::strerror(errno));
-      const std::lock_guard lock(object->mutex);
+      const SystemMutexLock lock(object->mutex);
       object->unrecordable = true;
       return;
     }
   }
   {
-    const std::lock_guard lock(object->mutex);
+    const SystemMutexLock lock(object->mutex);
     if (!MayRecord(*object) || object->changes_begun != changes) return;
     const Status recorded = AppendRecord(*object);
     if (!recorded.ok()) LogWarning("{}", MessageOf(recorded));
@@ -226,7 +227,7 @@ Status ObjectEngine::RewriteRecords() {
   for (const FileId file : ListObjects()) {
     const ObjectRef object = Find(file);
     if (object == nullptr) continue;
-    const std::lock_guard lock(object->mutex);
+    const SystemMutexLock lock(object->mutex);
     if (object->dropped) continue;
     if (object->writer_generation > 0)
       MOSA_RETURN_IF_ERROR(sums->Append(EncodeGeneration(file, object->writer_generation)));
@@ -301,7 +302,7 @@ void ObjectEngine::VerifyAll(const ObjectRef& object, std::span<std::byte> scrat
   std::vector<std::byte> own_scratch;
   while (unverified_objects_ > 0) {
     {
-      const std::lock_guard lock(object->mutex);
+      const SystemMutexLock lock(object->mutex);
       if (stopped_ || object->dropped || !object->unverified) return;
       if (!fd) {
         Result<UniqueFd> opened = store_->Open(object->file, OpenMode::kRead);

@@ -6,6 +6,7 @@
 
 #include "common/base/check.h"
 #include "common/base/crc32c.h"
+#include "common/base/mutex.h"
 #include "common/model/checksum_blocks.h"
 #include "storage-node/service/object_engine.h"
 
@@ -38,20 +39,22 @@ Status ObjectEngine::NoteLocalWrite(FileId file, ByteRange range) {
   auto opened = OpenToRead(file);
   if (!opened.ok()) return opened.status();
   if (opened->object == nullptr) return OkStatus();
-  NoteWritten(*opened->object, range);
-  return RefreshSize(*opened->object, opened->fd.get());
+  Object& object = *opened->object;
+  object.mutex.AssertHeld();
+  NoteWritten(object, range);
+  return RefreshSize(object, opened->fd.get());
 }
 
 void ObjectEngine::NoteChanged(FileId file, std::span<const ByteRange> ranges) {
   const ObjectRef object = Find(file);
   if (object == nullptr) return;
-  const std::lock_guard lock(object->mutex);
+  const SystemMutexLock lock(object->mutex);
   for (const ByteRange& range : ranges) NoteWritten(*object, range);
 }
 
 void ObjectEngine::Wake(FileId file) {
   if (waiter_count_ == 0) return;
-  const std::lock_guard lock(waiters_mutex_);
+  const SystemMutexLock lock(waiters_mutex_);
   if (!waiters_.contains(file)) return;
   ++wakes_;
   woken_.notify_all();
@@ -61,7 +64,7 @@ bool ObjectEngine::HasChanged(FileId file, uint64_t& after_change,
                               std::span<const ByteRange> about) {
   const ObjectRef object = Find(file);
   if (object == nullptr) return after_change != 0;
-  const std::lock_guard lock(object->mutex);
+  const SystemMutexLock lock(object->mutex);
   if (!object->changes) return true;
   if (object->changes->last() == after_change) return false;
   const auto changed = object->changes->Since(after_change);
@@ -79,7 +82,7 @@ void ObjectEngine::AwaitChange(FileId file, uint64_t after_change, std::span<con
   using Clock = std::chrono::steady_clock;
   const auto end = Clock::now() + std::chrono::nanoseconds(wait.ns);
   ++waiter_count_;
-  std::unique_lock lock(waiters_mutex_);
+  SystemMutexLock lock(waiters_mutex_);
   const auto place = waiters_.insert(file);
   bool changed = false;
   while (true) {
@@ -90,7 +93,8 @@ void ObjectEngine::AwaitChange(FileId file, uint64_t after_change, std::span<con
     lock.lock();
     if (over) break;
     woken_.wait_until(lock, std::min(end, Clock::now() + kLookEvery),
-                      [&] { return wakes_ != seen; });
+                      [&]()
+                          ABSL_EXCLUSIVE_LOCKS_REQUIRED(waiters_mutex_) { return wakes_ != seen; });
   }
   waiters_.erase(place);
   lock.unlock();
@@ -106,7 +110,7 @@ BlockSums ObjectEngine::ChangesSince(FileId file, uint64_t after_change) {
   const ObjectRef object = Find(file);
   sums.absent = true;
   if (object == nullptr) return sums;
-  const std::lock_guard lock(object->mutex);
+  const SystemMutexLock lock(object->mutex);
   if (object->dropped) return sums;
   sums.absent = false;
   if (!object->changes) object->changes = std::make_unique<ChangeLog>(++last_change_);
@@ -130,6 +134,7 @@ Status ObjectEngine::SumBlocks(FileId file, ByteRange range, BlockSums& sums,
   sums.quiet = true;
   if (opened->object == nullptr) return OkStatus();
   Object& object = *opened->object;
+  object.mutex.AssertHeld();
   const int fd = opened->fd.get();
   const bool had_writers = MayHaveWriters(object, fd);
   if (had_writers) MOSA_RETURN_IF_ERROR(RefreshSize(object, fd));

@@ -9,6 +9,7 @@
 #include "common/base/check.h"
 #include "common/base/crc32c.h"
 #include "common/base/log.h"
+#include "common/base/mutex.h"
 #include "common/model/session.h"
 #include "proto/convert/residence.h"
 #include "storage-node/service/object_engine.h"
@@ -44,6 +45,7 @@ Result<UniqueFd> ObjectEngine::OpenLocal(FileId file) {
   if (opened.object == nullptr)
     return NotFoundError(fmt::format("there is no object of file {}", file.value));
   Object& object = *opened.object;
+  object.mutex.AssertHeld();
   VerifyRest(object, opened.fd.get());
   const auto corrupt = object.checksums.CorruptIn(BlockIndex{0}, BlockIndex{UINT64_MAX});
   if (corrupt) {
@@ -58,6 +60,7 @@ Result<UniqueFd> ObjectEngine::OpenLocalToWrite(FileId file, const Changer& chan
   // The passed descriptor itself counts as a writer.
   MOSA_ASSIGN_OR_RETURN(Opened opened, OpenToChange(file, OpenMode::kCreate, changer));
   Object& object = *opened.object;
+  object.mutex.AssertHeld();
   // A write through a descriptor would not show whether a damaged block was rewritten.
   if (object.checksums.corrupt_count() > 0) {
     return FailedPreconditionError(fmt::format(
@@ -81,7 +84,7 @@ Result<UniqueFd> ObjectEngine::OpenLocalToWrite(FileId file, const Changer& chan
   ForgetChecksums(object);
   object.lent = true;
   {
-    const std::lock_guard lock(account_mutex_);
+    const SystemMutexLock lock(account_mutex_);
     lent_.insert(file);
     seal_queue_.Remove(file);
   }
@@ -99,7 +102,7 @@ Status ObjectEngine::LookForWriters(Object& object) {
 Status ObjectEngine::FinishLocalWrites(FileId file) {
   const ObjectRef object = Find(file);
   if (object == nullptr) return OkStatus();
-  const std::lock_guard lock(object->mutex);
+  const SystemMutexLock lock(object->mutex);
   const Status looked = LookForWriters(*object);
   if (!looked.ok()) return looked;
   if (!object->lent)
@@ -114,7 +117,7 @@ Status ObjectEngine::FinishLocalWrites(FileId file) {
 bool ObjectEngine::DropOne(FileId file) {
   const ObjectRef object = Find(file);
   if (object == nullptr) return true;
-  const std::lock_guard lock(object->mutex);
+  const SystemMutexLock lock(object->mutex);
   if (object->dropped) return true;
   // An old record must not be found with a new object of the same file.
   Status dropped = Log(*object, LoggedState::kNothing);
@@ -131,16 +134,16 @@ bool ObjectEngine::DropOne(FileId file) {
 void ObjectEngine::Drop(std::span<const FileId> files, uint64_t number) {
   for (const FileId file : files) {
     if (DropOne(file)) continue;
-    const std::lock_guard lock(account_mutex_);
+    const SystemMutexLock lock(account_mutex_);
     drops_to_repeat_.insert(file);
   }
-  const std::lock_guard lock(account_mutex_);
+  const SystemMutexLock lock(account_mutex_);
   if (number != 0) last_drop_order_ = number;
 }
 
 void ObjectEngine::RefuseStoresUpTo(FileId file, uint64_t generation) {
   const Time until = clock_.Monotonic() + kCapabilityLifetime + kCapabilityMargin;
-  const std::lock_guard lock(objects_mutex_);
+  const SystemMutexLock lock(objects_mutex_);
   Refusal& refusal = refusals_[file];
   refusal = {std::max(refusal.generation, generation), until};
   refusal_ends_.emplace_back(until, file);
@@ -150,7 +153,7 @@ void ObjectEngine::RefuseStoresUpTo(FileId file, uint64_t generation) {
 void ObjectEngine::EndRefusals() {
   if (!has_refusals_) return;
   const Time now = clock_.Monotonic();
-  const std::lock_guard lock(objects_mutex_);
+  const SystemMutexLock lock(objects_mutex_);
   for (; !refusal_ends_.empty() && refusal_ends_.front().first <= now; refusal_ends_.pop_front()) {
     const auto refusal = refusals_.find(refusal_ends_.front().second);
     if (refusal != refusals_.end() && refusal->second.until <= now) refusals_.erase(refusal);
@@ -163,16 +166,17 @@ void ObjectEngine::Account() {
   std::set<FileId> lent;
   std::set<FileId> drops;
   {
-    const std::lock_guard lock(account_mutex_);
+    const SystemMutexLock lock(account_mutex_);
     lent = lent_;
     drops = drops_to_repeat_;
   }
   for (const FileId file : drops) {
     if (!DropOne(file)) continue;
-    const std::lock_guard lock(account_mutex_);
+    const SystemMutexLock lock(account_mutex_);
     drops_to_repeat_.erase(file);
   }
   const auto look = [&](Object& object) {
+    object.mutex.AssertHeld();
     const Status looked = LookForWriters(object);
     if (!looked.ok()) LogWarning("file {}: {}", object.file.value, MessageOf(looked));
   };
@@ -181,22 +185,23 @@ void ObjectEngine::Account() {
     const ObjectRef object = Find(file);
     if (object == nullptr) continue;
     // The lock may be held long: an fallocate of gigabytes must not delay the other objects.
-    const std::unique_lock lock(object->mutex, std::try_to_lock);
-    if (lock)
-      look(*object);
-    else
+    if (!object->mutex.try_lock()) {
       busy.push_back(object);
+      continue;
+    }
+    const SystemMutexLock lock(object->mutex, std::adopt_lock);
+    look(*object);
   }
   TellUntold();
   for (const ObjectRef& object : busy) {
-    const std::lock_guard lock(object->mutex);
+    const SystemMutexLock lock(object->mutex);
     look(*object);
   }
   ++measurements_;
 }
 
 std::vector<FileId> ObjectEngine::ListObjects() const {
-  const std::lock_guard lock(objects_mutex_);
+  const SystemMutexLock lock(objects_mutex_);
   std::vector<FileId> files;
   files.reserve(objects_.size());
   for (const auto& [file, object] : objects_) files.push_back(file);
@@ -235,10 +240,10 @@ NodeHeartbeat ObjectEngine::TakeHeartbeat() {
   NodeHeartbeat heartbeat;
   heartbeat.bulk = UseOfBulkPlane();
   {
-    const std::lock_guard lock(objects_mutex_);
+    const SystemMutexLock lock(objects_mutex_);
     heartbeat.object_count = objects_.size();
   }
-  const std::lock_guard lock(account_mutex_);
+  const SystemMutexLock lock(account_mutex_);
   heartbeat.measurements = measurements_;
   if (drops_to_repeat_.empty()) drops_done_ = last_drop_order_;
   heartbeat.drops_done = drops_done_;
@@ -288,17 +293,17 @@ ResidenceSnapshot ObjectEngine::SnapshotOfResidence() const {
   add("bulk_buffer_bytes_limit", bulk.buffer_bytes_max, false);
   add("bulk_connections_turned_away", bulk.turned_away, true);
   {
-    const std::lock_guard lock(objects_mutex_);
+    const SystemMutexLock lock(objects_mutex_);
     add("objects", objects_.size(), false);
   }
-  const std::lock_guard lock(account_mutex_);
+  const SystemMutexLock lock(account_mutex_);
   add("used_bytes", admission_.used_bytes(), false);
   add("limit_bytes", admission_.limit_bytes(), false);
   return snapshot;
 }
 
 void ObjectEngine::RepeatReports() {
-  const std::lock_guard lock(account_mutex_);
+  const SystemMutexLock lock(account_mutex_);
   for (const auto& [file, blocks] : corrupt_blocks_of_) corrupt_to_report_.insert(file);
   healed_to_report_ = healed_;
   for (const auto& [file, reported] : std::exchange(untold_reported_, {}))
@@ -307,31 +312,31 @@ void ObjectEngine::RepeatReports() {
 }
 
 uint64_t ObjectEngine::used_bytes() const {
-  const std::lock_guard lock(account_mutex_);
+  const SystemMutexLock lock(account_mutex_);
   return admission_.used_bytes();
 }
 
 uint64_t ObjectEngine::unsealed_objects() const {
-  const std::lock_guard lock(account_mutex_);
+  const SystemMutexLock lock(account_mutex_);
   return unsealed_objects_;
 }
 
 // ---- sealing
 
 void ObjectEngine::WaitForSealing(Duration wait) {
-  std::unique_lock lock(account_mutex_);
-  const auto has_work = [this] {
+  SystemMutexLock lock(account_mutex_);
+  const auto has_work = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(account_mutex_) {
     const auto ready = seal_queue_.next_ready();
     return stopped_ || (ready && *ready <= clock_.Monotonic());
   };
   const auto ready = seal_queue_.next_ready();
   Duration until = wait;
   if (ready) until = std::clamp(*ready - clock_.Monotonic(), Milliseconds(1), wait);
-  sealable_.wait_for(lock, std::chrono::nanoseconds(until.ns), has_work);
+  sealable_.wait_for(lock, until, has_work);
 }
 
 void ObjectEngine::StopSealing() {
-  const std::lock_guard lock(account_mutex_);
+  const SystemMutexLock lock(account_mutex_);
   stopped_ = true;
   sealable_.notify_all();
 }
@@ -339,7 +344,7 @@ void ObjectEngine::StopSealing() {
 bool ObjectEngine::SealNext(std::span<std::byte> scratch) {
   std::optional<FileId> file;
   {
-    const std::lock_guard lock(account_mutex_);
+    const SystemMutexLock lock(account_mutex_);
     file = seal_queue_.Pop(clock_.Monotonic());
   }
   if (!file) return false;
@@ -350,7 +355,7 @@ bool ObjectEngine::SealNext(std::span<std::byte> scratch) {
     LogWarning("cannot seal the object of file {}: {}", file->value, MessageOf(sealed));
   VerifyAll(object, scratch);
   Record(object);
-  const std::lock_guard lock(object->mutex);
+  const SystemMutexLock lock(object->mutex);
   NoteChange(*object, kSealAgainAfter);
   return true;
 }
@@ -362,14 +367,14 @@ Status ObjectEngine::SealObject(const ObjectRef& object, std::span<std::byte> sc
   uint64_t epoch = 0;
   bool complete = false;
   {
-    const std::lock_guard lock(object->mutex);
+    const SystemMutexLock lock(object->mutex);
     if (object->dropped || object->lent) return OkStatus();
     MOSA_ASSIGN_OR_RETURN(fd, store_->Open(object->file, OpenMode::kRead));
     epoch = object->forgotten_count;
     complete = object->checksums.complete();
   }
   for (uint64_t offset = 0; !complete;) {
-    const std::lock_guard lock(object->mutex);
+    const SystemMutexLock lock(object->mutex);
     if (stopped_ || object->dropped || object->forgotten_count != epoch) return OkStatus();
     MOSA_RETURN_IF_ERROR(SumPiece(*object, fd.get(), offset, scratch));
     complete = offset >= object->size_bytes;
@@ -402,7 +407,7 @@ Status ObjectEngine::SumPiece(Object& object, int fd, uint64_t& offset,
 Status ObjectEngine::SumStale(const ObjectRef& object, int fd, uint64_t epoch,
                               std::span<std::byte> scratch) {
   for (BlockIndex from{0};; ++from.value) {
-    const std::lock_guard lock(object->mutex);
+    const SystemMutexLock lock(object->mutex);
     if (stopped_ || object->dropped || object->forgotten_count != epoch) return OkStatus();
     const auto block = object->checksums.NextStale(from);
     if (!block) return OkStatus();
@@ -418,7 +423,7 @@ Status ObjectEngine::SumStale(const ObjectRef& object, int fd, uint64_t epoch,
 uint64_t ObjectEngine::ScrubNext(std::span<std::byte> scratch) {
   ObjectRef object;
   {
-    const std::lock_guard lock(objects_mutex_);
+    const SystemMutexLock lock(objects_mutex_);
     const auto next =
         scrub_offset_ > 0 ? objects_.lower_bound(scrub_file_) : objects_.upper_bound(scrub_file_);
     if (next != objects_.end()) object = next->second;
@@ -430,7 +435,7 @@ uint64_t ObjectEngine::ScrubNext(std::span<std::byte> scratch) {
   }
   if (object->file != scrub_file_) scrub_offset_ = 0;
   scrub_file_ = object->file;
-  const std::lock_guard lock(object->mutex);
+  const SystemMutexLock lock(object->mutex);
   const uint64_t compared = ScrubPiece(*object, scrub_offset_, scratch);
   if (scrub_offset_ >= object->size_bytes) scrub_offset_ = 0;
   return std::max<uint64_t>(compared, 1);

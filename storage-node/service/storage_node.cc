@@ -14,6 +14,7 @@
 #include "common/base/errno_status.h"
 #include "common/base/host_identity.h"
 #include "common/base/log.h"
+#include "common/base/mutex.h"
 #include "common/base/socket_address.h"
 #include "common/base/units.h"
 #include "storage-node/core/upkeep.h"
@@ -121,7 +122,7 @@ StorageNode::~StorageNode() {
   if (copier_ != nullptr) copier_->Stop();
   server_ = nullptr;
   {
-    const std::lock_guard lock(mutex_);
+    const SystemMutexLock lock(mutex_);
     stopping_ = true;
     stopped_.notify_all();
   }
@@ -133,14 +134,14 @@ StorageNode::~StorageNode() {
 }
 
 bool StorageNode::stopping() {
-  const std::lock_guard lock(mutex_);
+  const SystemMutexLock lock(mutex_);
   return stopping_;
 }
 
 bool StorageNode::Sleep(Duration duration) {
-  std::unique_lock lock(mutex_);
-  return !stopped_.wait_for(lock, std::chrono::nanoseconds(duration.ns),
-                            [this] { return stopping_; });
+  SystemMutexLock lock(mutex_);
+  return !stopped_.wait_for(lock, duration,
+                            [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return stopping_; });
 }
 
 // On a separate thread: objects may be slow, and a node without heartbeats is taken for dead.

@@ -3,16 +3,15 @@
 #ifndef MOSA_STORAGE_NODE_SERVICE_STORAGE_NODE_H_
 #define MOSA_STORAGE_NODE_SERVICE_STORAGE_NODE_H_
 
-#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
 
 #include "common/base/clock.h"
+#include "common/base/mutex.h"
 #include "common/base/status.h"
 #include "common/model/session.h"
 #include "proto/convert/credentials.h"
@@ -78,9 +77,9 @@ class StorageNode {
   std::thread sealer_;
   std::thread scrubber_;
 
-  std::mutex mutex_;
-  std::condition_variable stopped_;
-  bool stopping_ = false;  // Guarded by mutex_.
+  SystemMutex mutex_;
+  SystemCondVar stopped_;
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace mosa::node

@@ -11,7 +11,6 @@
 #include <cerrno>
 #include <charconv>
 #include <cstdio>
-#include <mutex>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
@@ -21,6 +20,7 @@
 #include "common/base/check.h"
 #include "common/base/errno_status.h"
 #include "common/base/hash.h"
+#include "common/base/mutex.h"
 #include "storage-node/store/fd_operations.h"
 
 // The directory, format 1:
@@ -176,6 +176,7 @@ class DirectoryStore final : public FdObjectStore {
 
   // Reads the record, or makes an empty store.
   Status Prepare(const std::string& node_name, const std::string& boot_id) {
+    const SystemMutexLock lock(mutex_);
     boot_id_ = boot_id;
     MOSA_ASSIGN_OR_RETURN(const Names names, ListNames(directory_.get(), "."));
     if (names.contains(kRecordName)) {
@@ -212,7 +213,7 @@ class DirectoryStore final : public FdObjectStore {
   bool syncs() const override { return syncs_; }
 
   Status MarkRun(RunState state) override {
-    const std::lock_guard lock(mutex_);
+    const SystemMutexLock lock(mutex_);
     if (state == RunState::kEnded && syncs_ && ::syncfs(directory_.get()) != 0)
       return ErrnoStatus(errno, fmt::format("cannot sync the objects in {}", path_));
     StoreRecord changed = record_;
@@ -225,12 +226,12 @@ class DirectoryStore final : public FdObjectStore {
   }
 
   StoreRecord record() const override {
-    const std::lock_guard lock(mutex_);
+    const SystemMutexLock lock(mutex_);
     return record_;
   }
 
   Status SetCluster(const std::string& cluster_name) override {
-    const std::lock_guard lock(mutex_);
+    const SystemMutexLock lock(mutex_);
     if (record_.cluster_name == cluster_name) return OkStatus();
     if (!record_.cluster_name.empty()) {
       return FailedPreconditionError(
@@ -367,8 +368,8 @@ class DirectoryStore final : public FdObjectStore {
   bool syncs_ = false, is_after_crash_ = false;
   std::unique_ptr<SumsLog> sums_;
 
-  mutable std::mutex mutex_;
-  StoreRecord record_;  // Guarded by mutex_.
+  mutable SystemMutex mutex_;
+  StoreRecord record_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace

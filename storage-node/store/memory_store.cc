@@ -6,11 +6,11 @@
 
 #include <cerrno>
 #include <map>
-#include <mutex>
 #include <utility>
 
 #include "common/base/check.h"
 #include "common/base/errno_status.h"
+#include "common/base/mutex.h"
 #include "storage-node/store/fd_operations.h"
 
 namespace mosa::node {
@@ -22,12 +22,12 @@ class MemoryStore final : public FdObjectStore {
   explicit MemoryStore(StoreRecord record) : record_(std::move(record)) {}
 
   StoreRecord record() const override {
-    const std::lock_guard lock(mutex_);
+    const SystemMutexLock lock(mutex_);
     return record_;
   }
 
   Status SetCluster(const std::string& cluster_name) override {
-    const std::lock_guard lock(mutex_);
+    const SystemMutexLock lock(mutex_);
     if (!record_.cluster_name.empty() && record_.cluster_name != cluster_name) {
       return FailedPreconditionError(fmt::format("the objects belong to cluster '{}', not to '{}'",
                                                  record_.cluster_name, cluster_name));
@@ -36,11 +36,17 @@ class MemoryStore final : public FdObjectStore {
     return OkStatus();
   }
 
-  Result<std::vector<StoredObject>> List() override { return ListOf(objects_); }
-  Result<std::vector<StoredObject>> ListAside() override { return ListOf(aside_); }
+  Result<std::vector<StoredObject>> List() override {
+    const SystemMutexLock lock(mutex_);
+    return ListOf(objects_);
+  }
+  Result<std::vector<StoredObject>> ListAside() override {
+    const SystemMutexLock lock(mutex_);
+    return ListOf(aside_);
+  }
 
   Result<UniqueFd> Open(FileId file, OpenMode mode) override {
-    const std::lock_guard lock(mutex_);
+    const SystemMutexLock lock(mutex_);
     auto found = objects_.find(file);
     if (found == objects_.end()) {
       if (mode == OpenMode::kRead || mode == OpenMode::kWrite)
@@ -55,20 +61,20 @@ class MemoryStore final : public FdObjectStore {
   }
 
   Status Drop(FileId file) override {
-    const std::lock_guard lock(mutex_);
+    const SystemMutexLock lock(mutex_);
     objects_.erase(file);
     return OkStatus();
   }
 
   Status SetAside(FileId file) override {
-    const std::lock_guard lock(mutex_);
+    const SystemMutexLock lock(mutex_);
     if (aside_.contains(file))
       return FailedPreconditionError(fmt::format("file {} is already put aside", file.value));
     if (auto object = objects_.extract(file)) aside_.insert(std::move(object));
     return OkStatus();
   }
   Status RestoreAside(FileId file) override {
-    const std::lock_guard lock(mutex_);
+    const SystemMutexLock lock(mutex_);
     if (!aside_.contains(file))
       return NotFoundError(fmt::format("file {} is not put aside", file.value));
     if (objects_.contains(file))
@@ -77,12 +83,12 @@ class MemoryStore final : public FdObjectStore {
     return OkStatus();
   }
   Status DiscardAside(FileId file) override {
-    const std::lock_guard lock(mutex_);
+    const SystemMutexLock lock(mutex_);
     aside_.erase(file);
     return OkStatus();
   }
   Result<UniqueFd> OpenAside(FileId file) override {
-    const std::lock_guard lock(mutex_);
+    const SystemMutexLock lock(mutex_);
     const auto found = aside_.find(file);
     if (found == aside_.end())
       return NotFoundError(fmt::format("file {} is not put aside", file.value));
@@ -93,7 +99,6 @@ class MemoryStore final : public FdObjectStore {
   using Objects = std::map<FileId, UniqueFd>;
 
   Result<std::vector<StoredObject>> ListOf(const Objects& listed) {
-    const std::lock_guard lock(mutex_);
     std::vector<StoredObject> objects;
     for (const auto& [file, fd] : listed) {
       MOSA_ASSIGN_OR_RETURN(const ObjectStat stat, Stat(fd.get()));
@@ -110,11 +115,10 @@ class MemoryStore final : public FdObjectStore {
     return fd;
   }
 
-  mutable std::mutex mutex_;
-  // Guarded by mutex_:
-  StoreRecord record_;
-  Objects objects_;
-  Objects aside_;
+  mutable SystemMutex mutex_;
+  StoreRecord record_ ABSL_GUARDED_BY(mutex_);
+  Objects objects_ ABSL_GUARDED_BY(mutex_);
+  Objects aside_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace

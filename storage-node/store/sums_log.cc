@@ -11,6 +11,7 @@
 #include <optional>
 
 #include "common/base/errno_status.h"
+#include "common/base/mutex.h"
 
 namespace mosa::node {
 namespace {
@@ -52,6 +53,7 @@ Result<std::unique_ptr<SumsLog>> SumsLog::Open(int parent_fd, const std::string&
   if (!directory)
     return ErrnoStatus(errno, fmt::format("cannot open the checksum directory {}", name));
   std::unique_ptr<SumsLog> log(new SumsLog(std::move(directory)));
+  const SystemMutexLock lock(log->mutex_);
   MOSA_RETURN_IF_ERROR(log->Read(keep_before_damage));
   MOSA_RETURN_IF_ERROR(log->OpenNext());
   return log;
@@ -91,7 +93,7 @@ Status SumsLog::OpenNext() {
 }
 
 Status SumsLog::Append(std::string_view record) {
-  const std::lock_guard lock(mutex_);
+  const SystemMutexLock lock(mutex_);
   if (given_up_) return OkStatus();
   const ssize_t written = ::write(last_.get(), record.data(), record.size());
   if (written == static_cast<ssize_t>(record.size())) {
@@ -112,7 +114,7 @@ void SumsLog::GiveUp() {
 }
 
 Status SumsLog::Sync() {
-  const std::lock_guard lock(mutex_);
+  const SystemMutexLock lock(mutex_);
   if (given_up_) return OkStatus();
   if (::fdatasync(last_.get()) != 0 || ::fsync(directory_.get()) != 0)
     return ErrnoStatus(errno, "cannot sync the checksums");
@@ -120,12 +122,12 @@ Status SumsLog::Sync() {
 }
 
 Status SumsLog::BeginNext() {
-  const std::lock_guard lock(mutex_);
+  const SystemMutexLock lock(mutex_);
   return given_up_ ? OkStatus() : OpenNext();
 }
 
 Status SumsLog::FinishNext() {
-  const std::lock_guard lock(mutex_);
+  const SystemMutexLock lock(mutex_);
   if (given_up_) return OkStatus();
   while (files_.size() > 1) {
     if (::unlinkat(directory_.get(), NameOf(*files_.begin()).c_str(), 0) != 0 && errno != ENOENT)
@@ -136,12 +138,12 @@ Status SumsLog::FinishNext() {
 }
 
 uint64_t SumsLog::bytes() const {
-  const std::lock_guard lock(mutex_);
+  const SystemMutexLock lock(mutex_);
   return last_bytes_;
 }
 
 bool SumsLog::given_up() const {
-  const std::lock_guard lock(mutex_);
+  const SystemMutexLock lock(mutex_);
   return given_up_;
 }
 

@@ -11,12 +11,12 @@
 
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <set>
 #include <string>
 #include <string_view>
 #include <utility>
 
+#include "common/base/mutex.h"
 #include "common/base/status.h"
 #include "common/base/unique_fd.h"
 #include "storage-node/core/sums_record.h"
@@ -49,20 +49,19 @@ class SumsLog {
 
  private:
   explicit SumsLog(UniqueFd directory) : directory_(std::move(directory)) {}
-  Status Read(bool keep_before_damage);
-  Status OpenNext();  // The caller must hold mutex_, except Open.
-  void GiveUp();      // The caller must hold mutex_.
+  Status Read(bool keep_before_damage) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Status OpenNext() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void GiveUp() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const UniqueFd directory_;
   SumsFound found_;
   bool found_damage_ = false, found_any_ = false;
 
-  mutable std::mutex mutex_;
-  // Guarded by mutex_:
-  std::set<uint64_t> files_;  // Numbers of the files that exist.
-  UniqueFd last_;
-  uint64_t last_bytes_ = 0;
-  bool given_up_ = false;
+  mutable SystemMutex mutex_;
+  std::set<uint64_t> files_ ABSL_GUARDED_BY(mutex_);  // Numbers of the files that exist.
+  UniqueFd last_ ABSL_GUARDED_BY(mutex_);
+  uint64_t last_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool given_up_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace mosa::node

@@ -6,17 +6,16 @@
 #include <unistd.h>
 
 #include <atomic>
-#include <condition_variable>
 #include <cstring>
 #include <fstream>
 #include <future>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "common/base/mutex.h"
 #include "common/base/rng.h"
 #include "common/base/units.h"
 #include "storage-node/store/object_store.h"
@@ -48,7 +47,7 @@ class Member {
   Member(NodeId id, const std::string& key, uint64_t limit_bytes = uint64_t{1} << 30)
       : node_(OpenStore(id), OptionsOf(id, key, limit_bytes)) {
     node_.copier().Start([this](const CopyReport& report) {
-      const std::lock_guard lock(mutex_);
+      const SystemMutexLock lock(mutex_);
       reports_.push_back(report);
       reported_.notify_all();
     });
@@ -96,9 +95,9 @@ class Member {
 
   // The last report of this order, once it is done or has failed.
   CopyReport End(uint64_t order, std::chrono::seconds wait = std::chrono::seconds(20)) {
-    std::unique_lock lock(mutex_);
+    SystemMutexLock lock(mutex_);
     CopyReport end;
-    const bool ended = reported_.wait_for(lock, wait, [&] {
+    const bool ended = reported_.wait_for(lock, wait, [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
       for (const CopyReport& report : reports_) {
         if (report.order != order || (!report.done && !report.failure)) continue;
         end = report;
@@ -110,7 +109,7 @@ class Member {
     return end;
   }
   bool HasEnded(uint64_t order) {
-    const std::lock_guard lock(mutex_);
+    const SystemMutexLock lock(mutex_);
     return std::ranges::any_of(
         reports_, [&](const auto& r) { return r.order == order && (r.done || r.failure); });
   }
@@ -132,8 +131,8 @@ class Member {
   }
 
   TemporaryDirectory directory_;
-  std::mutex mutex_;
-  std::condition_variable reported_;
+  SystemMutex mutex_;
+  SystemCondVar reported_;
   std::vector<CopyReport> reports_;
   TestNode node_;
 };

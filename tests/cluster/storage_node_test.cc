@@ -14,17 +14,16 @@
 
 #include <cerrno>
 #include <chrono>
-#include <condition_variable>
 #include <csignal>
 #include <filesystem>
 #include <functional>
-#include <mutex>
 #include <string>
 #include <thread>
 #include <utility>
 #include <variant>
 #include <vector>
 
+#include "common/base/mutex.h"
 #include "common/base/socket_address.h"
 #include "mosa/v1/node.grpc.pb.h"
 #include "proto/convert/node.h"
@@ -64,7 +63,7 @@ class ScriptedManager final : public v1::NodeSessionService::Service {
     while (stream->Read(&message)) {
       const auto value = FromProto(message);
       MOSA_CHECK(value.ok());
-      const std::lock_guard lock(mutex_);
+      const SystemMutexLock lock(mutex_);
       if (const auto* first = std::get_if<NodeRegistration>(&*value)) registration = *first;
       if (const auto* page = std::get_if<NodeObjectsPage>(&*value)) {
         MOSA_CHECK(AppendPage(*page, registration).ok());
@@ -82,13 +81,13 @@ class ScriptedManager final : public v1::NodeSessionService::Service {
       }
       changed_.notify_all();
     }
-    const std::lock_guard lock(mutex_);
+    const SystemMutexLock lock(mutex_);
     stream_ = nullptr;
     return grpc::Status::OK;
   }
 
   void Order(const ManagerToNode& order) {
-    const std::lock_guard lock(mutex_);
+    const SystemMutexLock lock(mutex_);
     MOSA_CHECK(stream_ != nullptr);
     heartbeats_.clear();
     Send(*stream_, order);
@@ -96,23 +95,24 @@ class ScriptedManager final : public v1::NodeSessionService::Service {
   // The first heartbeat, of those since the last order, that pleases.
   bool SeesHeartbeat(const std::function<bool(const NodeHeartbeat&)>& pleases,
                      std::chrono::milliseconds wait = std::chrono::seconds(5)) {
-    std::unique_lock lock(mutex_);
+    SystemMutexLock lock(mutex_);
     return changed_.wait_for(
         lock, wait, [&] { return std::any_of(heartbeats_.begin(), heartbeats_.end(), pleases); });
   }
   void ForgetHeartbeats() {
-    const std::lock_guard lock(mutex_);
+    const SystemMutexLock lock(mutex_);
     heartbeats_.clear();
   }
   NodeRegistration LastRegistration() {
-    const std::lock_guard lock(mutex_);
+    const SystemMutexLock lock(mutex_);
     MOSA_CHECK(!registrations_.empty());
     return registrations_.back();
   }
   bool SeesRegistration() {
-    std::unique_lock lock(mutex_);
-    return changed_.wait_for(lock, std::chrono::seconds(5),
-                             [&] { return !registrations_.empty(); });
+    SystemMutexLock lock(mutex_);
+    return changed_.wait_for(
+        lock, std::chrono::seconds(5),
+        [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return !registrations_.empty(); });
   }
 
  private:
@@ -123,8 +123,8 @@ class ScriptedManager final : public v1::NodeSessionService::Service {
   const ManagerToNode answer_;
   int port_ = 0;
   std::unique_ptr<grpc::Server> server_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
+  SystemMutex mutex_;
+  SystemCondVar changed_;
   // Guarded by mutex_:
   std::vector<NodeRegistration> registrations_;
   std::vector<NodeHeartbeat> heartbeats_;
@@ -375,12 +375,12 @@ TEST_F(StorageNodeTest, SaysWhyItCannotStart) {
 
 TEST_F(StorageNodeTest, EndsWhenTheManagerRefusesItForGood) {
   ScriptedManager manager(Welcome());
-  std::mutex mutex;
-  std::condition_variable called;
+  SystemMutex mutex;
+  SystemCondVar called;
   Status why;
   StorageNodeOptions options = Options(manager.address());
   options.on_shutdown = [&](Status status) {
-    const std::lock_guard lock(mutex);
+    const SystemMutexLock lock(mutex);
     why = std::move(status);
     called.notify_all();
   };
@@ -389,8 +389,9 @@ TEST_F(StorageNodeTest, EndsWhenTheManagerRefusesItForGood) {
   manager.Order(Failure{.code = StatusCode::kFailedPrecondition,
                         .reason = ErrorReason::kInvalid,
                         .message = "the node was drained"});
-  std::unique_lock lock(mutex);
-  ASSERT_TRUE(called.wait_for(lock, std::chrono::seconds(5), [&] { return !why.ok(); }));
+  SystemMutexLock lock(mutex);
+  ASSERT_TRUE(called.wait_for(lock, std::chrono::seconds(5),
+                              [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) { return !why.ok(); }));
   EXPECT_EQ(why.code(), StatusCode::kFailedPrecondition);
   EXPECT_THAT(MessageOf(why), HasSubstr("drained"));
 }

@@ -3,7 +3,6 @@
 
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <utility>
 
@@ -23,12 +22,12 @@ sai::Outcome<Value> Await(
   };
   const auto state = std::make_shared<State>();
   start([state](sai::Outcome<Value> outcome) {
-    const std::lock_guard lock(state->mutex);
+    const MutexLock lock(state->mutex);
     state->outcome = std::move(outcome);
     state->told.notify_all();
   });
-  std::unique_lock lock(state->mutex);
-  state->told.wait(lock, [&] { return state->outcome.has_value(); });
+  MutexLock lock(state->mutex);
+  while (!state->outcome) state->told.wait(lock);
   return *std::move(state->outcome);
 }
 

@@ -30,7 +30,7 @@ void HistoryPrograms::Step(const Host& host, Rng& rng, Kept& kept) {
   if (what == 16) return shared_.WritePart(host, rng);
   if (what == 17) return shared_.CheckPart(host, rng);
   if (what == 18 || what == 19) return Keep(host, at, rng, kept);
-  const std::unique_lock lock(state_.names[at].used);
+  const MutexLock lock(state_.names[at].used);
   switch (what) {
     case 0:
       return Remove(host, at);
@@ -205,7 +205,7 @@ void HistoryPrograms::Rename(const Host& host, size_t at, Rng& rng) {
   const size_t target = at + 1 + rng.Below(state_.names.size() - at - 1);
   Name& from = state_.names[at];
   Name& to = state_.names[target];
-  const std::unique_lock lock(to.used);
+  const MutexLock lock(to.used);
   const Name::Replacement from_replacement(from);
   const Name::Replacement to_replacement(to);
   const auto moved = calls_.Rename(host, at, target);
@@ -290,7 +290,7 @@ void HistoryPrograms::Keep(const Host& host, size_t at, Rng& rng, Kept& kept) {
   }
   if (rng.Chance(400)) return Leave(host, kept);
   Name& name = state_.names[kept.at];
-  const std::unique_lock lock(name.used);
+  const MutexLock lock(name.used);
   const uint64_t offset = rng.Below(50'000);
   const uint64_t length = LengthOf(rng);
   const Time begun = state_.scheduler.now();

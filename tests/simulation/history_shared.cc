@@ -3,11 +3,11 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 
-#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
 
+#include "common/base/sync.h"
 #include "tests/simulation/history_bytes.h"
 
 namespace mosa::simulation {
@@ -86,7 +86,7 @@ void SharedFilePrograms::Append(const Host& host, Rng& rng) {
 void SharedFilePrograms::WritePart(const Host& host, Rng& rng) {
   const size_t number = rng.Below(state_.grid.parts.size());
   Grid::Part& part = state_.grid.parts[number];
-  const std::unique_lock lock(part.used);
+  const MutexLock lock(part.used);
   // What a write that failed has left is overwritten.
   const uint64_t offset = part.certain ? rng.Below(Grid::kPartBytes) : 0;
   const uint64_t length =
@@ -103,7 +103,7 @@ void SharedFilePrograms::WritePart(const Host& host, Rng& rng) {
 
 void SharedFilePrograms::CheckPart(const Host& host, Rng& rng) {
   const size_t number = rng.Below(state_.grid.parts.size());
-  const std::unique_lock lock(state_.grid.parts[number].used);
+  const MutexLock lock(state_.grid.parts[number].used);
   if (!state_.grid.parts[number].is_written) return;
   if (const auto content = ReadShared(host, state_.grid, kGrid))
     CheckPartIn(host, *content, number);

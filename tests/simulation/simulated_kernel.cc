@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "common/base/check.h"
+#include "common/base/sync.h"
 #include "common/model/ranges.h"
 #include "tests/simulation/await.h"
 #include "tests/simulation/virtual_threads.h"
@@ -109,7 +110,7 @@ void SimulatedKernel::Opened(FileId id, HandleId handle, const OpenMode& mode, u
     file.size_valid_until = {};
   }
   if (!cuts && mode.keep_cache) return;
-  const std::unique_lock lock(file.pages_locked);
+  const MutexLock lock(file.pages_locked);
   file.pages.clear();
 }
 
@@ -153,7 +154,7 @@ Outcome<std::string> SimulatedKernel::Read(HandleId handle, uint64_t offset, uin
 Outcome<std::string> SimulatedKernel::ReadPages(File& file, HandleId handle, ByteRange range) {
   std::string bytes;
   for (;;) {
-    const std::unique_lock lock(file.pages_locked);
+    const MutexLock lock(file.pages_locked);
     const uint64_t number = range.begin / kPageBytes;
     const uint64_t end = std::min({range.end, file.size, (number + 1) * kPageBytes});
     if (end <= range.begin) return bytes;
@@ -191,7 +192,7 @@ Outcome<Done> SimulatedKernel::FillPages(File& file, HandleId handle, uint64_t f
 Outcome<Done> SimulatedKernel::Write(HandleId handle, uint64_t offset, std::string_view data) {
   const Handle open = handles_.at(handle);
   File& file = files_[open.file];
-  const std::unique_lock one_at_a_time(file.changes);
+  const MutexLock one_at_a_time(file.changes);
   if (open.append) offset = file.size;
   Outcome<Done> written = Done{};
   file.size_unstable = offset + data.size() > file.size;
@@ -243,7 +244,7 @@ void SimulatedKernel::WriteInPages(File& file, uint64_t offset, std::string_view
 }
 
 void SimulatedKernel::CutPages(File& file, uint64_t size_bytes) {
-  const std::unique_lock lock(file.pages_locked);
+  const MutexLock lock(file.pages_locked);
   const uint64_t kept = size_bytes % kPageBytes;
   const auto last = file.pages.find(size_bytes / kPageBytes);
   if (last != file.pages.end())
@@ -260,7 +261,7 @@ void SimulatedKernel::DropPages(File& file, ByteRange range) {
 
 Outcome<sai::AttributesResult> SimulatedKernel::SetSize(FileId id, uint64_t size_bytes) {
   File& file = files_[id];
-  const std::unique_lock one_at_a_time(file.changes);
+  const MutexLock one_at_a_time(file.changes);
   sai::AttributeChanges changes;
   changes.size_bytes = size_bytes;
   file.size_unstable = true;
@@ -272,7 +273,7 @@ Outcome<sai::AttributesResult> SimulatedKernel::SetSize(FileId id, uint64_t size
   const uint64_t size_before = std::exchange(file.size, set->attributes.size_bytes);
   file.size_valid_until = Now() + set->attributes_valid;
   if (size_before == file.size) return set;
-  const std::unique_lock lock(file.pages_locked);
+  const MutexLock lock(file.pages_locked);
   file.pages.clear();
   return set;
 }
@@ -281,7 +282,7 @@ bool SimulatedKernel::InvalidateFile(FileId id) {
   const auto found = files_.find(id);
   if (found == files_.end()) return false;
   InvalidateAttributes(id);
-  const std::unique_lock lock(found->second.pages_locked);
+  const MutexLock lock(found->second.pages_locked);
   found->second.pages.clear();
   return true;
 }

@@ -336,11 +336,10 @@ void Mutex::unlock() {
     scheduler->MayYield();
 }
 
-bool Signal::wait_until(Lock& lock, SteadyTime end) {
+bool Signal::wait_until(Mutex& mutex, SteadyTime end) {
   const Time until = end == SteadyTime::max()
                          ? simulation::kNever
                          : Time{std::chrono::nanoseconds(end.time_since_epoch()).count()};
-  Mutex& mutex = *lock.mutex();
   // Not unlock(): a notification must not come between it and the wait.
   mutex.Release();
   const bool in_time = waiting_.Wait(until);

@@ -17,7 +17,6 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <set>
 #include <string>
 #include <utility>
@@ -25,12 +24,11 @@
 
 #include "common/base/check.h"
 #include "common/base/clock.h"
+#include "common/base/mutex.h"
 #include "common/base/rng.h"
 #include "common/base/time.h"
 
 namespace mosa {
-
-using SteadyTime = std::chrono::steady_clock::time_point;
 
 namespace simulation {
 
@@ -162,11 +160,12 @@ class Thread {
   simulation::VirtualThread* thread_ = nullptr;
 };
 
-class Mutex {
+class ABSL_LOCKABLE Mutex {
  public:
-  void lock();
-  void unlock();
-  bool try_lock();
+  void lock() ABSL_EXCLUSIVE_LOCK_FUNCTION();
+  void unlock() ABSL_UNLOCK_FUNCTION();
+  bool try_lock() ABSL_EXCLUSIVE_TRYLOCK_FUNCTION(true);
+  void AssertHeld() const ABSL_ASSERT_EXCLUSIVE_LOCK() {}
 
  private:
   friend class Signal;
@@ -179,12 +178,11 @@ class Mutex {
 
 class Signal {
  public:
-  using Lock = std::unique_lock<Mutex>;
-
+  static SteadyTime Now() { return SteadyNow(); }
   void notify_one() { waiting_.WakeOne(); }
   void notify_all() { waiting_.WakeAll(); }
-  void wait(Lock& lock) { wait_until(lock, SteadyTime::max()); }
-  bool wait_until(Lock& lock, SteadyTime end);
+  void wait(Mutex& mutex) { wait_until(mutex, SteadyTime::max()); }
+  bool wait_until(Mutex& mutex, SteadyTime end) ABSL_NO_THREAD_SAFETY_ANALYSIS;
 
  private:
   simulation::WaitList waiting_;

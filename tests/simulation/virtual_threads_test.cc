@@ -3,7 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <mutex>
 #include <vector>
 
 #include "common/base/sync.h"
@@ -29,15 +28,17 @@ TEST_F(VirtualThreads, WaitsTakeVirtualTimeAndEndWithTheirCondition) {
         bool told = false;
         Thread teller([&] {
           SleepFor(Seconds(2));
-          const std::lock_guard lock(mutex);
+          const MutexLock lock(mutex);
           told = true;
           changed.notify_all();
         });
         {
-          std::unique_lock lock(mutex);
-          EXPECT_FALSE(changed.wait_for(lock, Seconds(1), [&] { return told; }));
+          MutexLock lock(mutex);
+          EXPECT_FALSE(changed.wait_for(
+              lock, Seconds(1), [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) { return told; }));
           EXPECT_FALSE(changed.wait_for(lock, Seconds(-1)));
-          EXPECT_TRUE(changed.wait_for(lock, Seconds(10), [&] { return told; }));
+          EXPECT_TRUE(changed.wait_for(
+              lock, Seconds(10), [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) { return told; }));
           EXPECT_FALSE(changed.wait_until(lock, SteadyNow()));
         }
         teller.join();

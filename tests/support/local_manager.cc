@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "common/base/check.h"
+#include "common/base/mutex.h"
 #include "tests/support/local_manager_api.h"
 
 namespace mosa::testing {
@@ -17,7 +18,7 @@ LocalManager::LocalManager(manager::ManagerOptions options, const Clock& clock)
 
 LocalManager::~LocalManager() {
   {
-    const std::lock_guard lock(mutex_);
+    const SystemMutexLock lock(mutex_);
     stopping_ = true;
   }
   ticker_.join();
@@ -31,7 +32,7 @@ std::optional<manager::AdminReply> LocalManager::Step(const manager::Command& co
   std::optional<manager::AdminReply> admin_reply;
   std::vector<std::pair<NodeId, NodeOrder>> orders;
   {
-    const std::lock_guard lock(mutex_);
+    const SystemMutexLock lock(mutex_);
     if (const auto* request = std::get_if<manager::SessionRequest>(&command)) {
       std::vector<FileId> files;
       for (const Request& each : request->envelope.requests) {
@@ -55,7 +56,7 @@ void LocalManager::CarryOut(const std::vector<std::pair<NodeId, NodeOrder>>& ord
     std::function<void(const NodeOrder&)> execute;
     std::function<NodeHeartbeat()> report;
     {
-      const std::lock_guard lock(mutex_);
+      const SystemMutexLock lock(mutex_);
       const auto it = nodes_.find(node);
       if (it == nodes_.end() || it->second.silent) continue;
       execute = it->second.order;
@@ -109,7 +110,7 @@ void LocalManager::Run() {
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
     std::vector<std::pair<NodeId, std::function<NodeHeartbeat()>>> reports;
     {
-      const std::lock_guard lock(mutex_);
+      const SystemMutexLock lock(mutex_);
       if (stopping_) return;
       const Time now = clock_.Now();
       if (now >= heartbeat_due) {
@@ -124,7 +125,7 @@ void LocalManager::Run() {
 }
 
 std::unique_ptr<sai::ManagerApi> LocalManager::NewClient(std::string node_name) {
-  const std::lock_guard lock(mutex_);
+  const SystemMutexLock lock(mutex_);
   const ClientId id{next_client_++};
   auto client = std::make_unique<LocalManagerApi>(*this, id, std::move(node_name));
   clients_[id] = client.get();
@@ -138,7 +139,7 @@ NodeId LocalManager::AddNode(NodeRegistration registration,
   NodeId node;
   std::vector<std::pair<NodeId, NodeOrder>> orders;
   {
-    const std::lock_guard lock(mutex_);
+    const SystemMutexLock lock(mutex_);
     Deliver(core_.Step(manager::RegisterNode{std::move(registration)}, clock_.Now()), &orders);
     node = registered_;
     nodes_[node] = {std::move(order), std::move(report), false};
@@ -154,19 +155,19 @@ void LocalManager::ReportCopy(NodeId node, const CopyReport& report) {
 
 void LocalManager::SilenceNode(NodeId node) {
   {
-    const std::lock_guard lock(mutex_);
+    const SystemMutexLock lock(mutex_);
     nodes_[node].silent = true;
   }
   Step(manager::NodeStreamLost{node});
 }
 
 manager::ClusterStatus LocalManager::Status() {
-  const std::lock_guard lock(mutex_);
+  const SystemMutexLock lock(mutex_);
   return core_.GetClusterStatus(clock_.Now());
 }
 
 Result<manager::FileStatus> LocalManager::StatusOf(std::string_view path) {
-  const std::lock_guard lock(mutex_);
+  const SystemMutexLock lock(mutex_);
   return core_.GetFileStatus(path);
 }
 

@@ -7,7 +7,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
@@ -15,6 +14,7 @@
 
 #include "client-sai/api/manager_api.h"
 #include "common/base/clock.h"
+#include "common/base/mutex.h"
 #include "manager/core/manager_core.h"
 #include "manager/store/metadata_store.h"
 
@@ -61,7 +61,7 @@ class LocalManager {
 
   const Clock& clock_;
   std::atomic<uint64_t> envelopes_{0};
-  std::mutex mutex_;
+  SystemMutex mutex_;
   // Guarded by mutex_.
   std::unique_ptr<manager::MetadataStore> store_;
   manager::ManagerCore core_;

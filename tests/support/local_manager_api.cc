@@ -4,6 +4,8 @@
 #include <memory>
 #include <utility>
 
+#include "common/base/mutex.h"
+
 namespace mosa::testing {
 
 LocalManagerApi::LocalManagerApi(LocalManager& manager, ClientId client, std::string node_name)
@@ -11,7 +13,7 @@ LocalManagerApi::LocalManagerApi(LocalManager& manager, ClientId client, std::st
 
 LocalManagerApi::~LocalManagerApi() {
   if (delivery_.joinable()) Stop();
-  const std::lock_guard lock(manager_.mutex_);
+  const SystemMutexLock lock(manager_.mutex_);
   manager_.clients_.erase(client_);
 }
 
@@ -20,8 +22,8 @@ Status LocalManagerApi::Start(sai::SessionListener& listener) {
   session_sent_ = manager_.clock_.Monotonic();
   delivery_ = std::thread([this] { DeliverLoop(); });
   OpenSession();
-  std::unique_lock lock(mutex_);
-  wake_.wait(lock, [this] { return ready_ || !start_status_.ok(); });
+  SystemMutexLock lock(mutex_);
+  while (!ready_ && start_status_.ok()) wake_.wait(lock);
   return start_status_;
 }
 
@@ -33,27 +35,27 @@ void LocalManagerApi::OpenSession() {
 }
 
 void LocalManagerApi::Freeze(bool frozen) {
-  const std::lock_guard lock(mutex_);
+  const SystemMutexLock lock(mutex_);
   frozen_ = frozen;
   wake_.notify_all();
 }
 
 void LocalManagerApi::SetUnheard(bool unheard) {
-  const std::lock_guard lock(mutex_);
+  const SystemMutexLock lock(mutex_);
   unheard_ = unheard;
   wake_.notify_all();
 }
 
 void LocalManagerApi::Receive(Message message) {
-  const std::lock_guard lock(mutex_);
+  const SystemMutexLock lock(mutex_);
   inbox_.push_back(std::move(message));
   wake_.notify_all();
 }
 
 std::vector<Reply> LocalManagerApi::Call(std::vector<Request> requests, Duration deadline) {
   struct State {
-    std::mutex mutex;
-    std::condition_variable answered;
+    SystemMutex mutex;
+    SystemCondVar answered;
     std::vector<Reply> replies;
     bool done = false;
   };
@@ -61,14 +63,15 @@ std::vector<Reply> LocalManagerApi::Call(std::vector<Request> requests, Duration
   std::vector<Request> asked;
   if (on_answer_) asked = requests;
   Send(std::move(requests), [state](std::vector<Reply> replies) {
-    const std::lock_guard lock(state->mutex);
+    const SystemMutexLock lock(state->mutex);
     state->replies = std::move(replies);
     state->done = true;
     state->answered.notify_all();
   });
-  std::unique_lock lock(state->mutex);
-  if (!state->answered.wait_for(lock, std::chrono::nanoseconds(deadline.ns),
-                                [&] { return state->done; }))
+  SystemMutexLock lock(state->mutex);
+  if (!state->answered.wait_for(
+          lock, std::chrono::nanoseconds(deadline.ns),
+          [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(state->mutex) { return state->done; }))
     return {Failure{StatusCode::kDeadlineExceeded, ErrorReason::kTimedOut,
                     "the manager did not answer in time"}};
   lock.unlock();
@@ -79,7 +82,7 @@ std::vector<Reply> LocalManagerApi::Call(std::vector<Request> requests, Duration
 RequestId LocalManagerApi::Send(std::vector<Request> requests, Callback done) {
   RequestEnvelope envelope;
   {
-    const std::lock_guard lock(mutex_);
+    const SystemMutexLock lock(mutex_);
     if (on_send_) on_send_(requests);
     envelope.id = RequestId{next_request_++};
     if (unheard_) {
@@ -98,11 +101,11 @@ RequestId LocalManagerApi::Send(std::vector<Request> requests, Callback done) {
 
 // The stream is ordered: envelopes enter the core in the order of their ids.
 void LocalManagerApi::SendOutbox() {
-  const std::lock_guard sending(send_mutex_);
+  const SystemMutexLock sending(send_mutex_);
   for (;;) {
     RequestEnvelope next;
     {
-      const std::lock_guard lock(mutex_);
+      const SystemMutexLock lock(mutex_);
       if (outbox_.empty()) return;
       next = std::move(outbox_.front());
       outbox_.pop_front();
@@ -112,10 +115,12 @@ void LocalManagerApi::SendOutbox() {
 }
 
 void LocalManagerApi::DeliverLoop() {
-  std::unique_lock lock(mutex_);
+  SystemMutexLock lock(mutex_);
   for (;;) {
     wake_.wait_for(lock, std::chrono::milliseconds(100),
-                   [this] { return stopping_ || (!frozen_ && !inbox_.empty()); });
+                   [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+                     return stopping_ || (!frozen_ && !inbox_.empty());
+                   });
     if (stopping_) return;
     if (frozen_) continue;
     if (!unheard_ && !expired_.empty()) {
@@ -151,14 +156,14 @@ void LocalManagerApi::Handle(Message& message) {
     listener_->OnSessionReady(*ready);
     std::vector<RequestEnvelope> again;
     {
-      const std::lock_guard lock(mutex_);
+      const SystemMutexLock lock(mutex_);
       keep_alive_sent_ = manager_.clock_.Monotonic();
       if (std::exchange(started_, true))
         for (const auto& [id, waiting] : waiting_) again.push_back(waiting.envelope);
     }
     listener_->OnLeaseRenewed(session_sent_, ready->now);
     {
-      const std::lock_guard lock(mutex_);
+      const SystemMutexLock lock(mutex_);
       ready_ = true;
       wake_.notify_all();
     }
@@ -168,7 +173,7 @@ void LocalManagerApi::Handle(Message& message) {
     Callback done;
     Time sent;
     {
-      const std::lock_guard lock(mutex_);
+      const SystemMutexLock lock(mutex_);
       sent = keep_alive_sent_;
       const auto it = waiting_.find(envelope->id);
       if (it != waiting_.end()) {
@@ -185,13 +190,13 @@ void LocalManagerApi::Handle(Message& message) {
     listener_->OnPush(*push);
     if (!std::holds_alternative<SessionEndPush>(*push)) return;
     {
-      const std::lock_guard lock(mutex_);
+      const SystemMutexLock lock(mutex_);
       if (!std::exchange(ready_, false)) return;
       session_sent_ = manager_.clock_.Monotonic();
     }
     OpenSession();
   } else {
-    const std::lock_guard lock(mutex_);
+    const SystemMutexLock lock(mutex_);
     start_status_ = FailedPreconditionError(std::get<Failure>(message).message);
     wake_.notify_all();
   }
@@ -200,7 +205,7 @@ void LocalManagerApi::Handle(Message& message) {
 void LocalManagerApi::Stop() {
   if (!delivery_.joinable()) return;
   {
-    const std::lock_guard lock(mutex_);
+    const SystemMutexLock lock(mutex_);
     stopping_ = true;
     wake_.notify_all();
   }

@@ -2,17 +2,16 @@
 #ifndef MOSA_TESTS_SUPPORT_LOCAL_MANAGER_API_H_
 #define MOSA_TESTS_SUPPORT_LOCAL_MANAGER_API_H_
 
-#include <condition_variable>
 #include <deque>
 #include <functional>
 #include <map>
-#include <mutex>
 #include <string>
 #include <thread>
 #include <utility>
 #include <variant>
 #include <vector>
 
+#include "common/base/mutex.h"
 #include "tests/support/local_manager.h"
 
 namespace mosa::testing {
@@ -40,7 +39,7 @@ class LocalManagerApi final : public sai::ManagerApi {
   }
   // `hook` runs with each envelope that is sent, and calls nothing of this.
   void OnSend(std::function<void(const std::vector<Request>&)> hook) {
-    const std::lock_guard lock(mutex_);
+    const SystemMutexLock lock(mutex_);
     on_send_ = std::move(hook);
   }
   // Called by the manager, in its order.
@@ -63,9 +62,9 @@ class LocalManagerApi final : public sai::ManagerApi {
   const std::string node_name_;
   sai::SessionListener* listener_ = nullptr;
   std::function<void(const std::vector<Request>&)> on_answer_;
-  std::mutex send_mutex_;  // Taken before mutex_, held while envelopes enter the core.
-  std::mutex mutex_;
-  std::condition_variable wake_;
+  SystemMutex send_mutex_;  // Taken before mutex_, held while envelopes enter the core.
+  SystemMutex mutex_;
+  SystemCondVar wake_;
   // Guarded by mutex_.
   std::function<void(const std::vector<Request>&)> on_send_;
   std::deque<Message> inbox_;

@@ -16,6 +16,7 @@
 
 #include "common/base/check.h"
 #include "common/base/errno_status.h"
+#include "common/base/mutex.h"
 #include "common/model/ranges.h"
 
 namespace mosa::testing {
@@ -52,7 +53,7 @@ class LocalNodeApi final : public sai::NodeApi {
   Status Write(const sai::ObjectTarget& target, uint64_t offset,
                std::span<const std::byte> data) override {
     MOSA_ASSIGN_OR_RETURN(LocalNode * node, Reach(target.node));
-    const std::lock_guard lock(node->mutex);
+    const SystemMutexLock lock(node->mutex);
     MOSA_RETURN_IF_ERROR(node->Admit(target.file, offset, data.size()));
     MOSA_ASSIGN_OR_RETURN(const UniqueFd fd, OpenForWrite(*node, target.file));
     const ssize_t put = pwrite(fd.get(), data.data(), data.size(), static_cast<off_t>(offset));
@@ -61,7 +62,7 @@ class LocalNodeApi final : public sai::NodeApi {
   Status Truncate(const sai::ObjectTarget& target, uint64_t size_bytes) override {
     MOSA_ASSIGN_OR_RETURN(LocalNode * node, Reach(target.node));
     if (node->before_cut) MOSA_RETURN_IF_ERROR(node->before_cut());
-    const std::lock_guard lock(node->mutex);
+    const SystemMutexLock lock(node->mutex);
     struct stat status {};
     const std::string path = node->PathOf(target.file);
     if (stat(path.c_str(), &status) != 0)
@@ -74,7 +75,7 @@ class LocalNodeApi final : public sai::NodeApi {
   Status Allocate(const sai::ObjectTarget& target, int mode, uint64_t offset,
                   uint64_t length) override {
     MOSA_ASSIGN_OR_RETURN(LocalNode * node, Reach(target.node));
-    const std::lock_guard lock(node->mutex);
+    const SystemMutexLock lock(node->mutex);
     const bool punch = (mode & FALLOC_FL_PUNCH_HOLE) != 0;
     if (!punch) MOSA_RETURN_IF_ERROR(node->Admit(target.file, offset, length));
     if (punch && !std::filesystem::exists(node->PathOf(target.file)))
@@ -176,7 +177,7 @@ std::string LocalNode::PathOf(FileId file) const {
 }
 
 void LocalNode::Execute(const NodeOrder& order) {
-  const std::lock_guard lock(mutex);
+  const SystemMutexLock lock(mutex);
   const auto* drop = std::get_if<DropObjectsOrder>(&order);
   if (drop == nullptr) return;
   for (const FileId file : drop->files) std::filesystem::remove(PathOf(file));
@@ -184,26 +185,26 @@ void LocalNode::Execute(const NodeOrder& order) {
 }
 
 void LocalNode::LoseAll() {
-  const std::lock_guard lock(mutex);
+  const SystemMutexLock lock(mutex);
   for (const auto& entry : std::filesystem::directory_iterator(directory_))
     std::filesystem::remove(entry.path());
   ++incarnation_;
 }
 
 void LocalNode::NoteLent(FileId file) {
-  const std::lock_guard lock(mutex);
+  const SystemMutexLock lock(mutex);
   if (!told_.contains(file)) told_[file] = ContentOf(PathOf(file));
 }
 
 void LocalNode::ForgetLent(FileId file) {
-  const std::lock_guard lock(mutex);
+  const SystemMutexLock lock(mutex);
   const UniqueFd fd(open(PathOf(file).c_str(), O_RDONLY | O_CLOEXEC));
   if (fd && !HasWriters(fd.get())) told_.erase(file);
 }
 
 Result<sai::LocalWrites> LocalNode::LookAtLocalWrites(FileId file,
                                                       const sai::LookQuestion& question) {
-  const std::lock_guard lock(mutex);
+  const SystemMutexLock lock(mutex);
   sai::LocalWrites look;
   const UniqueFd fd(open(PathOf(file).c_str(), O_RDONLY | O_CLOEXEC));
   if (!fd) return look;

@@ -7,12 +7,12 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "client-sai/api/node_api.h"
+#include "common/base/mutex.h"
 #include "tests/support/local_manager.h"
 
 namespace mosa::testing {
@@ -48,7 +48,7 @@ class LocalNode {
   std::function<void()> before_read;  // Runs before others read its objects; set while idle.
   // As above before others cut its objects; an error is the answer.
   std::function<Status()> before_cut;
-  std::mutex mutex;  // Held by operations that change an object.
+  SystemMutex mutex;  // Held by operations that change an object.
 
  private:
   const std::string name_;

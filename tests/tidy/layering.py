@@ -52,6 +52,10 @@ PURE = ["common/model", "manager/placement", "manager/core", "storage-node/core"
 
 GENERATED = ["proto/convert", "manager/service", "storage-node/service", "client-sai/api"]
 
+# What also runs in virtual time, compiled with other locks (common/base/sync.h). Code that is linked to it, but compiled
+# once, would see another Mutex of the same name.
+VIRTUAL_TIME = ("client-sai/sai/", "client-sai/api/wait_budget.h", "storage-node/service/copier", "common/base/rare_log.h")
+
 # A third-party family and the only folders whose product code may include it.
 EXTERNAL = {
     "grpc": ["proto/convert", "manager/service", "storage-node/service", "client-sai/api"],
@@ -98,6 +102,8 @@ def check_include(path, line_number, include):
             if folder not in allowed:
                 return f"{path}:{line_number}: {folder} includes '{include}': only {', '.join(allowed)} may"
             return None
+    if include == "common/base/sync.h" and not path.startswith(VIRTUAL_TIME) and not path.endswith("_test.cc"):
+        return f"{path}:{line_number}: '{include}' is for what also runs in virtual time: use common/base/mutex.h"
     target = folder_of(include)
     if target in ARROWS and target not in reachable(folder):
         return f"{path}:{line_number}: {folder} includes {target} ('{include}'): no such arrow; see tests/tidy/layering.py"

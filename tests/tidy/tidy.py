@@ -22,7 +22,7 @@ LIBRARY_TESTS = ("_test.cc", "_fuzz.cc", "_bench.cc")
 IMPURE = [
     (r"\bstd::unordered_|\babsl::(flat|node)_hash_", "an unordered container: use an ordered one, order must not depend on hashing"),
     (r"\bstd::hash\b", "std::hash: use common/base/hash.h, whose values never change"),
-    (r"\bstd::(thread|jthread|mutex|shared_mutex|atomic|condition_variable|async|future)\b", "threads: a core is owned by one loop"),
+    (r"\bstd::(thread|jthread|mutex|shared_mutex|atomic|condition_variable|async|future)\b|\b(System)?Mutex(Lock)?\b", "threads: a core is owned by one loop"),
     (r"\bstd::(random_device|mt19937|rand)\b|\brand\(\)", "randomness: use common/base/rng.h, seeded from what is decided"),
     (r"\b(system_clock|steady_clock|clock_gettime|gettimeofday)\b|\btime\((nullptr|NULL|0)\)", "a clock: time comes in as an argument"),
     (r"\bstd::(ifstream|ofstream|fstream|cout|cerr)\b|\bfopen\(|\bgetenv\(|\bspdlog\b", "input, output or logging: return reasons, the shell logs"),
@@ -205,6 +205,8 @@ def self_test():
     one("client-sai/core/x.cc", '#include "mosa/v1/bulk.pb.h"\n', "generated")
     one("manager/core/x.cc", "std::unordered_map<int, int> m;\n", "unordered")
     one("manager/core/x.cc", "auto t = std::chrono::steady_clock::now();\n", "a clock")
+    one("manager/core/x.cc", "const SystemMutexLock lock(mutex);\n", "threads")
+    one("storage-node/service/x.cc", '#include "common/base/sync.h"\n', "virtual time")
     one("manager/core/x.cc", "x" * 101 + "\n", "101 columns")
     one("manager/core/x.cc", "\tint x;\n", "a tab")
     one("manager/core/x.cc", "// TO" + "DO later\n", "unfinished")

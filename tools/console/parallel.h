@@ -6,10 +6,10 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
-#include <mutex>
 #include <thread>
 #include <vector>
 
+#include "common/base/mutex.h"
 #include "common/base/status.h"
 
 namespace mosa::cli {
@@ -19,13 +19,13 @@ namespace mosa::cli {
 inline Status InParallel(size_t count, uint32_t threads, const std::function<Status(size_t)>& one) {
   if (threads == 0) threads = std::max(1U, std::thread::hardware_concurrency());
   std::atomic<size_t> next{0};
-  std::mutex mutex;
+  SystemMutex mutex;
   Status status;
   const auto work = [&] {
     for (size_t i = next++; i < count; i = next++) {
       const Status done = one(i);
       if (done.ok()) continue;
-      const std::lock_guard lock(mutex);
+      const SystemMutexLock lock(mutex);
       if (status.ok()) status = done;
       next = count;
     }

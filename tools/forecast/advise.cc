@@ -5,12 +5,12 @@
 #include <algorithm>
 #include <filesystem>
 #include <memory>
-#include <mutex>
 #include <tuple>
 #include <utility>
 #include <vector>
 
 #include "common/base/clock.h"
+#include "common/base/mutex.h"
 #include "predictor/explore/explorer.h"
 #include "predictor/workflow/operations.h"
 #include "predictor/workflow/read.h"
@@ -92,14 +92,17 @@ class TrialSimulator {
                                              predict::OfDraw(configuration, draw)));
       outcomes[i] = predict::TrialOutcomeOf(prediction);
       outcomes[i].factor = predict::ModelFactor(work_.platform, draw);
-      const std::lock_guard lock(mutex_);
+      const SystemMutexLock lock(mutex_);
       const double each = seconds() / static_cast<double>(++done_);
       bar_.Show(done_, asked_, each * static_cast<double>(asked_ - done_), "simulations");
       return OkStatus();
     }));
     return outcomes;
   }
-  size_t done() const { return done_; }
+  size_t done() const {
+    const SystemMutexLock lock(mutex_);
+    return done_;
+  }
   double seconds() const { return static_cast<double>((clock_.Monotonic() - begin_).ns) / 1e9; }
 
  private:
@@ -107,9 +110,10 @@ class TrialSimulator {
   const uint32_t threads_;
   const SystemClock clock_;
   const Time begin_ = clock_.Monotonic();
-  std::mutex mutex_;  // Guards done_ and bar_.
-  ProgressBar bar_;
-  size_t asked_ = 0, done_ = 0;
+  mutable SystemMutex mutex_;
+  ProgressBar bar_ ABSL_GUARDED_BY(mutex_);
+  size_t done_ ABSL_GUARDED_BY(mutex_) = 0;
+  size_t asked_ = 0;
 };
 
 using Made = std::tuple<std::shared_ptr<const predict::Workflow>, predict::Configuration, uint32_t>;

@@ -1,8 +1,7 @@
 #include "tools/forecast/draws.h"
 
-#include <mutex>
-
 #include "common/base/clock.h"
+#include "common/base/mutex.h"
 #include "predictor/model/cost.h"
 #include "tools/console/parallel.h"
 #include "tools/console/progress.h"
@@ -14,7 +13,7 @@ Status ForEachDraw(const Inputs& inputs, const predict::Configuration& configura
                    const std::function<void(const Draw& draw)>& take) {
   const SystemClock clock;
   const Time begin = clock.Monotonic();
-  std::mutex mutex;  // Guards what follows, and `take`.
+  SystemMutex mutex;  // Guards what follows, and `take`.
   ProgressBar bar;
   size_t done = 0;
   return InParallel(draws, 0, [&](size_t i) -> Status {
@@ -25,7 +24,7 @@ Status ForEachDraw(const Inputs& inputs, const predict::Configuration& configura
     draw.factor = predict::ModelFactor(inputs.platform, draw.number);
     MOSA_ASSIGN_OR_RETURN(draw.prediction,
                           PredictInputs(inputs, draw.platform, draw.configuration, options));
-    const std::lock_guard lock(mutex);
+    const SystemMutexLock lock(mutex);
     const double each = predict::SecondsOf(clock.Monotonic() - begin) / static_cast<double>(++done);
     bar.Show(done, draws, each * static_cast<double>(draws - done), "predictions");
     take(draw);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "common/base/hash.h"
+#include "common/base/mutex.h"
 #include "predictor/model/platform_json.h"
 #include "tools/console/parallel.h"
 
@@ -46,7 +47,7 @@ uint64_t ExploreSimulator::KeyOf(const predict::Point& point, const Job& job) {
 Status ExploreSimulator::RunOne(const predict::Point& point, const Job& job, uint64_t key,
                                 Outcome& outcome) {
   {
-    const std::lock_guard lock(mutex_);
+    const SystemMutexLock lock(mutex_);
     if (const auto known = results_.Find(key); known) {
       outcome = *known;
       ++remembered_;
@@ -58,7 +59,7 @@ Status ExploreSimulator::RunOne(const predict::Point& point, const Job& job, uin
       const predict::Prediction prediction,
       predict::Predict(workflow_, explorer_.PlatformOf(job), explorer_.ConfigurationOf(job)));
   outcome = OutcomeOf(prediction);
-  const std::lock_guard lock(mutex_);
+  const SystemMutexLock lock(mutex_);
   ++done_;
   ++simulated_;
   const size_t known = std::max(explorer_.jobs_known(), done_);

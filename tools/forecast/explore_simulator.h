@@ -5,11 +5,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <mutex>
 #include <utility>
 #include <vector>
 
 #include "common/base/clock.h"
+#include "common/base/mutex.h"
 #include "common/base/status.h"
 #include "predictor/explore/canonical.h"
 #include "predictor/explore/explorer.h"
@@ -44,7 +44,7 @@ class ExploreSimulator {
   const SystemClock clock_;
   const Time begin_ = clock_.Monotonic();
   std::map<std::pair<uint32_t, uint32_t>, uint64_t> platform_digests_;
-  std::mutex mutex_;
+  SystemMutex mutex_;
   // Guarded by mutex_ while a batch runs, like results_.
   ProgressBar bar_;
   size_t done_ = 0, simulated_ = 0, remembered_ = 0;

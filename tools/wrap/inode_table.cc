@@ -5,12 +5,14 @@
 
 #include <array>
 #include <cerrno>
+#include <mutex>
 #include <string_view>
 #include <utility>
 
 #include "common/base/errno_status.h"
 #include "common/base/hash.h"
 #include "common/base/log.h"
+#include "common/base/mutex.h"
 
 namespace mosa::wrap {
 namespace {
@@ -88,7 +90,7 @@ int InodeTable::Add(UniqueFd descriptor, Found& found) {
   const InodeKey key{attributes.st_dev, attributes.st_ino,
                      FileIdOf(descriptor.get(), attributes, root_.key.device)};
   {
-    const std::lock_guard lock(mutex_);
+    const SystemMutexLock lock(mutex_);
     const auto known = inodes_.find(key);
     if (known != inodes_.end()) {
       found.inode = known->second.get();
@@ -99,7 +101,7 @@ int InodeTable::Add(UniqueFd descriptor, Found& found) {
   auto fresh = std::make_unique<Inode>();
   fresh->descriptor = std::move(descriptor);
   fresh->key = key;
-  const std::lock_guard lock(mutex_);
+  const SystemMutexLock lock(mutex_);
   found.inode = inodes_.try_emplace(key, std::move(fresh)).first->second.get();
   ++found.inode->lookups;
   return 0;
@@ -108,7 +110,7 @@ int InodeTable::Add(UniqueFd descriptor, Found& found) {
 void InodeTable::Forget(Inode& inode, uint64_t lookups) {
   if (&inode == &root_) return;
   decltype(inodes_)::node_type gone;  // Closed without the lock.
-  const std::lock_guard lock(mutex_);
+  const SystemMutexLock lock(mutex_);
   inode.lookups -= lookups;
   if (inode.lookups == 0) gone = inodes_.extract(inode.key);
 }
@@ -122,7 +124,7 @@ void InodeTable::LogExhausted() const {
 }
 
 size_t InodeTable::size() const {
-  const std::lock_guard lock(mutex_);
+  const SystemMutexLock lock(mutex_);
   return inodes_.size();
 }
 

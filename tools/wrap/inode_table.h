@@ -11,6 +11,7 @@
 #include <string>
 #include <unordered_map>
 
+#include "common/base/mutex.h"
 #include "common/base/status.h"
 #include "common/base/unique_fd.h"
 #include "common/model/ids.h"
@@ -78,8 +79,9 @@ class InodeTable {
 
   Inode root_;
   std::once_flag exhausted_;
-  mutable std::mutex mutex_;  // Held without waiting for the file system.
-  std::unordered_map<InodeKey, std::unique_ptr<Inode>, KeyHash> inodes_;  // All but the root.
+  mutable SystemMutex mutex_;  // Held without waiting for the file system.
+  // All but the root.
+  std::unordered_map<InodeKey, std::unique_ptr<Inode>, KeyHash> inodes_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace mosa::wrap
