@@ -130,6 +130,13 @@ def end(process, code=0):
     return error
 
 
+def catches(pid, number):
+    """Whether the process has said what it does with the signal."""
+    status = pathlib.Path(f"/proc/{pid}/status").read_text()
+    caught = next(line for line in status.splitlines() if line.startswith("SigCgt:"))
+    return int(caught.split()[1], 16) >> (number - 1) & 1 == 1
+
+
 def elsewhere(store, script):
     """Options for a host that is reached by a command; `script` runs its workers ("$1")."""
     program = f"{store.backend}/elsewhere-{time.monotonic_ns()}"
@@ -287,6 +294,7 @@ def check_out(store, files):
     manager = store.store.pid("manager", "h0")
     cluster.stop(manager)
     down = subprocess.Popen(store.command("cluster", "down"), stderr=subprocess.PIPE)
+    cluster.wait_until(lambda: catches(down.pid, signal.SIGINT), 10, "its handling of signals")
     time.sleep(0.5)
     down.send_signal(signal.SIGINT)
     os.kill(manager, signal.SIGCONT)
