@@ -3,11 +3,13 @@
     locks.py --build DIR     checks the product's sources; DIR has the generated headers and compile_commands.json
     locks.py --self-test     checks that a read without the lock is refused, and one under it is not
 
-The sources of each folder that has a mutex are checked as one unit, without tests. Ends with 77 if there is no clang.
+Tests are not checked. Ends with 77 if there is no clang.
 """
 
 import argparse
+import collections
 import concurrent.futures
+import functools
 import json
 import os
 import pathlib
@@ -19,7 +21,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 FOLDERS = ["client-sai", "common", "manager", "proto", "storage-node", "tools"]
-HAS_MUTEX = re.compile(r"\b(System)?Mutex\b")
+INCLUDE = re.compile(r'^#include "([^"]+)"', re.MULTILINE)
 SELF_TEST = """
 #include "common/base/mutex.h"
 struct Counter {{
@@ -56,14 +58,24 @@ def flags_of(build):
     return list(flags)
 
 
+@functools.cache
+def sees_a_mutex(name):
+    """Whether a source or header includes common/base/mutex.h, however indirectly."""
+    path = ROOT / name
+    if name == "common/base/mutex.h" or not path.exists():
+        return name == "common/base/mutex.h"
+    return any(sees_a_mutex(included) for included in INCLUDE.findall(path.read_text()))
+
+
 def units():
-    folders = {}
+    """Lists of sources: those of a folder; in tools, whose sources do not share a namespace, single ones."""
+    folders = collections.defaultdict(list)
     for top in FOLDERS:
-        for folder in sorted({path.parent for path in (ROOT / top).rglob("*.cc")}):
-            if any(HAS_MUTEX.search(path.read_text()) for path in (*folder.glob("*.h"), *folder.glob("*.cc"))):
-                sources = (path for path in folder.glob("*.cc") if not re.search(r"_(test|fuzz)\.cc$|^main\.cc$", path.name))
-                folders[folder] = sorted(source.relative_to(ROOT) for source in sources)
-    return folders
+        for source in sorted((ROOT / top).rglob("*.cc")):
+            name = str(source.relative_to(ROOT))
+            if not re.search(r"_(test|fuzz)\.cc$|^main\.cc$", source.name) and sees_a_mutex(name):
+                folders[name if top == "tools" else str(source.parent)].append(name)
+    return list(folders.values())
 
 
 def main():
@@ -82,15 +94,15 @@ def main():
         print(passed.stderr, refused.stderr, sep="\n")
         return 1
     flags = flags_of(arguments.build)
-    folders = units()
+    sources = units()
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        sources = ["".join(f'#include "{name}"\n' for name in names) for names in folders.values()]
-        results = list(pool.map(lambda source: check(source, flags), sources))
+        texts = ("".join(f'#include "{name}"\n' for name in names) for names in sources)
+        results = list(pool.map(lambda text: check(text, flags), texts))
     for result in results:
         sys.stdout.write(result.stderr)
     bad = sum(result.returncode != 0 for result in results)
-    print(f"{sum(map(len, folders.values()))} sources in {len(folders)} folders, {bad} folders with complaints")
-    return 1 if bad or not folders else 0
+    print(f"{sum(map(len, sources))} sources in {len(sources)} units, {bad} units with complaints")
+    return 1 if bad or not sources else 0
 
 
 if __name__ == "__main__":
