@@ -138,7 +138,7 @@ class GrpcManagerApi final : public ManagerApi {
   // True: the request will not be answered and will not run any more. False: its reply is being
   // handed over.
   bool GiveUp(RequestId id);
-  // What each message carries when it is sent.
+  // Fills in what each message carries when it is sent.
   void Complete(Pending& pending, v1::ClientMessage& message) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::vector<uint64_t> TellAbandoned(v1::ClientMessage& message)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -199,13 +199,13 @@ class GrpcManagerApi final : public ManagerApi {
   std::vector<Refused> refused_ ABSL_GUARDED_BY(mutex_);
   grpc::ClientContext* context_ ABSL_GUARDED_BY(mutex_) = nullptr;  // The open or opening stream.
   Time last_received_ ABSL_GUARDED_BY(mutex_);  // Or when the stream was opened.
-  Time last_heard_ ABSL_GUARDED_BY(mutex_);     // A message, or the end of this process' pause.
+  Time last_heard_ ABSL_GUARDED_BY(mutex_);     // Or when a pause of this process ended.
   Time last_watched_ ABSL_GUARDED_BY(mutex_);
   Time last_sent_ ABSL_GUARDED_BY(mutex_);
   std::optional<Time> keep_alive_sent_ ABSL_GUARDED_BY(mutex_);
-  std::vector<uint64_t> keep_alive_abandoned_ ABSL_GUARDED_BY(mutex_);  // What it has reported.
+  std::vector<uint64_t> keep_alive_abandoned_ ABSL_GUARDED_BY(mutex_);  // Ids that it has reported.
   ManagerClock manager_clock_ ABSL_GUARDED_BY(mutex_);
-  std::set<uint64_t> abandoned_ ABSL_GUARDED_BY(mutex_);   // Requests, to be reported.
+  std::set<uint64_t> abandoned_ ABSL_GUARDED_BY(mutex_);   // Ids that the manager has not heard of.
   uint64_t last_id_seen_ ABSL_GUARDED_BY(mutex_) = 0;      // last_id_, for AnsweredBelow.
   std::optional<Status> started_ ABSL_GUARDED_BY(mutex_);  // The outcome of Start.
   std::optional<Failure> given_up_ ABSL_GUARDED_BY(mutex_);

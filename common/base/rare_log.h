@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "common/base/log.h"
-#include "common/base/sync.h"
+#include "common/base/mutex.h"
 #include "common/base/time.h"
 #include "fmt/format.h"
 
@@ -48,8 +48,8 @@ class RareLog {
 
   // Returns what to add to the line, or nothing if it is left out.
   std::optional<std::string> Take() {
-    const MutexLock lock(mutex_);
-    const SteadyTime now = SteadyNow();
+    const SystemMutexLock lock(mutex_);
+    const SteadyTime now = std::chrono::steady_clock::now();
     if (!begun_ || now - *begun_ >= std::chrono::nanoseconds(every_.ns)) {
       begun_ = now;
       lines_ = 0;
@@ -68,7 +68,7 @@ class RareLog {
 
   const uint32_t lines_max_;
   const Duration every_;
-  Mutex mutex_;
+  SystemMutex mutex_;
   std::optional<SteadyTime> begun_ ABSL_GUARDED_BY(mutex_);
   uint32_t lines_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t left_out_ ABSL_GUARDED_BY(mutex_) = 0;

@@ -97,7 +97,7 @@ class Member {
   CopyReport End(uint64_t order, std::chrono::seconds wait = std::chrono::seconds(20)) {
     SystemMutexLock lock(mutex_);
     CopyReport end;
-    const bool ended = reported_.wait_for(lock, wait, [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    const bool ended = reported_.wait_for(lock, wait, [&] {
       for (const CopyReport& report : reports_) {
         if (report.order != order || (!report.done && !report.failure)) continue;
         end = report;

@@ -110,9 +110,8 @@ class ScriptedManager final : public v1::NodeSessionService::Service {
   }
   bool SeesRegistration() {
     SystemMutexLock lock(mutex_);
-    return changed_.wait_for(
-        lock, std::chrono::seconds(5),
-        [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return !registrations_.empty(); });
+    return changed_.wait_for(lock, std::chrono::seconds(5),
+                             [&] { return !registrations_.empty(); });
   }
 
  private:
@@ -390,8 +389,7 @@ TEST_F(StorageNodeTest, EndsWhenTheManagerRefusesItForGood) {
                         .reason = ErrorReason::kInvalid,
                         .message = "the node was drained"});
   SystemMutexLock lock(mutex);
-  ASSERT_TRUE(called.wait_for(lock, std::chrono::seconds(5),
-                              [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) { return !why.ok(); }));
+  ASSERT_TRUE(called.wait_for(lock, std::chrono::seconds(5), [&] { return !why.ok(); }));
   EXPECT_EQ(why.code(), StatusCode::kFailedPrecondition);
   EXPECT_THAT(MessageOf(why), HasSubstr("drained"));
 }

@@ -34,11 +34,9 @@ TEST_F(VirtualThreads, WaitsTakeVirtualTimeAndEndWithTheirCondition) {
         });
         {
           MutexLock lock(mutex);
-          EXPECT_FALSE(changed.wait_for(
-              lock, Seconds(1), [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) { return told; }));
+          EXPECT_FALSE(changed.wait_for(lock, Seconds(1), [&] { return told; }));
           EXPECT_FALSE(changed.wait_for(lock, Seconds(-1)));
-          EXPECT_TRUE(changed.wait_for(
-              lock, Seconds(10), [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) { return told; }));
+          EXPECT_TRUE(changed.wait_for(lock, Seconds(10), [&] { return told; }));
           EXPECT_FALSE(changed.wait_until(lock, SteadyNow()));
         }
         teller.join();

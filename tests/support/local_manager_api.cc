@@ -69,9 +69,8 @@ std::vector<Reply> LocalManagerApi::Call(std::vector<Request> requests, Duration
     state->answered.notify_all();
   });
   SystemMutexLock lock(state->mutex);
-  if (!state->answered.wait_for(
-          lock, std::chrono::nanoseconds(deadline.ns),
-          [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(state->mutex) { return state->done; }))
+  if (!state->answered.wait_for(lock, std::chrono::nanoseconds(deadline.ns),
+                                [&] { return state->done; }))
     return {Failure{StatusCode::kDeadlineExceeded, ErrorReason::kTimedOut,
                     "the manager did not answer in time"}};
   lock.unlock();
@@ -118,9 +117,7 @@ void LocalManagerApi::DeliverLoop() {
   SystemMutexLock lock(mutex_);
   for (;;) {
     wake_.wait_for(lock, std::chrono::milliseconds(100),
-                   [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-                     return stopping_ || (!frozen_ && !inbox_.empty());
-                   });
+                   [this] { return stopping_ || (!frozen_ && !inbox_.empty()); });
     if (stopping_) return;
     if (frozen_) continue;
     if (!unheard_ && !expired_.empty()) {

@@ -54,7 +54,7 @@ GENERATED = ["proto/convert", "manager/service", "storage-node/service", "client
 
 # What also runs in virtual time, compiled with other locks (common/base/sync.h). Code that is linked to it, but compiled
 # once, would see another Mutex of the same name.
-VIRTUAL_TIME = ("client-sai/sai/", "client-sai/api/wait_budget.h", "storage-node/service/copier", "common/base/rare_log.h")
+VIRTUAL_TIME = ("client-sai/sai/", "client-sai/api/wait_budget.h", "storage-node/service/copier")
 
 # A third-party family and the only folders whose product code may include it.
 EXTERNAL = {
