@@ -174,11 +174,6 @@ def measure(directory, seconds):
 # ---- what daemons take
 
 
-def is_sanitized(pid):
-    """Its sanitizer takes several times the memory of the program."""
-    return re.search(r"lib[at]san", pathlib.Path(f"/proc/{pid}/maps").read_text()) is not None
-
-
 def memory_bytes(pid):
     for line in pathlib.Path(f"/proc/{pid}/status").read_text().splitlines():
         if line.startswith("VmHWM:"):
@@ -207,7 +202,7 @@ def memory_table(store):
         cluster.check(alive, f"{kind} of {daemon['host']} has ended")
         used = memory_bytes(pid)
         rows.append([kind, daemon["host"], f"{used / MIB:.0f}", f"{most / MIB:.0f}"])
-        cluster.check(used < most or is_sanitized(pid), f"{kind} of {daemon['host']} takes {used} of {most} bytes")
+        cluster.check(used < most or cluster.is_sanitized(pid), f"{kind} of {daemon['host']} takes {used} of {most} bytes")
     return rows
 
 
