@@ -25,15 +25,42 @@
 
 namespace mosa::sai {
 
-struct AdminClient::Stub {
-  std::unique_ptr<v1::ManagerService::Stub> manager;
-};
-
 namespace {
+
+using Service = v1::ManagerService::Stub;
 
 void SetDeadline(grpc::ClientContext& context) {
   context.set_deadline(std::chrono::system_clock::now() + std::chrono::nanoseconds(kWaitMax.ns));
 }
+
+// Longer than a manager takes to restart, and than it waits for a handshake.
+constexpr Duration kReachableWithin = Seconds(3);
+
+}  // namespace
+
+struct AdminClient::Stub {
+  std::shared_ptr<grpc::Channel> channel;
+  std::unique_ptr<Service> manager;
+
+  // Makes a call that changes nothing. If the manager cannot be reached, tries once more as soon as
+  // it can be: it may be restarting, or have ended a handshake for which this host was too busy.
+  template <typename Request, typename Response>
+  Status Ask(grpc::Status (Service::*call)(grpc::ClientContext*, const Request&, Response*),
+             const Request& request, Response* response) {
+    const auto ask = [&] {
+      grpc::ClientContext context;
+      SetDeadline(context);
+      response->Clear();
+      return FromGrpc((manager.get()->*call)(&context, request, response));
+    };
+    const Status status = ask();
+    if (status.code() != StatusCode::kUnavailable || !AwaitConnection(*channel, kReachableWithin))
+      return status;
+    return ask();
+  }
+};
+
+namespace {
 
 // Limit on the path bytes in one call; a manager accepts messages of at most 16 MiB.
 constexpr size_t kPathBytesPerCallMax = size_t{8} << 20;
@@ -103,36 +130,32 @@ Result<std::vector<StageOutcome>> MarkBatch(v1::ManagerService::Stub& manager,
 
 AdminClient::AdminClient(const std::string& address, const std::optional<ClusterSecret>& secret)
     : stub_(std::make_unique<Stub>()) {
-  stub_->manager = v1::ManagerService::NewStub(MakeChannel(address, secret));
+  stub_->channel = MakeChannel(address, secret);
+  stub_->manager = v1::ManagerService::NewStub(stub_->channel);
 }
 
 AdminClient::~AdminClient() = default;
 
 Result<ClusterStatus> AdminClient::GetClusterStatus() {
-  grpc::ClientContext context;
-  SetDeadline(context);
   v1::GetClusterStatusResponse response;
-  MOSA_RETURN_IF_ERROR(FromGrpc(stub_->manager->GetClusterStatus(&context, {}, &response)));
+  MOSA_RETURN_IF_ERROR(
+      stub_->Ask(&Service::GetClusterStatus, v1::GetClusterStatusRequest(), &response));
   return FromProto(response);
 }
 
 Result<FileStatus> AdminClient::GetFileStatus(const std::string& path) {
-  grpc::ClientContext context;
-  SetDeadline(context);
   v1::GetFileStatusRequest request;
   request.set_path(path);
   v1::GetFileStatusResponse response;
-  MOSA_RETURN_IF_ERROR(FromGrpc(stub_->manager->GetFileStatus(&context, request, &response)));
+  MOSA_RETURN_IF_ERROR(stub_->Ask(&Service::GetFileStatus, request, &response));
   return FromProto(response.file());
 }
 
 Result<std::vector<FileStatus>> AdminClient::ListLostFiles(uint32_t files_max) {
-  grpc::ClientContext context;
-  SetDeadline(context);
   v1::ListLostFilesRequest request;
   request.set_files_max(files_max);
   v1::ListLostFilesResponse response;
-  MOSA_RETURN_IF_ERROR(FromGrpc(stub_->manager->ListLostFiles(&context, request, &response)));
+  MOSA_RETURN_IF_ERROR(stub_->Ask(&Service::ListLostFiles, request, &response));
   std::vector<FileStatus> files;
   files.reserve(static_cast<size_t>(response.files_size()));
   for (const v1::FileStatus& item : response.files()) {
@@ -155,12 +178,10 @@ Result<std::vector<FileLocation>> AdminClient::ListLocations(const std::vector<s
       if (path_bytes > kPathBytesPerCallMax && !query.paths.empty()) break;
       query.paths.push_back(paths[i]);
     }
-    grpc::ClientContext context;
-    SetDeadline(context);
     v1::ListLocationsRequest request;
     ToProto(query, &request);
     v1::ListLocationsResponse response;
-    MOSA_RETURN_IF_ERROR(FromGrpc(stub_->manager->ListLocations(&context, request, &response)));
+    MOSA_RETURN_IF_ERROR(stub_->Ask(&Service::ListLocations, request, &response));
     MOSA_ASSIGN_OR_RETURN(std::vector<FileLocation> answers, FromProto(response));
     if (answers.size() != query.paths.size())
       return InternalError("the manager's reply does not cover every path");
@@ -197,9 +218,7 @@ Result<ReadCostAnswer> AdminClient::PredictReads(const ReadCostQuery& query) {
     v1::PredictReadsRequest request;
     ToProto(batch, &request);
     v1::PredictReadsResponse response;
-    grpc::ClientContext context;
-    SetDeadline(context);
-    MOSA_RETURN_IF_ERROR(FromGrpc(stub_->manager->PredictReads(&context, request, &response)));
+    MOSA_RETURN_IF_ERROR(stub_->Ask(&Service::PredictReads, request, &response));
     MOSA_ASSIGN_OR_RETURN(ReadCostAnswer answer, FromProto(response));
     if (answer.sets.size() != batch.sets.size() || answer.hosts != all.hosts)
       return InternalError("the manager's reply does not cover every set and host");
@@ -214,12 +233,10 @@ Result<ReadCostAnswer> AdminClient::PredictReads(const ReadCostQuery& query) {
 }
 
 Result<HintExplanation> AdminClient::ExplainHints(const std::string& path) {
-  grpc::ClientContext context;
-  SetDeadline(context);
   v1::ExplainHintsRequest request;
   request.set_path(path);
   v1::ExplainHintsResponse response;
-  MOSA_RETURN_IF_ERROR(FromGrpc(stub_->manager->ExplainHints(&context, request, &response)));
+  MOSA_RETURN_IF_ERROR(stub_->Ask(&Service::ExplainHints, request, &response));
   return FromProto(response);
 }
 
@@ -249,13 +266,11 @@ Status AdminClient::DrainNode(const std::string& name, bool drain) {
 }
 
 Result<std::vector<AsideFile>> AdminClient::ListAside(uint32_t files_max, FileId after) {
-  grpc::ClientContext context;
-  SetDeadline(context);
   v1::ListAsideRequest request;
   request.set_files_max(files_max);
   request.set_after_id(after.value);
   v1::ListAsideResponse response;
-  MOSA_RETURN_IF_ERROR(FromGrpc(stub_->manager->ListAside(&context, request, &response)));
+  MOSA_RETURN_IF_ERROR(stub_->Ask(&Service::ListAside, request, &response));
   return FromProto(response);
 }
 
@@ -303,12 +318,10 @@ Result<uint64_t> AdminClient::AddHintRule(const std::string& glob,
 Result<std::vector<HintRule>> AdminClient::ListHintRules() {
   std::vector<HintRule> rules;
   for (bool more = true; more;) {
-    grpc::ClientContext context;
-    SetDeadline(context);
     v1::ListHintRulesRequest request;
     request.set_after_id(rules.empty() ? 0 : rules.back().id);
     v1::ListHintRulesResponse response;
-    MOSA_RETURN_IF_ERROR(FromGrpc(stub_->manager->ListHintRules(&context, request, &response)));
+    MOSA_RETURN_IF_ERROR(stub_->Ask(&Service::ListHintRules, request, &response));
     for (const v1::HintRule& item : response.rules()) {
       MOSA_ASSIGN_OR_RETURN(HintRule rule, FromProto(item));
       rules.push_back(std::move(rule));
@@ -398,13 +411,11 @@ Result<UnstagedFiles> AdminClient::ListUnstaged(uint32_t files_max, FileId after
 
 Result<ResidenceSnapshot> AdminClient::GetResidence(const ResidenceSource& source,
                                                     const ResidenceQuery& query) {
-  grpc::ClientContext context;
-  SetDeadline(context);
   v1::GetResidenceRequest request;
   ToProto(source, &request);
   ToProto(query, &request);
   v1::GetResidenceResponse response;
-  MOSA_RETURN_IF_ERROR(FromGrpc(stub_->manager->GetResidence(&context, request, &response)));
+  MOSA_RETURN_IF_ERROR(stub_->Ask(&Service::GetResidence, request, &response));
   v1::ResidenceSnapshot snapshot;
   if (!snapshot.ParseFromString(response.snapshot()))
     return DataLossError(

@@ -140,9 +140,10 @@ def check_one_directory_without_manager(store):
     def works():
         with contextlib.suppress(OSError):
             put(f"{far}/again", b"x")
+            put(f"{near}/again", b"x")
             return True
 
-    cluster.wait_until(works, OTHERS_MAX_S, "a create after the silence")
+    cluster.wait_until(works, OTHERS_MAX_S, "a create on both hosts after the silence")
 
 
 def check_one_node_keeps_no_other(store):
