@@ -60,9 +60,7 @@ Outcome<Done> Filesystem::Impl::Append(OpenFile& handle, std::span<const std::by
   hold.next_offset = piece.offset + data.size();
   hold.bytes_left -= data.size();
   if (hold.bytes_left > 0 && clock_.Monotonic() < hold.until) {
-    const InodePtr self = Get(inode.file);
-    const MutexLock lock(appending_mutex_);
-    appending_[inode.file] = self;
+    appending_.Insert(inodes_.Get(inode.file));
     return Done{};
   }
   return EndAppend(inode, true);
@@ -124,7 +122,7 @@ Outcome<Done> Filesystem::Impl::RenewAppendRight(Inode& inode) {
     if (!inode.append_right || inode.append_right->era == era) return Done{};
   }
   const Outcome<Done> locked = AskForLock(inode, AppendLock(LockType::kExclusive));
-  const auto now = Ask<AttributesReply>(GetAttributesRequest{inode.file});
+  const auto now = calls_.Ask<AttributesReply>(GetAttributesRequest{inode.file});
   MutexLock lock(inode.mutex);
   if (!inode.append_right) {
     lock.unlock();
@@ -143,10 +141,7 @@ Outcome<Done> Filesystem::Impl::RenewAppendRight(Inode& inode) {
 
 Outcome<Done> Filesystem::Impl::EndAppend(Inode& inode, bool stored) {
   const AppendHold hold = *std::exchange(inode.append_hold, std::nullopt);
-  {
-    const MutexLock lock(appending_mutex_);
-    appending_.erase(inode.file);
-  }
+  appending_.Erase(inode.file);
   Outcome<Done> appended = Done{};
   if (stored) {
     Drain(inode);
@@ -182,13 +177,7 @@ void Filesystem::Impl::EndAppendOfOthers(Inode& inode) {
 }
 
 void Filesystem::Impl::EndOverdueAppends() {
-  std::vector<InodePtr> appending;
-  {
-    const MutexLock lock(appending_mutex_);
-    for (const auto& [file, weak] : appending_)
-      if (InodePtr inode = weak.lock()) appending.push_back(std::move(inode));
-  }
-  for (const InodePtr& inode : appending) {
+  for (const InodePtr& inode : appending_.All()) {
     if (!inode->io.try_lock()) continue;  // Busy: it is being continued now.
     const MutexLock io(inode->io, std::adopt_lock);
     if (!inode->append_hold || clock_.Monotonic() < inode->append_hold->until) continue;

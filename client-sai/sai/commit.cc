@@ -194,15 +194,14 @@ Outcome<Done> Filesystem::Impl::TakePrivileges(Inode& inode) {
     if (*request.permissions == inode.attributes.permissions) return Done{};
   }
   const Mark mark = MarkNow();
-  auto reply = Ask<AttributesReply>(request);
+  auto reply = calls_.Ask<AttributesReply>(request);
   if (!reply.ok()) {
     const MutexLock lock(inode.mutex);
     inode.must_lose_privileges = true;
     return reply.failure();
   }
   StoreAttributes(inode, reply->attributes, mark, true);
-  NoteInKernel(inode.file, &SizeInKernel::NoteTelling);
-  notifier_.InvalidateAttributes(inode.file);
+  pages_.DropAttributes(inode.file);
   return Done{};
 }
 
@@ -251,7 +250,7 @@ Outcome<Done> Filesystem::Impl::CommitOnce(Inode& inode, CommitKind kind, bool* 
   const std::vector<Reply> replies = manager_.Call(std::move(requests), WaitBudget::ForQuestion());
   MakeState made = MakeState::kSent;
   if (unsent) {
-    made = FinishMake(inode, replies.empty() ? UnexpectedReply() : replies[0], mark);
+    made = FinishMake(inode, replies.empty() ? ManagerCalls::UnexpectedReply() : replies[0], mark);
     recalls_.NoteOwn(made_in);
   }
   // Requests that ran remain in effect, even if a later one failed.
@@ -283,7 +282,7 @@ Outcome<Done> Filesystem::Impl::CommitOnce(Inode& inode, CommitKind kind, bool* 
   if (inode.make_state == MakeState::kRefused) return inode.make_failure;
   if (failure != nullptr) return *failure;
   if (!tells) return Done{};
-  if (!committed && !lost) return UnexpectedReply();
+  if (!committed && !lost) return ManagerCalls::UnexpectedReply();
   inode.unsent_times.reset();
   return Done{};
 }
@@ -297,7 +296,7 @@ void Filesystem::Impl::EndClosing(Inode& inode, bool committed) {
     const bool named = std::exchange(inode.named_while_closing, false);
     if (named && committed && !inode.manager_counts_open) release = inode.EndUnlessWriter();
   }
-  if (release) QueueRelease(*std::move(release));
+  if (release) releases_.Queue(*std::move(release));
 }
 
 void Filesystem::Impl::FinishCommit(Inode& inode, bool is_inline, const Attributes& attributes,
@@ -425,7 +424,7 @@ void Filesystem::Impl::EndResize(Inode& inode) {
     // truncate(2) opens nothing, so the right was needed only for this call.
     release = inode.EndUse();
   }
-  if (release) QueueRelease(*std::move(release));
+  if (release) releases_.Queue(*std::move(release));
 }
 
 Outcome<Done> Filesystem::Impl::CutObjects(Inode& inode, ByteRange removed) {
@@ -471,7 +470,7 @@ Outcome<Done> Filesystem::Impl::LayOutAnew(Inode& inode, const DataAccess& acces
 Outcome<Done> Filesystem::Impl::CheckNodesAlive(const Inode& inode,
                                                 const std::vector<NodeId>& nodes) {
   for (const NodeId node : nodes)
-    if (!NodeAlive(node))
+    if (!node_states_.IsAlive(node))
       return Fail(StatusCode::kUnavailable, ErrorReason::kNodeLost,
                   fmt::format("node {} is silent and holds a part of file {}, so nothing was "
                               "changed: try again when the node is back",
@@ -497,7 +496,7 @@ Outcome<Done> Filesystem::Impl::CutObjectsOf(Inode& inode, const DataAccess& acc
       return nodes_.Truncate(target, removed.begin);
     };
     if (!has(removed_from, nodes[i])) {
-      if (NodeAlive(nodes[i]))
+      if (node_states_.IsAlive(nodes[i]))
         (void)nodes_.Truncate({nodes[i], inode.file, access.capability}, removed.end);
     } else if (has(kept_on, nodes[i])) {
       results[i] = RemoveOn(inode, access, nodes[i], to_new_end);
@@ -519,7 +518,7 @@ Outcome<Done> Filesystem::Impl::CutObjectsOf(Inode& inode, const DataAccess& acc
   if (nodes.size() > 1) others.Wait();
   for (size_t i = 0; i < nodes.size(); ++i) {
     if (results[i].ok()) continue;
-    if (removed.begin == 0 && !NodeAlive(nodes[i])) return LayOutAnew(inode, access);
+    if (removed.begin == 0 && !node_states_.IsAlive(nodes[i])) return LayOutAnew(inode, access);
     return access.lost ? LostBytes(inode) : FromStatus(results[i]);
   }
   const MutexLock lock(inode.mutex);
@@ -537,7 +536,7 @@ Status Filesystem::Impl::RemoveOn(Inode& inode, const DataAccess& access, NodeId
 }
 
 Outcome<Done> Filesystem::Impl::Allocate(HandleId id, int mode, uint64_t offset, uint64_t length) {
-  const std::shared_ptr<OpenFile> handle = HandleOf(id);
+  const std::shared_ptr<OpenFile> handle = handles_.FindFile(id);
   if (!handle || !handle->write || length == 0)
     return Fail(StatusCode::kInvalidArgument, ErrorReason::kInvalid,
                 "fallocate needs a file that is open for writing and a length above 0");

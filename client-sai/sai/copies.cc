@@ -90,7 +90,7 @@ std::optional<AwaitCopiesRequest> Filesystem::Impl::AwaitedCopies(Inode& inode) 
 // Every close waits until then: the implicit close of a terminating program reports its failure to
 // nobody.
 void Filesystem::Impl::NoteCopied(const AwaitCopiesRequest& request) {
-  const InodePtr inode = Find(request.file);
+  const InodePtr inode = inodes_.Find(request.file);
   if (!inode) return;
   const MutexLock lock(inode->mutex);
   if (inode->attributes.data_version == request.data_version) inode->awaits_copies = false;

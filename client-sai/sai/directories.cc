@@ -9,16 +9,10 @@ namespace mosa::sai {
 
 Outcome<HandleId> Filesystem::Impl::OpenDirectoryHandle(FileId directory) {
   auto listing = std::make_shared<Listing>();
-  listing->id = HandleId{next_handle_++};
-  listing->inode = Get(directory);
-  const MutexLock lock(handles_mutex_);
-  directories_[listing->id.value] = listing;
+  listing->id = handles_.NewId();
+  listing->inode = inodes_.Get(directory);
+  handles_.AddListing(listing);
   return listing->id;
-}
-
-void Filesystem::Impl::ReleaseDirectory(HandleId handle) {
-  const MutexLock lock(handles_mutex_);
-  directories_.erase(handle.value);
 }
 
 // Succeeds without a call if all names are known. The caller must hold the listing's mutex.
@@ -34,7 +28,7 @@ bool Filesystem::Impl::ListFromCache(Listing& listing) {
   }
   std::sort(names.begin(), names.end());
   for (auto& [name, file] : names) {
-    const InodePtr inode = Find(file);
+    const InodePtr inode = inodes_.Find(file);
     if (!inode) return false;
     const MutexLock lock(inode->mutex);
     if (!inode->attributes_known) return false;
@@ -67,10 +61,11 @@ Outcome<Done> Filesystem::Impl::ContinueListing(Listing& listing) {
     listing.begun_log = mark.log;
     listing.begun_era = mark.era;
   }
-  auto reply = Ask<ListDirectoryReply>(ListDirectoryRequest{directory.file, listing.last_name});
+  auto reply =
+      calls_.Ask<ListDirectoryReply>(ListDirectoryRequest{directory.file, listing.last_name});
   if (!reply.ok()) return reply.failure();
   for (ListDirectoryReply::Item& item : reply->items) {
-    const InodePtr inode = Get(item.entry.file);
+    const InodePtr inode = inodes_.Get(item.entry.file);
     StoreAttributes(*inode, item.entry.attributes, mark, false);
     StoreName(directory, item.name, item.entry.file, mark, false);
     listing.last_name = item.name;
@@ -93,15 +88,10 @@ Outcome<Done> Filesystem::Impl::ContinueListing(Listing& listing) {
 
 Outcome<DirectoryPage> Filesystem::Impl::ReadDirectory(HandleId handle, uint64_t offset,
                                                        size_t items_max) {
-  std::shared_ptr<Listing> listing;
-  {
-    const MutexLock lock(handles_mutex_);
-    const auto it = directories_.find(handle.value);
-    if (it == directories_.end())
-      return Fail(StatusCode::kInvalidArgument, ErrorReason::kInvalid,
-                  "the directory is no longer open");
-    listing = it->second;
-  }
+  const ListingPtr listing = handles_.FindListing(handle);
+  if (!listing)
+    return Fail(StatusCode::kInvalidArgument, ErrorReason::kInvalid,
+                "the directory is no longer open");
   const MutexLock lock(listing->mutex);
   if (offset == 0) MOSA_RETURN_IF_FAILED(BeginListing(*listing));
   while (offset >= listing->items.size() && !listing->complete)
@@ -113,16 +103,11 @@ Outcome<DirectoryPage> Filesystem::Impl::ReadDirectory(HandleId handle, uint64_t
 }
 
 EntryResult Filesystem::Impl::RememberEntry(HandleId handle, const DirectoryItem& item) {
-  std::shared_ptr<Listing> listing;
-  {
-    const MutexLock lock(handles_mutex_);
-    const auto it = directories_.find(handle.value);
-    if (it == directories_.end()) return {};
-    listing = it->second;
-  }
+  const ListingPtr listing = handles_.FindListing(handle);
+  if (!listing) return {};
   // The listing may be old. Only an entry that is known to be current gets a lookup.
   if (KnownName(*listing->inode, item.name) != item.entry.file) return {};
-  const InodePtr inode = Find(item.entry.file);
+  const InodePtr inode = inodes_.Find(item.entry.file);
   if (!inode) return {};
   {
     const MutexLock lock(inode->mutex);

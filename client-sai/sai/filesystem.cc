@@ -47,33 +47,39 @@ Filesystem::Impl::Impl(FilesystemOptions options, ManagerApi& manager, NodeApi& 
       nodes_(nodes),
       notifier_(notifier),
       clock_(clock),
+      calls_(manager, stats_),
       lease_(clock),
+      inodes_(options_.idle_inodes_max, [this](Inode& inode) { NoteDropped(inode); }),
+      file_ids_(manager, calls_),
+      releases_(inodes_, calls_),
       grants_(manager, clock),
       blocks_(options_.read_cache_bytes_max),
       copy_waits_(manager, clock),
       watched_(clock),
+      buffered_(options_.write_behind_bytes_max),
+      kernel_names_(notifier, clock),
       io_(options_.io_threads, options_.io_threads_max),
       reads_(options_.fetch_threads),
       stores_(io_),
       fetches_(reads_),
       service_(options_.recall_threads, options_.recall_threads_max),
-      drops_(options_.recall_threads, options_.drop_threads_max) {}
+      pages_(inodes_, notifier, clock, stats_, options_.recall_threads, options_.drop_threads_max) {
+}
 
 Filesystem::Impl::~Impl() {
   if (!Stop().ok()) stats_.Add(Counter::kErrors);
 }
 
 Status Filesystem::Impl::Start() {
-  CountLookup(*Get(kRootFile), 1);  // The kernel knows the root without a lookup, permanently.
+  CountLookup(*inodes_.Get(kRootFile),
+              1);  // The kernel knows the root without a lookup, permanently.
   MOSA_RETURN_IF_ERROR(manager_.Start(*this));
-  timer_ = Thread([this] { RunTimers(); });
+  timer_.Start([this](uint64_t round) { RunTimers(round); });
   // A thread of its own, because it may wait for the manager, and queued requests must not wait
   // with it.
-  follower_ = Thread([this] {
-    Repeat([this](uint64_t) {
-      FollowKernelWrites();
-      EndOverdueAppends();
-    });
+  follower_.Start([this](uint64_t) {
+    FollowKernelWrites();
+    EndOverdueAppends();
   });
   finisher_ = Thread([this] { LookAtWatched(); });
   started_ = true;
@@ -84,12 +90,7 @@ Status Filesystem::Impl::Stop() {
   if (!started_.exchange(false)) return stop_status_;
   watched_.Stop();
   finisher_.join();
-  std::vector<InodePtr> all;
-  {
-    const MutexLock lock(table_mutex_);
-    for (const auto& [id, inode] : inodes_) all.push_back(inode);
-  }
-  for (const InodePtr& inode : all) {
+  for (const InodePtr& inode : inodes_.All()) {
     const MutexLock io(inode->io);
     RefreshFromKernelWrites(*inode);
     if (inode->append_hold && !EndAppend(*inode, true).ok()) stats_.Add(Counter::kErrors);
@@ -101,21 +102,16 @@ Status Filesystem::Impl::Stop() {
                                               committed.failure().message));
   }
   NameKept();
-  {
-    const MutexLock lock(timer_mutex_);
-    stopping_ = true;
-    timer_wake_.notify_all();
-  }
-  timer_.join();
-  follower_.join();
+  timer_.Stop();
+  follower_.Stop();
   io_.Stop();
   reads_.Stop();
-  SendQueued();
+  releases_.Send();
   copy_waits_.EndAll();
   grants_.GiveBackAll();
   manager_.Stop();
   service_.Stop();
-  drops_.Stop();
+  pages_.Stop();
   return stop_status_;
 }
 
@@ -130,7 +126,7 @@ Status Filesystem::Stop() { return impl_->Stop(); }
 Outcome<EntryResult> Filesystem::Lookup(FileId parent, std::string_view name) {
   return impl_->Lookup(parent, name);
 }
-void Filesystem::Forget(FileId file, uint64_t lookups) { impl_->Forget(file, lookups); }
+void Filesystem::Forget(FileId file, uint64_t lookups) { impl_->inodes_.Forget(file, lookups); }
 
 Outcome<EntryResult> Filesystem::MakeNode(const NewEntry& entry) {
   const std::optional<FileType> type = TypeOfMode(entry.mode);
@@ -191,7 +187,7 @@ void Filesystem::SetAttributes(FileId file, const AttributeChanges& changes,
   impl_->SetAttributes(file, changes, std::move(done));
 }
 Outcome<StatFilesystemReply> Filesystem::StatFilesystem() {
-  return impl_->Ask<StatFilesystemReply>(StatFilesystemRequest{});
+  return impl_->calls_.Ask<StatFilesystemReply>(StatFilesystemRequest{});
 }
 
 Outcome<CreateResult> Filesystem::Create(const NewEntry& entry, uint32_t flags) {
@@ -241,9 +237,9 @@ Outcome<DirectoryPage> Filesystem::ReadDirectory(HandleId handle, uint64_t offse
 EntryResult Filesystem::RememberEntry(HandleId handle, const DirectoryItem& item) {
   return impl_->RememberEntry(handle, item);
 }
-void Filesystem::ReleaseDirectory(HandleId handle) { impl_->ReleaseDirectory(handle); }
+void Filesystem::ReleaseDirectory(HandleId handle) { impl_->handles_.RemoveListing(handle); }
 Outcome<Done> Filesystem::FsyncDirectory(FileId directory) {
-  return impl_->EnsureAllMade(*impl_->Get(directory));
+  return impl_->EnsureAllMade(*impl_->inodes_.Get(directory));
 }
 
 Outcome<std::string> Filesystem::GetXattr(FileId file, std::string_view name) {

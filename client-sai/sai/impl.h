@@ -1,4 +1,5 @@
 // The implementation of Filesystem: one class whose methods are grouped into source files by theme.
+// What can stand alone is in classes of its own, each with its lock.
 #ifndef MOSA_CLIENT_SAI_SAI_IMPL_H_
 #define MOSA_CLIENT_SAI_SAI_IMPL_H_
 
@@ -15,12 +16,25 @@
 #include <vector>
 
 #include "client-sai/sai/block_cache.h"
+#include "client-sai/sai/buffered_bytes.h"
 #include "client-sai/sai/copy_waits.h"
 #include "client-sai/sai/executor.h"
+#include "client-sai/sai/failures.h"
+#include "client-sai/sai/file_ids.h"
 #include "client-sai/sai/filesystem.h"
 #include "client-sai/sai/grants.h"
+#include "client-sai/sai/handle_table.h"
 #include "client-sai/sai/inode.h"
+#include "client-sai/sai/inode_set.h"
+#include "client-sai/sai/inode_table.h"
+#include "client-sai/sai/kernel_names.h"
+#include "client-sai/sai/kernel_pages.h"
 #include "client-sai/sai/lease.h"
+#include "client-sai/sai/lock_waits.h"
+#include "client-sai/sai/manager_calls.h"
+#include "client-sai/sai/node_states.h"
+#include "client-sai/sai/periodic.h"
+#include "client-sai/sai/releases.h"
 #include "client-sai/sai/stats.h"
 #include "client-sai/sai/watched_files.h"
 #include "client-sai/trace/task_names.h"
@@ -29,23 +43,17 @@
 
 namespace mosa::sai {
 
-using InodePtr = std::shared_ptr<Inode>;
 using AccessPtr = std::shared_ptr<const DataAccess>;
 
 // How long to wait before asking again about a file that another client has frozen.
 inline constexpr Duration kFrozenDelay = Milliseconds(10);
 
-Failure Fail(StatusCode code, ErrorReason reason, std::string message);
-Failure FromStatus(const Status& status);
-
-// Lock order: Inode::io, Inode::look, Inode::mutex, then any of table_mutex_, handles_mutex_ and
-// the mutexes inside members. epoch_mutex_ and releases_mutex_ come before Inode::mutex. A holder
-// of table_mutex_ may lock the mutex of an inode that nobody else references, because nobody can
-// hold it.
+// Lock order: Inode::io, Inode::look, Inode::mutex, then any of the mutexes inside members.
+// KernelNames and Releases hold theirs while they take Inode::mutex.
 //
 // These locks are held across blocking calls: Inode::io, Inode::look, Inode::renewing and
-// Listing::mutex across calls to manager and nodes, epoch_mutex_ while the kernel is notified, and
-// releases_mutex_ while requests without a waiter are sent. No other lock is.
+// Listing::mutex across calls to manager and nodes, and that of KernelNames while the kernel is
+// notified. No other lock is.
 class Filesystem::Impl final : public SessionListener {
  public:
   Impl(FilesystemOptions options, ManagerApi& manager, NodeApi& nodes, KernelNotifier& notifier,
@@ -61,43 +69,18 @@ class Filesystem::Impl final : public SessionListener {
   SessionStart SessionHeld() override;
   void OnLeaseRenewed(Time sent_monotonic, Time manager_now) override;
   void DropCached(Inode& inode, RecallKind kind);
-  // Makes the kernel drop what it caches of a file, then runs `dropped` and `done(true)`. If that
-  // takes longer than kPagesWaitMax, `done(false)` runs at that time instead of `done(true)`: a
-  // page may be locked by a request that waits for another mount, which waits for this one. Both
-  // run on threads of the mount's own and must not block.
-  using Dropped = std::function<void()>;
-  using DropDone = std::function<void(bool in_time)>;
-  void DropPages(FileId file, Dropped dropped, DropDone done);
-  void InvalidateInKernel(FileId file);
-  void NoteInKernel(FileId file, void (SizeInKernel::*note)(Time));
   void EndPartialChange(Inode& inode) ABSL_EXCLUSIVE_LOCKS_REQUIRED(inode.io);
   void DropFailedPages(Inode& inode);
-  // Calls DropPages and blocks until `done`.
-  bool DropPagesNow(
-      FileId file, Dropped dropped = [] {});
-  void EndOverdueDrops();
   // `inode`: settle its attributes when its pages are gone; null if none was known.
   void Recall(const RecallPush& push, const InodePtr& inode, uint64_t session);
   void RecallAccess(const RecallPush& push);
   void ConfirmRecall(FileId file, UnconfirmedRecall recall);
   void DropEverything();
   void SendUnsent(const std::vector<FileId>& files);
-  void NoteNodes(const std::vector<NodeAddress>& nodes);
-  bool NodeAlive(NodeId node) const;
-  // The node is alive as far as the manager knows, and has answered the last store or the like that
-  // had time enough.
-  bool NodeAnswers(NodeId node) const;
-  void NoteCall(NodeId node, bool answered);
-  Outcome<FileId> NewFileId();
-  void AskForFileIds();
-  void QueueRelease(ReleaseRequest release);
   bool TakeBackRelease(Inode& inode);
   void NoteChangeFailed(Inode& inode);
   void EndReadAsWriter(Inode& inode);
-  void SendQueued();
-  // Runs `step` ten times a second until the mount stops.
-  void Repeat(const std::function<void(uint64_t round)>& step);
-  void RunTimers();
+  void RunTimers(uint64_t round);
 
   // When a request was sent. Its reply may be cached if nothing has happened since.
   struct Mark {
@@ -105,28 +88,12 @@ class Filesystem::Impl final : public SessionListener {
     uint64_t era = 0;
   };
   Mark MarkNow() const { return {recalls_.Mark(), lease_.CurrentEra()}; }
-  Outcome<std::vector<Reply>> AskAll(std::vector<Request> requests);
-  template <typename R>
-  static Outcome<R> LastOf(Outcome<std::vector<Reply>> replies) {
-    if (!replies.ok()) return replies.failure();
-    R* reply = std::get_if<R>(&replies->back());
-    if (reply == nullptr) return UnexpectedReply();
-    return std::move(*reply);
-  }
-  template <typename R>
-  Outcome<R> Ask(Request request) {
-    return LastOf<R>(AskAll({std::move(request)}));
-  }
-  static Failure UnexpectedReply();
-
   // ---- inodes and attributes (inodes.cc)
-  InodePtr Get(FileId file);
-  InodePtr Find(FileId file);
-  void CountLookup(Inode& inode, uint64_t lookups);
-  void Forget(FileId file, uint64_t lookups);
+  static void CountLookup(Inode& inode, uint64_t lookups);
+  // The inode is about to be forgotten. The caller must hold its mutex.
+  void NoteDropped(Inode& inode);
+  // Forgets inodes that are idle, and tells the manager.
   void EvictIdle();
-  bool EraseRemoved(const InodePtr& inode) ABSL_EXCLUSIVE_LOCKS_REQUIRED(table_mutex_);
-  static bool IsIdle(const Inode& inode) ABSL_EXCLUSIVE_LOCKS_REQUIRED(inode.mutex);
   // Caches attributes from a reply. `own`: the reply answers one of this mount's own changes.
   void StoreAttributes(Inode& inode, const Attributes& attributes, Mark mark, bool own);
   bool AttributesValid(const Inode& inode) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(inode.mutex);
@@ -156,13 +123,6 @@ class Filesystem::Impl final : public SessionListener {
   void RefreshFromKernelWrites(Inode& inode);
 
   // ---- names (names.cc)
-  // True if the kernel may cache the directory's names. Ask before reading the names, so that a
-  // later recall of them makes the kernel forget them. False while other mounts change the
-  // directory: the kernel can only forget all names of the mount at once, and a closed file loses
-  // its pages with its name.
-  bool KernelMayKeep(Inode& directory);
-  void ForgetKernelNames(Inode& directory);
-  void ForgetAllKernelNames();
   Outcome<EntryResult> Lookup(FileId parent, std::string_view name);
   Outcome<EntryResult> Make(const NewEntry& entry, MakeRequest request);
   Outcome<EntryResult> Link(FileId file, FileId new_parent, std::string_view new_name);
@@ -204,7 +164,6 @@ class Filesystem::Impl final : public SessionListener {
   Outcome<HandleId> OpenDirectoryHandle(FileId directory);
   Outcome<DirectoryPage> ReadDirectory(HandleId handle, uint64_t offset, size_t items_max);
   EntryResult RememberEntry(HandleId handle, const DirectoryItem& item);
-  void ReleaseDirectory(HandleId handle);
   Outcome<Done> BeginListing(Listing& listing);
   Outcome<Done> ContinueListing(Listing& listing);
   bool ListFromCache(Listing& listing);
@@ -220,10 +179,8 @@ class Filesystem::Impl final : public SessionListener {
   void ReserveHandle(Inode& inode, uint32_t flags);
   void ReturnHandle(Inode& inode, uint32_t flags);
   Outcome<OpenResult> AddHandle(const InodePtr& inode, uint32_t flags, std::string task);
-  // For files that count their readers: NoteReader records the handle's task, and ReaderCloses
-  // reports the end of the task's reading when its last handle closes.
+  // For files that count their readers: records the handle's task.
   void NoteReader(Inode& inode, HandleId handle, uint32_t pid);
-  void ReaderCloses(const OpenFile& handle);
   Outcome<Done> ChooseMode(OpenFile& handle);
   std::shared_ptr<LocalObject> PassthroughObject(Inode& inode, bool write);
   // Returns the object for an open that the kernel will map to its backing file. Null for reading a
@@ -249,7 +206,6 @@ class Filesystem::Impl final : public SessionListener {
   Outcome<Done> FlushData(OpenFile& handle, uint64_t lock_owner,
                           std::optional<AwaitCopiesRequest>* awaited);
   Outcome<Done> Fsync(HandleId handle);
-  std::shared_ptr<OpenFile> HandleOf(HandleId handle);
   // Returns the right to the bytes, asking the manager if it is not held. The caller must not hold
   // the inode's mutex.
   Outcome<AccessPtr> EnsureAccess(Inode& inode, bool write, const std::string& task = {});
@@ -602,88 +558,45 @@ class Filesystem::Impl final : public SessionListener {
   const Clock& clock_;
 
   // Self-locking.
+  Stats stats_;
+  ManagerCalls calls_;
   Lease lease_;
   RecallLog recalls_;
+  InodeTable inodes_;
+  HandleTable handles_;
+  NodeStates node_states_;
+  FileIds file_ids_;
+  Releases releases_;
   Grants grants_;
   BlockCache blocks_;
   CopyWaits copy_waits_;
+  LockWaits lock_waits_;
   TaskNames tasks_;
-  Stats stats_;
   WatchedFiles watched_;
   UnsavedFiles unsaved_;
+  BufferedBytes buffered_;
+  InodeSet buffering_;  // Inodes with a non-empty buffer.
+  InodeSet appending_;  // Inodes whose append_hold waits for the rest of its call.
+  KernelNames kernel_names_;
   Executor io_;       // Write-behind and truncation.
   Executor reads_;    // Prefetching; not delayed by a node that hangs in a write.
   Lanes stores_;      // What io_ runs, by node: a hanging node does not delay writes to others.
   Lanes fetches_;     // What reads_ runs, by file and node.
   Executor service_;  // Recalls and granted locks.
-  Executor drops_;    // Notices that wait for the kernel's pages.
+  KernelPages pages_;
 
-  Mutex table_mutex_;
-  std::unordered_map<uint64_t, InodePtr> inodes_ ABSL_GUARDED_BY(table_mutex_);
-  // Inodes without kernel lookups, oldest first.
-  std::deque<FileId> idle_ ABSL_GUARDED_BY(table_mutex_);
   std::atomic<size_t> names_count_{0};
   std::atomic<uint64_t> inline_cached_bytes_{0};
   RareLog losses_{100};  // Each names a file whose bytes were not stored.
-  RareLog delays_;
   // Counts this mount's changes of hints. What directories remember about hints is valid for one
   // value.
   std::atomic<uint64_t> hints_generation_{0};
-  // Counts orders to the kernel to forget all names. Incremented under epoch_mutex_, which is held
-  // until the kernel was notified. Lock order: epoch_mutex_, then an inode's mutex.
-  Mutex epoch_mutex_;
-  std::atomic<uint64_t> kernel_epoch_{1};
-  std::atomic<uint64_t> incarnations_{0};  // Counts nodes that returned empty.
   // Counts sessions; a recall belongs to the session that sent it.
   std::atomic<uint64_t> sessions_{0};
+  std::atomic<bool> session_seen_{false};
 
-  mutable Mutex handles_mutex_;
-  std::unordered_map<uint64_t, std::shared_ptr<OpenFile>> files_ ABSL_GUARDED_BY(handles_mutex_);
-  std::unordered_map<uint64_t, std::shared_ptr<Listing>> directories_
-      ABSL_GUARDED_BY(handles_mutex_);
-  std::atomic<uint64_t> next_handle_{1};
-
-  mutable Mutex session_mutex_;
-  std::map<NodeId, NodeState> node_states_ ABSL_GUARDED_BY(session_mutex_);
-  std::set<NodeId> unanswered_ ABSL_GUARDED_BY(session_mutex_);  // See NodeAnswers().
-  std::map<NodeId, uint64_t> node_incarnations_ ABSL_GUARDED_BY(session_mutex_);
-  std::deque<FileIdRangeReply> id_ranges_ ABSL_GUARDED_BY(session_mutex_);
-  bool asking_for_ids_ ABSL_GUARDED_BY(session_mutex_) = false;
-  bool session_seen_ ABSL_GUARDED_BY(session_mutex_) = false;
-  uint64_t inline_bytes_max_ ABSL_GUARDED_BY(session_mutex_) = kInlineBytesMax;
-  std::map<uint64_t, RequestId> lock_waits_ ABSL_GUARDED_BY(session_mutex_);
-  // Waits that ended before their request's id was known.
-  std::set<uint64_t> lock_waits_ended_ ABSL_GUARDED_BY(session_mutex_);
-  uint64_t next_lock_wait_ ABSL_GUARDED_BY(session_mutex_) = 1;
-
-  // Held while queued requests are sent. The handlers of the manager's messages never take it.
-  Mutex releases_mutex_;
-  std::vector<ReleaseRequest> releases_ ABSL_GUARDED_BY(releases_mutex_);
-
-  Mutex buffer_mutex_;
-  CondVar buffer_freed_;
-  uint64_t buffered_bytes_ ABSL_GUARDED_BY(buffer_mutex_) = 0;
-  // Inodes with a non-empty buffer.
-  std::map<FileId, std::weak_ptr<Inode>> buffering_ ABSL_GUARDED_BY(buffer_mutex_);
-
-  Mutex appending_mutex_;
-  // Inodes whose append_hold waits for the rest of its call.
-  std::map<FileId, std::weak_ptr<Inode>> appending_ ABSL_GUARDED_BY(appending_mutex_);
-
-  // Waits for pages to be dropped, until a deadline.
-  struct Drop {
-    FileId file;
-    Time until;
-    DropDone done;
-  };
-  Mutex pending_drops_mutex_;
-  std::list<Drop> pending_drops_ ABSL_GUARDED_BY(pending_drops_mutex_);  // Earliest deadline first.
-
-  Mutex timer_mutex_;
-  CondVar timer_wake_;
-  bool stopping_ ABSL_GUARDED_BY(timer_mutex_) = false;
-  Thread timer_;
-  Thread follower_;
+  Periodic timer_;
+  Periodic follower_;
   Thread finisher_;  // Runs LookAtWatched.
   std::atomic<bool> started_{false};
   Status stop_status_;

@@ -1,5 +1,5 @@
 // A mount's knowledge of one file or directory and of its open handles. Plain structs: the rules
-// are in Filesystem::Impl.
+// are in Filesystem::Impl and the classes that it consists of.
 #ifndef MOSA_CLIENT_SAI_SAI_INODE_H_
 #define MOSA_CLIENT_SAI_SAI_INODE_H_
 
@@ -44,7 +44,7 @@ struct Names {
   std::optional<uint64_t> inline_bytes_max;
   uint64_t hints_generation = 0;         // Value of hints_generation_ when that was learned.
   std::map<std::string, FileId> unsent;  // Created here and not yet known to the manager.
-  // The kernel may cache names that it was told in this epoch of its names; see KernelMayKeep.
+  // The kernel may cache names that it was told in this epoch of its names; see KernelNames.
   uint64_t kernel_epoch = 0;
   Time shared_until;    // Others change the directory: until then the kernel asks for each name.
   Duration patience{};  // How long shared_until last lay ahead.
@@ -322,6 +322,8 @@ struct Inode {
   // close(2) that it was the last one.
   std::map<uint64_t, Time> owners_closing ABSL_GUARDED_BY(mutex);
 };
+
+using InodePtr = std::shared_ptr<Inode>;
 
 struct OpenFile {
   HandleId id;

@@ -14,100 +14,26 @@ constexpr size_t kForgetsMax = 256;  // In one request.
 
 }  // namespace
 
-InodePtr Filesystem::Impl::Find(FileId file) {
-  const MutexLock lock(table_mutex_);
-  const auto it = inodes_.find(file.value);
-  return it == inodes_.end() ? nullptr : it->second;
-}
-
-InodePtr Filesystem::Impl::Get(FileId file) {
-  const MutexLock lock(table_mutex_);
-  InodePtr& inode = inodes_[file.value];
-  if (!inode) {
-    inode = std::make_shared<Inode>(file);
-    idle_.push_back(file);
-  }
-  return inode;
-}
-
 void Filesystem::Impl::CountLookup(Inode& inode, uint64_t lookups) {
   const MutexLock lock(inode.mutex);
   inode.kernel_lookups += lookups;
 }
 
-void Filesystem::Impl::Forget(FileId file, uint64_t lookups) {
-  const InodePtr inode = Find(file);
-  if (!inode) return;
-  bool idle = false;
-  {
-    const MutexLock lock(inode->mutex);
-    inode->kernel_lookups -= std::min(lookups, inode->kernel_lookups);
-    idle = inode->kernel_lookups == 0;
-    if (idle) inode->pages_version.reset();
-  }
-  if (!idle) return;
-  const MutexLock lock(table_mutex_);
-  if (!EraseRemoved(inode)) idle_.push_back(file);
-}
-
-// Drops an inode that has no name and is not open here, because no one will ask for it again. The
-// manager forgot it with its last name.
-bool Filesystem::Impl::EraseRemoved(const InodePtr& inode) {
-  // Two references: the table's and the caller's. Any other user would have taken one under the
-  // lock.
-  if (inode.use_count() > 2) return false;
-  const MutexLock lock(inode->mutex);
-  if (inode->kernel_lookups > 0 || !inode->attributes_known ||
-      inode->attributes.type != FileType::kRegular || inode->attributes.link_count > 0 ||
-      inode->told_held || !IsIdle(*inode))
-    return false;
-  if (inode->access) inline_cached_bytes_ -= inode->access->inline_data.size();
-  recalls_.NoteForeign(inode->file);
-  inodes_.erase(inode->file.value);
-  return true;
-}
-
-bool Filesystem::Impl::IsIdle(const Inode& inode) {
-  return inode.handles == 0 && inode.make_state != MakeState::kUnsent &&
-         inode.make_state != MakeState::kSending && !inode.unsaved.needs_commit &&
-         inode.names.unsent.empty() && inode.locks.empty();
+void Filesystem::Impl::NoteDropped(Inode& inode) {
+  inode.mutex.AssertHeld();
+  ClearNames(inode);
+  if (inode.access) inline_cached_bytes_ -= inode.access->inline_data.size();
+  recalls_.NoteForeign(inode.file);
 }
 
 void Filesystem::Impl::EvictIdle() {
-  std::vector<FileId> evicted;
-  {
-    const MutexLock lock(table_mutex_);
-    size_t looked_at = 0;
-    while (idle_.size() > options_.idle_inodes_max && looked_at++ < options_.idle_inodes_max) {
-      const FileId file = idle_.front();
-      idle_.pop_front();
-      const auto it = inodes_.find(file.value);
-      if (it == inodes_.end()) continue;
-      // Any user has taken a reference under table_mutex_.
-      if (it->second.use_count() > 1) {
-        idle_.push_back(file);
-        continue;
-      }
-      const InodePtr inode = it->second;  // Keeps the mutex alive while it is locked.
-      const MutexLock inode_lock(inode->mutex);
-      if (inode->kernel_lookups > 0) continue;  // Forget queues it again.
-      if (!IsIdle(*inode)) {
-        idle_.push_back(file);
-        continue;
-      }
-      ClearNames(*inode);
-      if (inode->access) inline_cached_bytes_ -= inode->access->inline_data.size();
-      recalls_.NoteForeign(file);
-      evicted.push_back(file);
-      inodes_.erase(it);
-    }
-  }
+  const std::vector<FileId> evicted = inodes_.DropIdle();
   if (evicted.empty()) return;
   for (size_t i = 0; i < evicted.size(); i += kForgetsMax) {
     const auto begin = evicted.begin() + static_cast<int64_t>(i);
     const auto end =
         evicted.begin() + static_cast<int64_t>(std::min(i + kForgetsMax, evicted.size()));
-    manager_.Send({ForgetRequest{{begin, end}}}, [](const std::vector<Reply>&) {});
+    calls_.Tell(ForgetRequest{{begin, end}});
   }
   // A question from before this mount's interest ended may yet be answered, and nobody would recall
   // that answer.
@@ -115,17 +41,17 @@ void Filesystem::Impl::EvictIdle() {
   for (const FileId file : evicted) {
     blocks_.DropFile(file);
     recalls_.NoteForeign(file);
-    const InodePtr inode = Find(file);
+    const InodePtr inode = inodes_.Find(file);
     if (!inode) continue;
     is_back = true;
     DropCached(*inode, RecallKind::kEntries);
-    DropPages(
+    pages_.Drop(
         file, [this, inode] { Settle(*inode); }, [](bool) {});
     service_.Run([this, inode] {
       if (!EnsureAllMade(*inode).ok()) stats_.Add(Counter::kErrors);
     });
   }
-  if (is_back) ForgetAllKernelNames();
+  if (is_back) kernel_names_.ForgetAll();
 }
 
 void Filesystem::Impl::StoreAttributes(Inode& inode, const Attributes& attributes, Mark mark,
@@ -208,7 +134,7 @@ Outcome<Done> Filesystem::Impl::EnsureAttributes(Inode& inode) {
   }
   if (has_unsent) MOSA_RETURN_IF_FAILED(EnsureAllMade(inode));
   const Mark mark = MarkNow();
-  auto reply = Ask<AttributesReply>(GetAttributesRequest{inode.file});
+  auto reply = calls_.Ask<AttributesReply>(GetAttributesRequest{inode.file});
   if (!reply.ok()) {
     const MutexLock lock(inode.mutex);
     const bool directory = inode.attributes_known && inode.attributes.type == FileType::kDirectory;
@@ -272,7 +198,7 @@ void Filesystem::Impl::RefreshFromKernelWrites(Inode& inode) {
 }
 
 Outcome<AttributesResult> Filesystem::Impl::GetAttributes(FileId file) {
-  const InodePtr inode = Get(file);
+  const InodePtr inode = inodes_.Get(file);
   const Time asked = clock_.Monotonic();
   {
     MutexLock lock(inode->mutex);
@@ -287,7 +213,7 @@ Outcome<AttributesResult> Filesystem::Impl::GetAttributes(FileId file) {
 }
 
 Outcome<Attributes> Filesystem::Impl::GetUnsettledAttributes(FileId file) {
-  const InodePtr inode = Get(file);
+  const InodePtr inode = inodes_.Get(file);
   MOSA_RETURN_IF_FAILED(EnsureAttributes(*inode));
   const MutexLock lock(inode->mutex);
   return View(*inode);
@@ -359,7 +285,7 @@ void Filesystem::Impl::NoteCut(Inode& inode, uint64_t size_bytes, uint64_t data_
 void Filesystem::Impl::SetAttributes(FileId file, const AttributeChanges& changes,
                                      std::function<void(Outcome<AttributesResult>)> done) {
   const Outcome<AttributesResult> changed = SetAttributes(file, changes);
-  const InodePtr inode = Get(file);
+  const InodePtr inode = inodes_.Get(file);
   std::optional<AwaitCopiesRequest> awaited;
   if (changed.ok() && changes.size_bytes) awaited = CopiesOfClosed(*inode);
   if (!awaited) return done(changed);
@@ -384,7 +310,7 @@ std::optional<AwaitCopiesRequest> Filesystem::Impl::CopiesOfClosed(Inode& inode)
     if (!inode.awaits_copies || inode.write_handles > 0 || inode.attributes.link_count == 0)
       return std::nullopt;
   }
-  SendQueued();  // While the manager counts a writer, nobody copies.
+  releases_.Send();  // While the manager counts a writer, nobody copies.
   return AwaitedCopies(inode);
 }
 
@@ -400,8 +326,8 @@ Outcome<AttributesReply> Filesystem::Impl::ChangeAttributes(Inode& inode,
       request.lay_out_anew = request.size_bytes && inode.lays_out_anew;
     }
     *mark = MarkNow();
-    auto reply = LastOf<AttributesReply>(request.lay_out_anew ? AskFreezing(inode, request)
-                                                              : AskAll({request}));
+    auto reply = ManagerCalls::LastOf<AttributesReply>(
+        request.lay_out_anew ? AskFreezing(inode, request) : calls_.AskAll({request}));
     if (reply.ok() || !request.size_bytes) return reply;
     {
       // Another mount has begun to move the file into objects, or its bytes have moved. An answer
@@ -416,7 +342,7 @@ Outcome<AttributesReply> Filesystem::Impl::ChangeAttributes(Inode& inode,
 
 Outcome<AttributesResult> Filesystem::Impl::SetAttributes(FileId file,
                                                           const AttributeChanges& changes) {
-  const InodePtr inode = Get(file);
+  const InodePtr inode = inodes_.Get(file);
   const MutexLock io(inode->io);
   bool resizes = false;
   const std::shared_ptr<void> resize(nullptr, [&](void*) {

@@ -74,13 +74,13 @@ void Filesystem::Impl::Revalidate(Inode& inode) {
 }
 
 Outcome<std::optional<Lock>> Filesystem::Impl::GetLock(FileId file, Lock lock) {
-  const InodePtr inode = Get(file);
+  const InodePtr inode = inodes_.Get(file);
   MOSA_RETURN_IF_FAILED(EnsureMade(*inode));
   const bool closing = IsClosing(*inode, lock.owner);
-  auto reply = Ask<GetLockReply>(GetLockRequest{file, Normalised(lock)});
+  auto reply = calls_.Ask<GetLockReply>(GetLockRequest{file, Normalised(lock)});
   if (closing && reply.ok() && reply->conflict) {
     AwaitClosing(*inode, lock.owner);
-    reply = Ask<GetLockReply>(GetLockRequest{file, Normalised(lock)});
+    reply = calls_.Ask<GetLockReply>(GetLockRequest{file, Normalised(lock)});
   }
   if (!reply.ok()) return reply.failure();
   return reply->conflict;
@@ -97,12 +97,12 @@ Outcome<Done> Filesystem::Impl::Unlock(Inode& inode, const Lock& lock) {
   // The lock is released even if the bytes could not be stored, because others must not wait for
   // ever.
   RecordLock(inode, lock);
-  MOSA_RETURN_IF_FAILED(AskAll({SetLockRequest{inode.file, lock, false}}));
+  MOSA_RETURN_IF_FAILED(calls_.AskAll({SetLockRequest{inode.file, lock, false}}));
   return stored;
 }
 
 Outcome<Done> Filesystem::Impl::SetLock(FileId file, Lock lock) {
-  const InodePtr inode = Get(file);
+  const InodePtr inode = inodes_.Get(file);
   lock = Normalised(lock);
   MOSA_RETURN_IF_FAILED(EnsureMade(*inode));
   if (lock.type == LockType::kUnlock) return Unlock(*inode, lock);
@@ -114,7 +114,7 @@ Outcome<Done> Filesystem::Impl::SetLock(FileId file, Lock lock) {
   }
   MOSA_RETURN_IF_FAILED(granted);
   Revalidate(*inode);
-  if (DropPagesNow(file)) return Done{};
+  if (pages_.DropNow(file)) return Done{};
   GiveUpLock(*inode, lock);
   return PagesStay(file);
 }
@@ -122,7 +122,7 @@ Outcome<Done> Filesystem::Impl::SetLock(FileId file, Lock lock) {
 Outcome<Done> Filesystem::Impl::AskForLock(Inode& inode, const Lock& lock) {
   for (;;) {
     const uint64_t session = sessions_;
-    const auto granted = AskAll({SetLockRequest{inode.file, lock, false}});
+    const auto granted = calls_.AskAll({SetLockRequest{inode.file, lock, false}});
     if (!granted.ok()) {
       // It may still be granted.
       if (granted.failure().reason == ErrorReason::kTimedOut) GiveUpLock(inode, lock);
@@ -139,11 +139,11 @@ Outcome<Done> Filesystem::Impl::AskForLock(Inode& inode, const Lock& lock) {
 void Filesystem::Impl::GiveUpLock(Inode& inode, Lock lock) {
   lock.type = LockType::kUnlock;
   RecordLock(inode, lock);
-  manager_.Send({SetLockRequest{inode.file, lock, false}}, [](const std::vector<Reply>&) {});
+  calls_.Tell(SetLockRequest{inode.file, lock, false});
 }
 
 void Filesystem::Impl::NoteLockOwner(HandleId id, uint64_t owner) {
-  const std::shared_ptr<OpenFile> handle = HandleOf(id);
+  const std::shared_ptr<OpenFile> handle = handles_.FindFile(id);
   if (!handle) return;
   const MutexLock lock(handle->inode->mutex);
   handle->lock_owners.insert(owner);
@@ -180,35 +180,28 @@ bool Filesystem::Impl::IsClosing(Inode& inode, uint64_t owner) {
 
 LockWaitId Filesystem::Impl::WaitForLock(FileId file, Lock lock,
                                          std::function<void(Outcome<Done>)> done) {
-  const InodePtr inode = Get(file);
+  const InodePtr inode = inodes_.Get(file);
   lock = Normalised(lock);
-  uint64_t wait = 0;
-  {
-    const MutexLock guard(session_mutex_);
-    wait = next_lock_wait_++;
-  }
+  const LockWaitId wait = lock_waits_.Begin();
   const Outcome<Done> made = EnsureMade(*inode);
   if (!made.ok()) {
     service_.Run([made, done = std::move(done)] { done(made); });
-    return LockWaitId{wait};
+    return wait;
   }
   const auto granted = [this, inode, lock, wait,
                         done = std::move(done)](const std::vector<Reply>& replies) {
     Outcome<Done> outcome = Done{};
     if (replies.empty())
-      outcome = UnexpectedReply();
+      outcome = ManagerCalls::UnexpectedReply();
     else if (const auto* failure = std::get_if<Failure>(&replies.back()))
       outcome = *failure;
     // Recorded at once, because a session that is reopened claims what is recorded.
     if (outcome.ok()) RecordLock(*inode, lock);
     service_.Run([this, inode, lock, wait, done, outcome] {
-      {
-        const MutexLock guard(session_mutex_);
-        if (lock_waits_.erase(wait) == 0) lock_waits_ended_.insert(wait);
-      }
+      lock_waits_.End(wait);
       if (!outcome.ok()) return done(outcome);
       Revalidate(*inode);
-      DropPages(
+      pages_.Drop(
           inode->file, [] {},
           [this, inode, lock, done](bool in_time) {
             if (in_time) return done(Done{});
@@ -218,21 +211,13 @@ LockWaitId Filesystem::Impl::WaitForLock(FileId file, Lock lock,
     });
   };
   const RequestId request = manager_.Send({SetLockRequest{file, lock, true}}, granted);
-  const MutexLock guard(session_mutex_);
-  // The answer may have arrived before its request's id was known.
-  if (lock_waits_ended_.erase(wait) == 0) lock_waits_[wait] = request;
-  return LockWaitId{wait};
+  lock_waits_.NoteSent(wait, request);
+  return wait;
 }
 
 void Filesystem::Impl::CancelLockWait(LockWaitId wait) {
-  RequestId request;
-  {
-    const MutexLock guard(session_mutex_);
-    const auto it = lock_waits_.find(wait.value);
-    if (it == lock_waits_.end()) return;
-    request = it->second;
-  }
-  manager_.Send({CancelLockRequest{request}}, [](const std::vector<Reply>&) {});
+  if (const std::optional<RequestId> request = lock_waits_.RequestOf(wait))
+    calls_.Tell(CancelLockRequest{*request});
 }
 
 void Filesystem::Impl::DropLocksOf(Inode& inode, uint64_t owner, bool whole_file) {

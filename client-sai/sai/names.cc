@@ -13,11 +13,6 @@
 namespace mosa::sai {
 namespace {
 
-// How long the kernel may not cache the names of a directory that others have changed; doubles at
-// each further change. Meanwhile a lookup costs some tens of microseconds.
-constexpr Duration kPatienceMin = Seconds(30);
-constexpr Duration kPatienceMax = Seconds(300);
-
 Outcome<Done> CheckName(std::string_view name) {
   if (name.size() > kNameBytesMax)
     return Fail(
@@ -36,38 +31,6 @@ bool IsAnotherFile(const Failure& failure) {
 }
 
 }  // namespace
-
-bool Filesystem::Impl::KernelMayKeep(Inode& directory) {
-  if (!notifier_.capabilities().epoch) return false;
-  const MutexLock lock(directory.mutex);
-  if (clock_.Monotonic() < directory.names.shared_until) return false;
-  directory.names.kernel_epoch = kernel_epoch_;
-  return true;
-}
-
-void Filesystem::Impl::ForgetKernelNames(Inode& directory) {
-  if (!notifier_.capabilities().epoch) return;
-  // The lock is held across the notification: whoever sees the new epoch relies on the kernel
-  // having been notified.
-  const MutexLock epoch_lock(epoch_mutex_);
-  {
-    const MutexLock lock(directory.mutex);
-    Names& names = directory.names;
-    const bool kept = names.kernel_epoch == kernel_epoch_;
-    if (kept) names.patience = std::clamp(names.patience * 2, kPatienceMin, kPatienceMax);
-    names.shared_until = clock_.Monotonic() + names.patience;
-    if (!kept) return;
-  }
-  ++kernel_epoch_;
-  notifier_.InvalidateEntries();
-}
-
-void Filesystem::Impl::ForgetAllKernelNames() {
-  if (!notifier_.capabilities().epoch) return;
-  const MutexLock lock(epoch_mutex_);
-  ++kernel_epoch_;
-  notifier_.InvalidateEntries();
-}
 
 // Frees the memory, which clear() would keep.
 void Filesystem::Impl::ClearEntries(Names& names) {
@@ -139,15 +102,15 @@ Outcome<EntryResult> Filesystem::Impl::Lookup(FileId parent, std::string_view na
   MOSA_RETURN_IF_FAILED(CheckName(name_view));
   const Time asked = clock_.Monotonic();
   const std::string name(name_view);
-  const InodePtr directory = Get(parent);
-  const bool may_keep = KernelMayKeep(*directory);
+  const InodePtr directory = inodes_.Get(parent);
+  const bool may_keep = kernel_names_.MayKeep(*directory);
   for (int attempt = 0; attempt < 2; ++attempt) {
     const std::optional<FileId> known = KnownName(*directory, name);
     if (known && known->value == 0) {
       stats_.Add(Counter::kLookupsCached);
       return EntryResult{{}, may_keep ? lease_.Remaining() : Duration{0}, {}};
     }
-    const InodePtr child = known ? Find(*known) : nullptr;
+    const InodePtr child = known ? inodes_.Find(*known) : nullptr;
     if (!child) break;
     bool is_unsent = false;
     {
@@ -165,13 +128,13 @@ Outcome<EntryResult> Filesystem::Impl::Lookup(FileId parent, std::string_view na
     MOSA_RETURN_IF_FAILED(EnsureMade(*child));  // Then look it up like any other file.
   }
   const Mark mark = MarkNow();
-  auto reply = Ask<EntryReply>(LookupRequest{parent, name});
+  auto reply = calls_.Ask<EntryReply>(LookupRequest{parent, name});
   if (!reply.ok()) {
     if (reply.failure().reason != ErrorReason::kNoEntry) return reply.failure();
     const bool cached = StoreName(*directory, name, FileId{}, mark, false);
     return EntryResult{{}, cached && may_keep ? lease_.Remaining() : Duration{0}, {}};
   }
-  const InodePtr child = Get(reply->entry.file);
+  const InodePtr child = inodes_.Get(reply->entry.file);
   StoreAttributes(*child, reply->entry.attributes, mark, false);
   const bool cached =
       name != "." && name != ".." && StoreName(*directory, name, reply->entry.file, mark, false);
@@ -180,10 +143,10 @@ Outcome<EntryResult> Filesystem::Impl::Lookup(FileId parent, std::string_view na
 
 Outcome<EntryResult> Filesystem::Impl::Make(const NewEntry& entry, MakeRequest request) {
   MOSA_RETURN_IF_FAILED(CheckName(entry.name));
-  const InodePtr parent = Get(entry.parent);
+  const InodePtr parent = inodes_.Get(entry.parent);
   MOSA_RETURN_IF_FAILED(EnsureNameMade(*parent, std::string(entry.name)));
-  const bool may_keep = KernelMayKeep(*parent);
-  auto id = NewFileId();
+  const bool may_keep = kernel_names_.MayKeep(*parent);
+  auto id = file_ids_.Take();
   if (!id.ok()) return id.failure();
   request.parent = entry.parent;
   request.name = std::string(entry.name);
@@ -194,9 +157,9 @@ Outcome<EntryResult> Filesystem::Impl::Make(const NewEntry& entry, MakeRequest r
   request.now = lease_.ManagerNow();
   const uint64_t hints_before = hints_generation_;
   const Mark mark = MarkNow();
-  auto reply = Ask<MakeReply>(request);
+  auto reply = calls_.Ask<MakeReply>(request);
   if (!reply.ok()) return reply.failure();
-  const InodePtr child = Get(reply->entry.file);
+  const InodePtr child = inodes_.Get(reply->entry.file);
   StoreAttributes(*child, reply->entry.attributes, mark, false);
   const bool is_directory = request.type == FileType::kDirectory;
   if (is_directory) {
@@ -216,14 +179,14 @@ Outcome<EntryResult> Filesystem::Impl::Make(const NewEntry& entry, MakeRequest r
 Outcome<EntryResult> Filesystem::Impl::Link(FileId file, FileId new_parent,
                                             std::string_view new_name) {
   MOSA_RETURN_IF_FAILED(CheckName(new_name));
-  const InodePtr inode = Get(file);
-  const InodePtr parent = Get(new_parent);
+  const InodePtr inode = inodes_.Get(file);
+  const InodePtr parent = inodes_.Get(new_parent);
   MOSA_RETURN_IF_FAILED(EnsureMade(*inode));
   const std::string name(new_name);
   MOSA_RETURN_IF_FAILED(EnsureNameMade(*parent, name));
-  const bool may_keep = KernelMayKeep(*parent);
+  const bool may_keep = kernel_names_.MayKeep(*parent);
   const Mark mark = MarkNow();
-  auto reply = Ask<EntryReply>(LinkRequest{file, new_parent, name});
+  auto reply = calls_.Ask<EntryReply>(LinkRequest{file, new_parent, name});
   if (!reply.ok()) return reply.failure();
   StoreAttributes(*inode, reply->entry.attributes, mark, true);
   ChangeNames(*parent, mark, {{name, file}}, nullptr);
@@ -233,7 +196,7 @@ Outcome<EntryResult> Filesystem::Impl::Link(FileId file, FileId new_parent,
 // True if `file` is open here. Otherwise opens wait until EndRemoval, because they would find it
 // gone.
 bool Filesystem::Impl::BeginRemoval(FileId file) {
-  const InodePtr inode = Get(file);
+  const InodePtr inode = inodes_.Get(file);
   const MutexLock lock(inode->mutex);
   if (inode->handles > 0) return true;
   ++inode->removals;
@@ -241,7 +204,7 @@ bool Filesystem::Impl::BeginRemoval(FileId file) {
 }
 
 void Filesystem::Impl::EndRemoval(FileId file) {
-  const InodePtr inode = Get(file);
+  const InodePtr inode = inodes_.Get(file);
   const MutexLock lock(inode->mutex);
   --inode->removals;
   inode->changed.notify_all();
@@ -249,7 +212,7 @@ void Filesystem::Impl::EndRemoval(FileId file) {
 
 // Accounts for a name of `file` that this mount's own change has removed.
 void Filesystem::Impl::LostName(FileId file, uint32_t links_left, bool said_held) {
-  const InodePtr inode = Find(file);
+  const InodePtr inode = inodes_.Find(file);
   std::optional<ReleaseRequest> release;
   if (!inode && said_held) release = ReleaseRequest{.file = file};
   if (inode) {
@@ -262,7 +225,7 @@ void Filesystem::Impl::LostName(FileId file, uint32_t links_left, bool said_held
     inode->told_held = inode->told_held || said_held;
     release = inode->EndUse();
   }
-  if (release) QueueRelease(*std::move(release));
+  if (release) releases_.Queue(*std::move(release));
   if (links_left == 0) blocks_.DropFile(file);
 }
 
@@ -273,14 +236,14 @@ FileId Filesystem::Impl::LastSeen(Inode& directory, const std::string& name) {
 }
 
 Outcome<Done> Filesystem::Impl::SeeAgain(FileId parent, const std::string& name) {
-  const InodePtr directory = Get(parent);
+  const InodePtr directory = inodes_.Get(parent);
   {
     const MutexLock lock(directory->mutex);
     if (directory->names.entries.erase(name) > 0) --names_count_;
     directory->names.complete = false;
   }
   const Mark mark = MarkNow();
-  const auto reply = Ask<EntryReply>(LookupRequest{parent, name});
+  const auto reply = calls_.Ask<EntryReply>(LookupRequest{parent, name});
   if (!reply.ok() && reply.failure().reason != ErrorReason::kNoEntry) return reply.failure();
   StoreName(*directory, name, reply.ok() ? reply->entry.file : FileId{}, mark, false);
   return Done{};
@@ -298,13 +261,13 @@ Outcome<Done> Filesystem::Impl::Remove(FileId parent, std::string_view name_view
 }
 
 Outcome<Done> Filesystem::Impl::RemoveOnce(FileId parent, const std::string& name, bool directory) {
-  const InodePtr inode = Get(parent);
+  const InodePtr inode = inodes_.Get(parent);
   std::vector<Request> requests;
   const InodePtr unsent = directory ? nullptr : BeginMake(*inode, name, &requests);
   if (!unsent) MOSA_RETURN_IF_FAILED(EnsureNameMade(*inode, name));
   const std::optional<FileId> known = unsent ? unsent->file : KnownName(*inode, name);
   if (directory && known && known->value != 0)
-    if (const InodePtr victim = Find(*known)) MOSA_RETURN_IF_FAILED(EnsureAllMade(*victim));
+    if (const InodePtr victim = inodes_.Find(*known)) MOSA_RETURN_IF_FAILED(EnsureAllMade(*victim));
   // An unknown file may be open here; keeping its bytes a moment longer is safe.
   const bool is_known = !directory && known && known->value != 0;
   const bool held = !directory && (!is_known || BeginRemoval(*known));
@@ -316,7 +279,7 @@ Outcome<Done> Filesystem::Impl::RemoveOnce(FileId parent, const std::string& nam
   const std::vector<Reply> replies = manager_.Call(std::move(requests), WaitBudget::ForQuestion());
   if (unsent) {
     const MakeState made =
-        FinishMake(*unsent, replies.empty() ? UnexpectedReply() : replies[0], mark);
+        FinishMake(*unsent, replies.empty() ? ManagerCalls::UnexpectedReply() : replies[0], mark);
     const MutexLock lock(unsent->mutex);
     EndMake(*unsent, made);
   }
@@ -329,7 +292,7 @@ Outcome<Done> Filesystem::Impl::RemoveOnce(FileId parent, const std::string& nam
   if (is_known && !held) EndRemoval(*known);
   if (reply != nullptr) return Done{};
   const auto* failure = replies.empty() ? nullptr : std::get_if<Failure>(&replies.back());
-  return failure != nullptr ? *failure : UnexpectedReply();
+  return failure != nullptr ? *failure : ManagerCalls::UnexpectedReply();
 }
 
 // If `name` is a file that the manager does not know, makes its make the first of `requests`. The
@@ -343,7 +306,7 @@ InodePtr Filesystem::Impl::BeginMake(Inode& directory, const std::string& name,
     if (it == directory.names.unsent.end()) return nullptr;
     file = it->second;
   }
-  InodePtr inode = Find(file);
+  InodePtr inode = inodes_.Find(file);
   if (!inode) return nullptr;
   const MutexLock lock(inode->mutex);
   if (inode->make_state != MakeState::kUnsent) return nullptr;
@@ -365,13 +328,14 @@ Outcome<Done> Filesystem::Impl::Rename(const RenameRequest& wanted) {
 }
 
 Outcome<Done> Filesystem::Impl::RenameOnce(const RenameRequest& wanted) {
-  const InodePtr source = Get(wanted.old_parent);
-  const InodePtr target = Get(wanted.new_parent);
+  const InodePtr source = inodes_.Get(wanted.old_parent);
+  const InodePtr target = inodes_.Get(wanted.new_parent);
   MOSA_RETURN_IF_FAILED(EnsureNameMade(*source, wanted.old_name));
   MOSA_RETURN_IF_FAILED(EnsureNameMade(*target, wanted.new_name));
   const std::optional<FileId> replaced = KnownName(*target, wanted.new_name);
   if (replaced && replaced->value != 0)
-    if (const InodePtr victim = Find(*replaced)) MOSA_RETURN_IF_FAILED(EnsureAllMade(*victim));
+    if (const InodePtr victim = inodes_.Find(*replaced))
+      MOSA_RETURN_IF_FAILED(EnsureAllMade(*victim));
   RenameRequest request = wanted;
   const bool is_known = replaced && replaced->value != 0;
   request.holds_open = !is_known || BeginRemoval(*replaced);
@@ -379,15 +343,10 @@ Outcome<Done> Filesystem::Impl::RenameOnce(const RenameRequest& wanted) {
   request.replaced = replaced;
   if (const FileId seen = LastSeen(*target, wanted.new_name); !replaced && seen != FileId{})
     request.replaced = seen;
-  // The kernel moves a cached name to the new place, for as long as it was allowed in the old one.
-  const auto gets_kept_name = [this](Inode& directory) {
-    const MutexLock lock(directory.mutex);
-    directory.names.kernel_epoch = kernel_epoch_;
-  };
-  if (source != target) gets_kept_name(*target);
-  if (source != target && request.exchange) gets_kept_name(*source);
+  if (source != target) kernel_names_.NoteKept(*target);
+  if (source != target && request.exchange) kernel_names_.NoteKept(*source);
   const Mark mark = MarkNow();
-  const auto reply = Ask<RenameReply>(request);
+  const auto reply = calls_.Ask<RenameReply>(request);
   if (reply.ok()) NoteRenamed(request, *reply, *source, *target, mark);
   if (is_known && !request.holds_open) EndRemoval(*replaced);
   return reply.ok() ? Outcome<Done>(Done{}) : reply.failure();
@@ -405,7 +364,7 @@ void Filesystem::Impl::NoteRenamed(const RenameRequest& request, const RenameRep
       LostName(*reply.replaced, reply.replaced_links_left, request.holds_open);
   }
   for (const FileId file : {reply.moved, reply.replaced.value_or(FileId{})}) {
-    if (const InodePtr inode = Find(file)) {
+    if (const InodePtr inode = inodes_.Find(file)) {
       const MutexLock lock(inode->mutex);
       recalls_.NoteOwn(file);
       inode->attributes_era = 0;
@@ -414,7 +373,7 @@ void Filesystem::Impl::NoteRenamed(const RenameRequest& request, const RenameRep
 }
 
 Outcome<std::string> Filesystem::Impl::ReadSymlink(FileId file) {
-  auto reply = Ask<ReadSymlinkReply>(ReadSymlinkRequest{file});
+  auto reply = calls_.Ask<ReadSymlinkReply>(ReadSymlinkRequest{file});
   if (!reply.ok()) return reply.failure();
   return std::move(reply->target);
 }
@@ -457,12 +416,12 @@ MakeState Filesystem::Impl::FinishMake(Inode& inode, const Reply& reply, Mark ma
       inode.manager_counts_open = true;
       inode.attributes_era = inode.access_era = 0;
     } else {
-      inode.make_failure = failure != nullptr ? *failure : UnexpectedReply();
+      inode.make_failure = failure != nullptr ? *failure : ManagerCalls::UnexpectedReply();
       inode.error = inode.make_failure;
       ++inode.error_count;
     }
   }
-  const InodePtr directory = Get(parent);
+  const InodePtr directory = inodes_.Get(parent);
   const MutexLock lock(directory->mutex);
   directory->names.unsent.erase(name);
   if (made == nullptr) {
@@ -491,7 +450,7 @@ Outcome<Done> Filesystem::Impl::EnsureAllMade(Inode& directory) {
     for (const auto& [name, file] : directory.names.unsent) files.push_back(file);
   }
   for (const FileId file : files)
-    if (const InodePtr inode = Find(file)) MOSA_RETURN_IF_FAILED(EnsureMade(*inode));
+    if (const InodePtr inode = inodes_.Find(file)) MOSA_RETURN_IF_FAILED(EnsureMade(*inode));
   return Done{};
 }
 
@@ -503,7 +462,7 @@ Outcome<Done> Filesystem::Impl::EnsureNameMade(Inode& directory, const std::stri
     if (it == directory.names.unsent.end()) return Done{};
     file = it->second;
   }
-  const InodePtr inode = Find(file);
+  const InodePtr inode = inodes_.Find(file);
   return inode ? EnsureMade(*inode) : Outcome<Done>(Done{});
 }
 

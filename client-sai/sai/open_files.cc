@@ -23,12 +23,6 @@ bool Writes(uint32_t flags) { return (flags & O_ACCMODE) != O_RDONLY || (flags &
 
 }  // namespace
 
-std::shared_ptr<OpenFile> Filesystem::Impl::HandleOf(HandleId handle) {
-  const MutexLock lock(handles_mutex_);
-  const auto it = files_.find(handle.value);
-  return it == files_.end() ? nullptr : it->second;
-}
-
 AccessPtr Filesystem::Impl::StoreAccess(Inode& inode, DataAccess access, Mark mark,
                                         uint64_t version) {
   const MutexLock lock(inode.mutex);
@@ -91,11 +85,11 @@ Outcome<Filesystem::Impl::Fresh> Filesystem::Impl::AskFresh(Inode& inode, bool w
   }
   const bool taken_back = write && TakeBackRelease(inode);
   const Mark mark = MarkNow();
-  Outcome<OpenReply> reply = Ask<OpenReply>(OpenRequest{inode.file, write, task});
+  Outcome<OpenReply> reply = calls_.Ask<OpenReply>(OpenRequest{inode.file, write, task});
   // Inline bytes may have become an object between the manager's decision and its answer.
   for (int again = 0; !reply.ok() && reply.failure().code == StatusCode::kAborted && again < 3;
        ++again)
-    reply = Ask<OpenReply>(OpenRequest{inode.file, write, task});
+    reply = calls_.Ask<OpenReply>(OpenRequest{inode.file, write, task});
   const bool may_count =
       !reply.ok() && (taken_back || reply.failure().reason == ErrorReason::kTimedOut);
   if (reads_first && (reply.ok() || may_count)) EndReadAsWriter(inode);
@@ -129,24 +123,15 @@ void Filesystem::Impl::EndReadAsWriter(Inode& inode) {
     const MutexLock lock(inode.mutex);
     release = inode.EndUnlessWriter();
   }
-  if (release) QueueRelease(*std::move(release));
+  if (release) releases_.Queue(*std::move(release));
 }
 
 // The mount becomes a writer again. Returns true if it has withdrawn a release that the manager had
 // not received yet.
 bool Filesystem::Impl::TakeBackRelease(Inode& inode) {
-  bool untold = false;
-  size_t taken = 0;
-  {
-    const MutexLock lock(releases_mutex_);
-    taken = std::erase_if(releases_, [&](const ReleaseRequest& release) {
-      const bool is_taken = release.file == inode.file && !release.reader;
-      untold = untold || (is_taken && release.uncommitted);
-      return is_taken;
-    });
-  }
-  if (untold) NoteChangeFailed(inode);
-  return taken > 0;
+  const Releases::TakenBack taken = releases_.TakeBack(inode.file);
+  if (taken.uncommitted) NoteChangeFailed(inode);
+  return taken.any;
 }
 
 // A timed-out request to open the file for writing may still run, or the manager was not told of
@@ -157,7 +142,7 @@ void Filesystem::Impl::NoteUnheardOpen(Inode& inode) {
     inode.manager_counts_open = inode.handles > 0 || inode.resizing;
     if (inode.manager_counts_open) return;
   }
-  QueueRelease({.file = inode.file});
+  releases_.Queue({.file = inode.file});
 }
 
 Outcome<std::shared_ptr<LocalObject>> Filesystem::Impl::LocalObjectOf(Inode& inode,
@@ -190,9 +175,9 @@ InodePtr Filesystem::Impl::DeferCreate(Inode& parent, const MakeRequest& request
         parent.names.hints_generation != hints_generation_ || !parent.attributes_known)
       return nullptr;
   }
-  auto id = NewFileId();
+  auto id = file_ids_.Take();
   if (!id.ok()) return nullptr;
-  const InodePtr inode = Get(*id);
+  const InodePtr inode = inodes_.Get(*id);
   const MutexLock lock(parent.mutex);
   Names& names = parent.names;
   const auto entry = names.entries.find(request.name);
@@ -235,18 +220,18 @@ InodePtr Filesystem::Impl::DeferCreate(Inode& parent, const MakeRequest& request
 }
 
 Outcome<InodePtr> Filesystem::Impl::CreateNow(const NewEntry& entry, MakeRequest request) {
-  auto id = NewFileId();
+  auto id = file_ids_.Take();
   if (!id.ok()) return id.failure();
   request.file = *id;
   const uint64_t hints_before = hints_generation_;
   const Mark mark = MarkNow();
-  auto reply = Ask<MakeReply>(request);
+  auto reply = calls_.Ask<MakeReply>(request);
   if (!reply.ok()) {
-    if (reply.failure().reason == ErrorReason::kTimedOut) QueueRelease({.file = *id});
+    if (reply.failure().reason == ErrorReason::kTimedOut) releases_.Queue({.file = *id});
     return reply.failure();
   }
-  const InodePtr parent = Get(entry.parent);
-  const InodePtr inode = Get(reply->entry.file);
+  const InodePtr parent = inodes_.Get(entry.parent);
+  const InodePtr inode = inodes_.Get(reply->entry.file);
   StoreAttributes(*inode, reply->entry.attributes, mark, false);
   const uint64_t inline_max = reply->access ? reply->access->inline_bytes_max : 0;
   const bool unbound = reply->access && !reply->access->layout.bound();
@@ -274,8 +259,8 @@ Outcome<CreateResult> Filesystem::Impl::Create(const NewEntry& entry, uint32_t f
     return Fail(StatusCode::kInvalidArgument, ErrorReason::kNameTooLong,
                 fmt::format("a name of {} bytes is too long", entry.name.size()));
   const std::string name(entry.name);
-  const InodePtr parent = Get(entry.parent);
-  const bool may_keep = KernelMayKeep(*parent);
+  const InodePtr parent = inodes_.Get(entry.parent);
+  const bool may_keep = kernel_names_.MayKeep(*parent);
   const std::optional<FileId> known = KnownName(*parent, name);
   if (known && known->value != 0) {
     if ((flags & O_EXCL) != 0)
@@ -320,13 +305,13 @@ Outcome<CreateResult> Filesystem::Impl::OpenExisting(const NewEntry& entry, uint
     return Fail(StatusCode::kNotFound, ErrorReason::kNoEntry,
                 fmt::format("{} was removed while it was being opened", entry.name));
   if (found->entry.attributes.type == FileType::kDirectory) {
-    Forget(file, 1);
+    inodes_.Forget(file, 1);
     return Fail(StatusCode::kFailedPrecondition, ErrorReason::kIsDirectory,
                 fmt::format("{} is a directory", entry.name));
   }
   auto opened = Open(file, flags, entry.caller);
   if (!opened.ok()) {
-    Forget(file, 1);
+    inodes_.Forget(file, 1);
     return opened.failure();
   }
   return CreateResult{*found, opened->handle, opened->mode, opened->size_bytes,
@@ -335,7 +320,7 @@ Outcome<CreateResult> Filesystem::Impl::OpenExisting(const NewEntry& entry, uint
 
 Outcome<OpenResult> Filesystem::Impl::Open(FileId file, uint32_t flags, const Caller& caller) {
   stats_.Add(Counter::kOpens);
-  const InodePtr inode = Get(file);
+  const InodePtr inode = inodes_.Get(file);
   const bool write = Writes(flags);
   const std::string task = write ? tasks_.Of(caller.pid) : std::string();
   // Counted from here on, so that whoever removes the file's last name reports it as open.
@@ -358,20 +343,7 @@ void Filesystem::Impl::NoteReader(Inode& inode, HandleId handle, uint32_t pid) {
     const MutexLock lock(inode.mutex);
     if (!inode.counts_readers) return;
   }
-  std::string task = tasks_.Of(pid);
-  const MutexLock lock(handles_mutex_);
-  if (const auto it = files_.find(handle.value); it != files_.end())
-    it->second->reader = std::move(task);
-}
-
-// A task that still has another handle may continue to read.
-void Filesystem::Impl::ReaderCloses(const OpenFile& handle) {
-  {
-    const MutexLock lock(handles_mutex_);
-    for (const auto& [id, other] : files_)
-      if (other->inode == handle.inode && other->reader == handle.reader) return;
-  }
-  QueueRelease({.file = handle.inode->file, .reader = handle.reader});
+  handles_.SetReader(handle, tasks_.Of(pid));
 }
 
 Outcome<OpenResult> Filesystem::Impl::OpenReserved(const InodePtr& inode, uint32_t flags,
@@ -411,13 +383,13 @@ void Filesystem::Impl::ReturnHandle(Inode& inode, uint32_t flags) {
     release = inode.EndUse();
     DropUnusedInline(inode);
   }
-  if (release) QueueRelease(*std::move(release));
+  if (release) releases_.Queue(*std::move(release));
 }
 
 Outcome<OpenResult> Filesystem::Impl::AddHandle(const InodePtr& inode, uint32_t flags,
                                                 std::string task) {
   auto handle = std::make_shared<OpenFile>();
-  handle->id = HandleId{next_handle_++};
+  handle->id = handles_.NewId();
   handle->inode = inode;
   handle->flags = flags;
   handle->write = (flags & O_ACCMODE) != O_RDONLY;
@@ -436,8 +408,7 @@ Outcome<OpenResult> Filesystem::Impl::AddHandle(const InodePtr& inode, uint32_t 
     data_version = inode->attributes.data_version;
   }
   WatchIfMappable(handle);
-  const MutexLock lock(handles_mutex_);
-  files_[handle->id.value] = handle;
+  handles_.AddFile(handle);
   return OpenResult{handle->id, handle->mode, size_bytes, data_version};
 }
 
@@ -457,7 +428,7 @@ Outcome<Done> Filesystem::Impl::TellError(OpenFile& handle) {
 void Filesystem::Impl::Flush(HandleId id, uint64_t lock_owner,
                              std::function<void(Outcome<Done>)> done) {
   stats_.Add(Counter::kCloses);
-  const std::shared_ptr<OpenFile> handle = HandleOf(id);
+  const std::shared_ptr<OpenFile> handle = handles_.FindFile(id);
   if (!handle) return done(Done{});
   std::optional<AwaitCopiesRequest> awaited;
   const Outcome<Done> flushed = FlushData(*handle, lock_owner, &awaited);
@@ -526,7 +497,7 @@ Outcome<Done> Filesystem::Impl::FlushData(OpenFile& handle, uint64_t lock_owner,
 }
 
 Outcome<Done> Filesystem::Impl::Fsync(HandleId id) {
-  const std::shared_ptr<OpenFile> handle = HandleOf(id);
+  const std::shared_ptr<OpenFile> handle = handles_.FindFile(id);
   if (!handle) return Done{};
   const MutexLock io(handle->inode->io);
   RefreshFromKernelWrites(*handle->inode);

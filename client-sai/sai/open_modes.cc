@@ -236,15 +236,7 @@ void Filesystem::Impl::LeaveBacking(OpenFile& handle) {
 // Accounts for the kernel's direct writes while the file grows, and holds room ahead of them, so
 // that others are not promised the same room.
 void Filesystem::Impl::FollowKernelWrites() {
-  std::vector<InodePtr> written;
-  {
-    const MutexLock lock(handles_mutex_);
-    for (const auto& [id, handle] : files_)
-      if (handle->write) written.push_back(handle->inode);
-  }
-  std::sort(written.begin(), written.end());
-  written.erase(std::unique(written.begin(), written.end()), written.end());
-  for (const InodePtr& inode : written) {
+  for (const InodePtr& inode : handles_.Written()) {
     RefreshFromKernelWrites(*inode);
     std::optional<NodeId> node;
     {
@@ -264,7 +256,7 @@ void Filesystem::Impl::FollowKernelWrites() {
 }
 
 OpenMode Filesystem::Impl::PassthroughRefused(HandleId id) {
-  const std::shared_ptr<OpenFile> handle = HandleOf(id);
+  const std::shared_ptr<OpenFile> handle = handles_.FindFile(id);
   if (!handle) return {};
   if (handle->mode.kind != OpenMode::Kind::kPassthrough) return handle->mode;
   std::shared_ptr<LocalObject> object = handle->object;
@@ -277,7 +269,7 @@ OpenMode Filesystem::Impl::PassthroughRefused(HandleId id) {
 }
 
 void Filesystem::Impl::OpenedUnbacked(HandleId id) {
-  const std::shared_ptr<OpenFile> handle = HandleOf(id);
+  const std::shared_ptr<OpenFile> handle = handles_.FindFile(id);
   if (!handle || (handle->flags & O_ACCMODE) == O_WRONLY) return;
   LeaveBacking(*handle);
   const MutexLock lock(handle->inode->mutex);

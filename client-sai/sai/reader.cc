@@ -46,7 +46,7 @@ ReadResult InBuffer(const std::shared_ptr<Buffer>& buffer, uint64_t offset, size
 }  // namespace
 
 Filesystem::Impl::LayoutMark Filesystem::Impl::MarkLayout(Inode& inode) const {
-  return {inode.access_recalls, lease_.ValidEra(), incarnations_};
+  return {inode.access_recalls, lease_.ValidEra(), node_states_.returned_empty()};
 }
 
 template <typename Value>
@@ -73,7 +73,7 @@ Outcome<Value> Filesystem::Impl::ByOneLayout(Inode& inode,
 
 Outcome<ReadResult> Filesystem::Impl::Read(HandleId id, uint64_t offset, size_t size_bytes) {
   stats_.Add(Counter::kReads);
-  const std::shared_ptr<OpenFile> handle = HandleOf(id);
+  const std::shared_ptr<OpenFile> handle = handles_.FindFile(id);
   if (!handle)
     return Fail(StatusCode::kInvalidArgument, ErrorReason::kInvalid, "the file is not open");
   Inode& inode = *handle->inode;
@@ -256,7 +256,7 @@ std::optional<ReadResult> Filesystem::Impl::ReadByDescriptor(OpenFile& handle,
 }
 
 void Filesystem::Impl::OnUnreadableMapping(HandleId id) {
-  if (const std::shared_ptr<OpenFile> handle = HandleOf(id)) handle->view.GiveUp();
+  if (const std::shared_ptr<OpenFile> handle = handles_.FindFile(id)) handle->view.GiveUp();
 }
 
 bool Filesystem::Impl::ReadLocal(Inode& inode, const DataAccess& access, NodeId node,
@@ -340,7 +340,7 @@ Outcome<Done> Filesystem::Impl::FetchPiece(Inode& inode, const DataAccess& acces
   const auto size = static_cast<size_t>(piece.range.size());
   std::vector<CopyChoice> copies;
   for (const NodeId node : piece.nodes)
-    copies.push_back({node, nodes_.IsLocal(node), NodeAlive(node)});
+    copies.push_back({node, nodes_.IsLocal(node), node_states_.IsAlive(node)});
   // Clients start with different copies, and a stream rotates through all of them.
   const uint64_t stretch = piece.range.begin / std::max(access.layout.chunk_bytes, kSpreadBytesMin);
   const std::vector<NodeId> order =
@@ -348,7 +348,8 @@ Outcome<Done> Filesystem::Impl::FetchPiece(Inode& inode, const DataAccess& acces
   Status status = OkStatus();
   for (size_t i = 0; i < order.size(); ++i) {
     const bool is_last = i + 1 == order.size();
-    if (is_last && !nodes_.IsLocal(order[i]) && !NodeAlive(order[i]) && order.size() == 1)
+    if (is_last && !nodes_.IsLocal(order[i]) && !node_states_.IsAlive(order[i]) &&
+        order.size() == 1)
       return Fail(
           StatusCode::kUnavailable, ErrorReason::kNodeLost,
           fmt::format("node {} is silent and holds the only copy of bytes {} to {} of file {}",
@@ -393,7 +394,7 @@ Failure Filesystem::Impl::ObjectMissing(Inode& inode, NodeId node) {
 }
 
 Outcome<uint64_t> Filesystem::Impl::Seek(HandleId id, uint64_t offset, SeekKind kind) {
-  const std::shared_ptr<OpenFile> handle = HandleOf(id);
+  const std::shared_ptr<OpenFile> handle = handles_.FindFile(id);
   if (!handle)
     return Fail(StatusCode::kInvalidArgument, ErrorReason::kInvalid, "the file is not open");
   auto result =

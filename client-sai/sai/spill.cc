@@ -149,7 +149,7 @@ Outcome<bool> Filesystem::Impl::Spill(Inode& inode, ByteRange range,
 
 Outcome<bool> Filesystem::Impl::GoOnElsewhere(Inode& inode, ByteRange range,
                                               const std::vector<NodeId>& full) {
-  auto frozen = Ask<BindReply>(FreezeRequest{inode.file});
+  auto frozen = calls_.Ask<BindReply>(FreezeRequest{inode.file});
   if (!frozen.ok()) return LookAgain(inode, frozen.failure());
   const DataAccess& before = frozen->access;
   const auto hole = HoleIn(inode, before, range, full);
@@ -162,7 +162,7 @@ Outcome<bool> Filesystem::Impl::GoOnElsewhere(Inode& inode, ByteRange range,
   }
   RelocateRequest relocate{inode.file, hole->begin, hole->end, full, {}};
   Mark mark = MarkNow();
-  auto after = Ask<BindReply>(relocate);
+  auto after = calls_.Ask<BindReply>(relocate);
   while (after.ok() && !after->older.empty()) {
     StoreAccess(inode, std::move(after->access), mark);
     if (auto cleaned = CleanHole(inode, *hole, after->older); !cleaned.ok()) {
@@ -171,7 +171,7 @@ Outcome<bool> Filesystem::Impl::GoOnElsewhere(Inode& inode, ByteRange range,
     }
     relocate.cleaned.insert(relocate.cleaned.end(), after->older.begin(), after->older.end());
     mark = MarkNow();
-    after = Ask<BindReply>(relocate);
+    after = calls_.Ask<BindReply>(relocate);
   }
   if (!after.ok()) return LookAgain(inode, after.failure());
   stats_.Add(Counter::kSpills);
@@ -202,7 +202,8 @@ void Filesystem::Impl::Thaw(Inode& inode) {
     if (inode.moves_inline) return;
   }
   // If this fails, the freeze ends by timeout.
-  if (!Ask<BindReply>(RelocateRequest{inode.file, 0, 0, {}}).ok()) stats_.Add(Counter::kErrors);
+  if (!calls_.Ask<BindReply>(RelocateRequest{inode.file, 0, 0, {}}).ok())
+    stats_.Add(Counter::kErrors);
 }
 
 // Returns false if other clients were merely faster: the caller continues with their layout.

@@ -8,13 +8,8 @@
 namespace mosa::sai {
 
 std::vector<TracedMount::NamedFile> Filesystem::Impl::KnownNames() {
-  std::vector<InodePtr> all;
-  {
-    const MutexLock lock(table_mutex_);
-    for (const auto& [id, inode] : inodes_) all.push_back(inode);
-  }
   std::vector<TracedMount::NamedFile> names;
-  for (const InodePtr& inode : all) {
+  for (const InodePtr& inode : inodes_.All()) {
     const MutexLock lock(inode->mutex);
     for (const auto& [name, file] : inode->names.entries)
       if (file != FileId{}) names.push_back({file, inode->file, name});
@@ -23,7 +18,7 @@ std::vector<TracedMount::NamedFile> Filesystem::Impl::KnownNames() {
 }
 
 uint64_t Filesystem::Impl::KnownSize(FileId file) {
-  const InodePtr inode = Find(file);
+  const InodePtr inode = inodes_.Find(file);
   if (!inode) return 0;
   const MutexLock lock(inode->mutex);
   return inode->attributes_known ? View(*inode).size_bytes : 0;

@@ -136,18 +136,14 @@ void Filesystem::Impl::CatchStores(Inode& inode) {
 // ---- the end of a handle
 
 void Filesystem::Impl::Release(HandleId id, std::optional<uint64_t> flock_owner) {
-  std::shared_ptr<OpenFile> handle;
-  {
-    const MutexLock lock(handles_mutex_);
-    const auto it = files_.find(id.value);
-    if (it == files_.end()) return;
-    handle = std::move(it->second);
-    files_.erase(it);
-  }
+  const OpenFilePtr handle = handles_.TakeFile(id);
+  if (!handle) return;
   const InodePtr inode = handle->inode;
   const bool mapped = MayBeMapped(*handle);
   if (!mapped) LeaveBacking(*handle);
-  if (handle->reader) ReaderCloses(*handle);
+  // A task that still has another handle may continue to read.
+  if (handle->reader && !handles_.HasOtherReader(*handle))
+    releases_.Queue({.file = inode->file, .reader = handle->reader});
   bool unfinished = false;
   if (handle->write) unfinished = !CommitAtRelease(*inode, id);
   if (mapped) {
@@ -305,7 +301,7 @@ void Filesystem::Impl::EndHandle(OpenFile& handle) {
       DropUnusedInline(*inode);
     }
   }
-  if (release) QueueRelease(*std::move(release));
+  if (release) releases_.Queue(*std::move(release));
   if (last) blocks_.DropFile(inode->file);  // Rereads are served by the kernel's cache.
   if (finish) FinishLocalWrites(inode, access);
 }
@@ -335,7 +331,7 @@ void Filesystem::Impl::LookAtWatched() {
       if (const std::shared_ptr<OpenFile> kept = watched_.Finish(due->file)) {
         LeaveBacking(*kept);
         EndHandle(*kept);
-        SendQueued();
+        releases_.Send();
       }
       continue;
     }

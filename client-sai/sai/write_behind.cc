@@ -47,7 +47,7 @@ void Filesystem::Impl::DropFailedPages(Inode& inode) {
     inode.pages_version.reset();
   }
   blocks_.DropFile(inode.file);
-  DropPages(
+  pages_.Drop(
       inode.file, [] {}, nullptr);
 }
 
@@ -66,10 +66,8 @@ Outcome<Done> Filesystem::Impl::BufferPiece(Inode& inode, const Piece& piece,
       const bool begins = inode.buffer.empty();
       const uint64_t grown =
           inode.buffer.Put(offset, bytes, chunk_bytes, OfPart(memory, bytes, data));
-      const InodePtr self = begins ? Get(inode.file) : nullptr;
-      const MutexLock buffer_lock(buffer_mutex_);
-      buffered_bytes_ += grown;
-      if (begins) buffering_[inode.file] = self;
+      if (begins) buffering_.Insert(inodes_.Get(inode.file));
+      buffered_.Add(grown);
     }
     // An append waits for its bytes within the same call.
     SendBuffered(inode, false,
@@ -97,19 +95,10 @@ void Filesystem::Impl::AwaitRoomForBuffer(Inode& inode, uint64_t bytes) {
     refused = !inode.full_nodes.empty();
   }
   if (refused) Drain(inode);
-  std::vector<InodePtr> others;
-  {
-    const MutexLock lock(buffer_mutex_);
-    if (buffered_bytes_ + bytes <= options_.write_behind_bytes_max) return;
-    for (const auto& [file, weak] : buffering_)
-      if (InodePtr other = weak.lock()) others.push_back(std::move(other));
-  }
-  for (const InodePtr& other : others) SendBuffered(*other, true);
-  MutexLock lock(buffer_mutex_);
+  if (buffered_.HasRoomFor(bytes)) return;
+  for (const InodePtr& other : buffering_.All()) SendBuffered(*other, true);
   // Bytes that no node accepts stay until their writer returns, so do not wait for them for ever.
-  buffer_freed_.wait_for(lock, kBufferWaitMax, [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(buffer_mutex_) {
-    return buffered_bytes_ + bytes <= options_.write_behind_bytes_max;
-  });
+  buffered_.AwaitRoomFor(bytes, kBufferWaitMax);
 }
 
 // A program may come to wait for the store and must be answered in time. Its budget starts when the
@@ -121,7 +110,7 @@ void Filesystem::Impl::RunStore(NodeId node, std::function<void()> store,
   stores_.Run(
       {FileId{}, node.value}, options_.io_threads, [this, node, store = std::move(store), end] {
         WaitBudget::Limit limit = WaitBudget::ForBackground();
-        const Duration least = NodeAnswers(node) ? kStoreMin : WaitBudget::kTransferMin;
+        const Duration least = node_states_.Answers(node) ? kStoreMin : WaitBudget::kTransferMin;
         if (end)
           limit.end =
               std::clamp(*end, SteadyNow() + std::chrono::nanoseconds(least.ns), *limit.end);
@@ -143,7 +132,7 @@ void Filesystem::Impl::SendBuffered(Inode& inode, bool all, std::optional<Steady
     extents = inode.buffer.Take(all || chunk_bytes == 0, chunk_bytes);
   }
   if (extents.empty()) return;
-  const InodePtr self = Get(inode.file);
+  const InodePtr self = inodes_.Get(inode.file);
   for (const auto& extent : extents) {
     const bool bound = access && access->layout.bound();
     RunStore(
@@ -170,10 +159,8 @@ void Filesystem::Impl::SendExtent(const InodePtr& inode,
 
 // Accounts for bytes that left the inode's buffer.
 void Filesystem::Impl::NoteUnbuffered(Inode& inode, uint64_t bytes) {
-  const MutexLock lock(buffer_mutex_);
-  buffered_bytes_ -= bytes;
-  if (inode.buffer.empty()) buffering_.erase(inode.file);
-  buffer_freed_.notify_all();
+  if (inode.buffer.empty()) buffering_.Erase(inode.file);
+  buffered_.Remove(bytes);
 }
 
 Outcome<Done> Filesystem::Impl::StoreExtent(Inode& inode, const Extent& extent,
@@ -223,7 +210,7 @@ Status Filesystem::Impl::WithRetries(Inode& inode, NodeId node, bool write,
     const bool unreachable =
         status.code() == StatusCode::kUnavailable || status.code() == StatusCode::kDeadlineExceeded;
     const std::chrono::nanoseconds enough(WaitBudget::kTransferMin.ns);
-    if (!unreachable || SteadyNow() - asked >= enough) NoteCall(node, !unreachable);
+    if (!unreachable || SteadyNow() - asked >= enough) node_states_.NoteCall(node, !unreachable);
     if (status.ok()) return status;
     if (status.code() == StatusCode::kPermissionDenied || status.code() == StatusCode::kAborted) {
       // The right belongs to an older session, layout or incarnation, or has expired. The next
@@ -233,7 +220,7 @@ Status Filesystem::Impl::WithRetries(Inode& inode, NodeId node, bool write,
       return AbortedError(MessageOf(status));
     }
     if (!unreachable) return status;
-    const auto delay = RetryDelay(attempt, clock_.Monotonic() - begun, NodeAlive(node));
+    const auto delay = RetryDelay(attempt, clock_.Monotonic() - begun, node_states_.IsAlive(node));
     if (!delay || WaitBudget::IsSpent()) return status;
     SleepFor(*delay);
   }

@@ -29,7 +29,7 @@ constexpr int kRefusalsMax = 50;
 Outcome<size_t> Filesystem::Impl::Write(HandleId id, const CallPiece& piece,
                                         std::span<const std::byte> data, const Memory& memory) {
   stats_.Add(Counter::kWrites);
-  const std::shared_ptr<OpenFile> handle = HandleOf(id);
+  const std::shared_ptr<OpenFile> handle = handles_.FindFile(id);
   if (!handle || !handle->write)
     return Fail(StatusCode::kInvalidArgument, ErrorReason::kInvalid,
                 "the file is not open for writing");
@@ -53,7 +53,7 @@ Outcome<size_t> Filesystem::Impl::Write(HandleId id, const CallPiece& piece,
   }
   // Not under io: dropping a dirty page writes it first.
   if (pages == PagesAfterWrite::kDrop)
-    DropPagesNow(inode.file, [this, changed = handle->inode] { Settle(*changed); });
+    pages_.DropNow(inode.file, [this, changed = handle->inode] { Settle(*changed); });
   else
     Settle(inode);
   if (!written.ok()) return written.failure();
@@ -64,7 +64,7 @@ Outcome<size_t> Filesystem::Impl::WritePages(HandleId id, uint64_t offset,
                                              std::span<const std::byte> data,
                                              const Memory& memory) {
   stats_.Add(Counter::kWrites);
-  const std::shared_ptr<OpenFile> handle = HandleOf(id);
+  const std::shared_ptr<OpenFile> handle = handles_.FindFile(id);
   if (!handle || !handle->write)
     return Fail(StatusCode::kInvalidArgument, ErrorReason::kInvalid,
                 "the file is not open for writing");
@@ -277,7 +277,7 @@ Outcome<AccessPtr> Filesystem::Impl::Bind(Inode& inode, uint64_t size_bytes) {
   const Time begun = clock_.Monotonic();
   for (size_t attempt = 0;;) {
     const Mark mark = MarkNow();
-    auto reply = Ask<BindReply>(BindRequest{inode.file, size_bytes});
+    auto reply = calls_.Ask<BindReply>(BindRequest{inode.file, size_bytes});
     if (reply.ok()) return StoreAccess(inode, std::move(reply->access), mark, 0);
     if (reply.failure().code == StatusCode::kAborted) {
       if (clock_.Monotonic() - begun > kInlineMoveMax) return FrozenTooLong(inode, kInlineMoveMax);

@@ -47,7 +47,7 @@ bool Filesystem::Impl::DeferHint(Inode& inode, std::string_view attribute, std::
 Outcome<std::vector<Reply>> Filesystem::Impl::AskFreezing(Inode& inode, const Request& request) {
   bool is_frozen = false;
   for (int attempt = 1;; ++attempt) {
-    auto asked = AskAll({request});
+    auto asked = calls_.AskAll({request});
     if (asked.ok()) return asked;
     const bool is_busy = asked.failure().code == StatusCode::kAborted &&
                          asked.failure().reason == ErrorReason::kBusy;
@@ -55,7 +55,7 @@ Outcome<std::vector<Reply>> Filesystem::Impl::AskFreezing(Inode& inode, const Re
       if (is_frozen) Thaw(inode);
       return asked.failure();
     }
-    const auto frozen = Ask<BindReply>(FreezeRequest{inode.file});
+    const auto frozen = calls_.Ask<BindReply>(FreezeRequest{inode.file});
     // A freeze whose answer is late is in effect, too.
     is_frozen = is_frozen || frozen.ok() || frozen.failure().reason == ErrorReason::kTimedOut;
     if (frozen.ok()) continue;
@@ -88,16 +88,16 @@ Outcome<bool> Filesystem::Impl::SettleForHint(Inode& inode) {
 
 Outcome<std::string> Filesystem::Impl::GetXattr(FileId file, std::string_view name) {
   if (file == kRootFile && name == kMountCounters) return StatsJson();
-  const InodePtr inode = Get(file);
+  const InodePtr inode = inodes_.Get(file);
   MOSA_RETURN_IF_FAILED(EnsureMade(*inode));
-  auto reply = Ask<GetXattrReply>(GetXattrRequest{file, std::string(name)});
+  auto reply = calls_.Ask<GetXattrReply>(GetXattrRequest{file, std::string(name)});
   if (!reply.ok()) return reply.failure();
   return std::move(reply->value);
 }
 
 Outcome<std::vector<std::string>> Filesystem::Impl::ListXattrs(FileId file) {
-  MOSA_RETURN_IF_FAILED(EnsureMade(*Get(file)));
-  auto reply = Ask<ListXattrsReply>(ListXattrsRequest{file});
+  MOSA_RETURN_IF_FAILED(EnsureMade(*inodes_.Get(file)));
+  auto reply = calls_.Ask<ListXattrsReply>(ListXattrsRequest{file});
   if (!reply.ok()) return reply.failure();
   return std::move(reply->names);
 }
@@ -107,7 +107,7 @@ Outcome<Done> Filesystem::Impl::SetXattr(FileId file, std::string_view name, std
   if (file == kRootFile && name == kMountCounters)
     return Fail(StatusCode::kPermissionDenied, ErrorReason::kNotPermitted,
                 "the counters of a mount are read-only");
-  const InodePtr inode = Get(file);
+  const InodePtr inode = inodes_.Get(file);
   if (mode == XattrMode::kAny && DeferHint(*inode, name, value)) return Done{};
   MOSA_RETURN_IF_FAILED(EnsureMade(*inode));
   SetXattrRequest request{file, std::string(name), std::string(value), mode == XattrMode::kCreate,
@@ -132,7 +132,7 @@ Outcome<Done> Filesystem::Impl::SetXattr(FileId file, std::string_view name, std
 }
 
 Outcome<Done> Filesystem::Impl::RemoveXattr(FileId file, std::string_view name) {
-  const InodePtr inode = Get(file);
+  const InodePtr inode = inodes_.Get(file);
   MOSA_RETURN_IF_FAILED(EnsureMade(*inode));
   RemoveXattrRequest request{file, std::string(name)};
   std::unique_lock io(inode->io, std::defer_lock);

@@ -1,0 +1,48 @@
+// ManagerCalls: questions to the manager whose reply has the type that the caller wants.
+//
+// Thread-safe. Borrows both arguments.
+#ifndef MOSA_CLIENT_SAI_SAI_MANAGER_CALLS_H_
+#define MOSA_CLIENT_SAI_SAI_MANAGER_CALLS_H_
+
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "client-sai/api/manager_api.h"
+#include "client-sai/core/outcome.h"
+#include "client-sai/sai/stats.h"
+#include "common/model/session.h"
+
+namespace mosa::sai {
+
+class ManagerCalls {
+ public:
+  ManagerCalls(ManagerApi& manager, Stats& stats) : manager_(manager), stats_(stats) {}
+
+  // Sends the requests together and blocks for at most the thread's WaitBudget. The failure is that
+  // of the first request that failed.
+  Outcome<std::vector<Reply>> AskAll(std::vector<Request> requests);
+  template <typename R>
+  Outcome<R> Ask(Request request) {
+    return LastOf<R>(AskAll({std::move(request)}));
+  }
+  template <typename R>
+  static Outcome<R> LastOf(Outcome<std::vector<Reply>> replies) {
+    if (!replies.ok()) return replies.failure();
+    R* reply = std::get_if<R>(&replies->back());
+    if (reply == nullptr) return UnexpectedReply();
+    return std::move(*reply);
+  }
+  static Failure UnexpectedReply();
+
+  // Sends the request and ignores its reply. Does not block.
+  void Tell(Request request);
+
+ private:
+  ManagerApi& manager_;
+  Stats& stats_;
+};
+
+}  // namespace mosa::sai
+
+#endif  // MOSA_CLIENT_SAI_SAI_MANAGER_CALLS_H_
