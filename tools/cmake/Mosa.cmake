@@ -130,10 +130,31 @@ function(mosa_commit variable)
   endif()
 endfunction()
 
+# mosa_more_time(): with sanitizers, the tests of this directory get five times their TIMEOUT.
+function(mosa_more_time)
+  get_property(is_asked DIRECTORY PROPERTY mosa_more_time)
+  if(CMAKE_CXX_FLAGS MATCHES "-fsanitize=" AND NOT is_asked)
+    set_property(DIRECTORY PROPERTY mosa_more_time ON)
+    cmake_language(DEFER CALL mosa_multiply_timeouts)
+  endif()
+endfunction()
+
+function(mosa_multiply_timeouts)
+  get_property(tests DIRECTORY PROPERTY TESTS)
+  foreach(test IN LISTS tests)
+    get_property(seconds TEST ${test} PROPERTY TIMEOUT)
+    if(seconds)
+      math(EXPR seconds "${seconds} * 5")
+      set_property(TEST ${test} PROPERTY TIMEOUT ${seconds})
+    endif()
+  endforeach()
+endfunction()
+
 # mosa_test(NAME LABEL label [SHARDS count] [TIMEOUT seconds] SOURCES ... DEPS ...): a GoogleTest program run as one test of
 # that label, or as `count` tests NAME_1, NAME_2, ... that share its cases and may run at the same time: for a program that
 # mostly waits.
 function(mosa_test name)
+  mosa_more_time()
   cmake_parse_arguments(ARG "" "LABEL;SHARDS;TIMEOUT" "SOURCES;DEPS" ${ARGN})
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 300)
