@@ -123,9 +123,28 @@ def passed(mount, what):
     return Passed()
 
 
+def describe(path):
+    """What every host reads of the file, with and without the kernel's pages, and what their mounts say."""
+    root, name = path.split("/mount/")
+    known = {content(each): each for each in "ABCDEFGHIJK"}
+    for host in ("h1", "h2"):
+        mount = f"{os.path.dirname(root)}/{host}/mount"
+        descriptor = os.open(f"{mount}/{name}", os.O_RDONLY | os.O_DIRECT)
+        memory = mmap.mmap(-1, SIZE)
+        os.readv(descriptor, [memory])
+        os.close(descriptor)
+        direct = hashlib.md5(memory[:SIZE]).hexdigest()
+        print(f"{host} reads {known.get(digest(f'{mount}/{name}'), 'a mix')}, directly {known.get(direct, 'a mix')};",
+              os.getxattr(f"{mount}/{name}", "user.mosa.layout").decode(), os.getxattr(mount, "user.mosa.mount").decode())
+
+
 def seen(path, letter, what, seconds=SEEN_S):
     begin = time.monotonic()
-    wait_until(lambda: digest(path) == content(letter), seconds, f"{what}: {path} holds {letter}")
+    try:
+        wait_until(lambda: digest(path) == content(letter), seconds, f"{what}: {path} holds {letter}")
+    except cluster.Failed:
+        describe(path)
+        raise
     print(f"{what}: seen after {time.monotonic() - begin:.2f} s", flush=True)
 
 
