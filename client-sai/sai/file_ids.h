@@ -19,7 +19,8 @@ class FileIds {
 
   // Returns an id that nobody has. Asks for more in good time, so that it rarely blocks.
   Outcome<FileId> Take();
-  // A session began. Ranges from earlier ones are void; `first` came with it, if it is not empty.
+  // A session began: forgets the ranges that were received before it. `first` came with it, and
+  // may be empty.
   void Reset(const FileIdRangeReply& first);
 
  private:

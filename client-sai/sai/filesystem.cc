@@ -71,8 +71,8 @@ Filesystem::Impl::~Impl() {
 }
 
 Status Filesystem::Impl::Start() {
-  CountLookup(*inodes_.Get(kRootFile),
-              1);  // The kernel knows the root without a lookup, permanently.
+  // The kernel knows the root without a lookup, permanently.
+  CountLookup(*inodes_.Get(kRootFile), 1);
   MOSA_RETURN_IF_ERROR(manager_.Start(*this));
   timer_.Start([this](uint64_t round) { RunTimers(round); });
   // A thread of its own, because it may wait for the manager, and queued requests must not wait

@@ -4,15 +4,11 @@
 #define MOSA_CLIENT_SAI_SAI_IMPL_H_
 
 #include <atomic>
-#include <deque>
 #include <functional>
-#include <list>
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "client-sai/sai/block_cache.h"
@@ -49,7 +45,7 @@ using AccessPtr = std::shared_ptr<const DataAccess>;
 inline constexpr Duration kFrozenDelay = Milliseconds(10);
 
 // Lock order: Inode::io, Inode::look, Inode::mutex, then any of the mutexes inside members.
-// KernelNames and Releases hold theirs while they take Inode::mutex.
+// KernelNames and Releases hold theirs while they take Inode::mutex; see also InodeTable.
 //
 // These locks are held across blocking calls: Inode::io, Inode::look, Inode::renewing and
 // Listing::mutex across calls to manager and nodes, and that of KernelNames while the kernel is
@@ -88,6 +84,7 @@ class Filesystem::Impl final : public SessionListener {
     uint64_t era = 0;
   };
   Mark MarkNow() const { return {recalls_.Mark(), lease_.CurrentEra()}; }
+
   // ---- inodes and attributes (inodes.cc)
   static void CountLookup(Inode& inode, uint64_t lookups);
   // The inode is about to be forgotten. The caller must hold its mutex.

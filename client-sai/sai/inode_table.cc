@@ -60,8 +60,7 @@ void InodeTable::DropIfRemoved(const InodePtr& inode) {
 }
 
 bool InodeTable::Drop(const InodePtr& inode) {
-  // Two references: the table's and the caller's. Any other user would have taken one under the
-  // lock.
+  // Two references: the table's and the caller's.
   if (inode.use_count() > 2) return false;
   const MutexLock lock(inode->mutex);
   if (inode->kernel_lookups > 0 || !inode->attributes_known ||
@@ -81,7 +80,6 @@ std::vector<FileId> InodeTable::DropIdle() {
     idle_.pop_front();
     const auto it = inodes_.find(file.value);
     if (it == inodes_.end()) continue;
-    // Any user has taken a reference under the table's lock.
     if (it->second.use_count() > 1) {
       idle_.push_back(file);
       continue;

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <vector>
 
 namespace mosa::sai {
@@ -41,19 +42,23 @@ TEST_F(InodeTableTest, TheOldestIdleInodeIsDroppedFirst) {
 }
 
 TEST_F(InodeTableTest, WhatIsUsedStays) {
-  const InodePtr used = table_.Get(FileId{1});
-  {
-    const InodePtr open = table_.Get(FileId{2});
-    const MutexLock lock(open->mutex);
-    open->handles = 1;
-  }
-  {
-    const InodePtr known = table_.Get(FileId{3});
-    const MutexLock lock(known->mutex);
-    known->kernel_lookups = 1;
-  }
-  for (int i = 0; i < 5; ++i) EXPECT_TRUE(table_.DropIdle().empty());
-  EXPECT_EQ(table_.All().size(), 3U);
+  const InodePtr referenced = table_.Get(FileId{1});
+  const auto mark = [&](uint64_t id, const std::function<void(Inode&)>& use) {
+    const InodePtr inode = table_.Get(FileId{id});
+    const MutexLock lock(inode->mutex);
+    use(*inode);
+  };
+  mark(2, [](Inode& inode) { inode.mutex.AssertHeld(), inode.handles = 1; });
+  mark(3, [](Inode& inode) { inode.mutex.AssertHeld(), inode.kernel_lookups = 1; });
+  mark(4, [](Inode& inode) { inode.mutex.AssertHeld(), inode.unsaved.needs_commit = true; });
+  mark(5, [](Inode& inode) { inode.mutex.AssertHeld(), inode.locks[1].emplace_back(); });
+  mark(6, [](Inode& inode) { inode.mutex.AssertHeld(), inode.make_state = MakeState::kUnsent; });
+  mark(7, [](Inode& inode) { inode.mutex.AssertHeld(), inode.names.unsent["new"] = FileId{9}; });
+  mark(8, [](Inode&) {});
+  std::vector<FileId> dropped;
+  for (int i = 0; i < 10; ++i)
+    for (const FileId file : table_.DropIdle()) dropped.push_back(file);
+  EXPECT_EQ(dropped, std::vector{FileId{8}});
 }
 
 TEST_F(InodeTableTest, ARemovedFileIsDroppedOnceNobodyUsesIt) {

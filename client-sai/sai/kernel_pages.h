@@ -25,10 +25,10 @@ class KernelPages {
               uint32_t threads, uint32_t threads_max);
 
   // Makes the kernel drop what it caches of a file, then runs `dropped` and `done(true)`. If that
-  // takes longer than kPagesWaitMax, `done(false)` runs at that time instead of `done(true)`: a
+  // takes longer than six seconds, `done(false)` runs at that time instead of `done(true)`: a
   // page may be locked by a request that waits for another mount, which waits for this one. Both
-  // run on threads of this class, or on that which calls EndOverdue, and must not block. `done` may
-  // be null.
+  // run on threads of this class, a late `done` on that which calls EndOverdue. They must not
+  // block. `done` may be null.
   void Drop(FileId file, Dropped dropped, Done done);
   // As Drop, and blocks until `done`.
   bool DropNow(

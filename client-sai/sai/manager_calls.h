@@ -1,4 +1,5 @@
-// ManagerCalls: questions to the manager whose reply has the type that the caller wants.
+// ManagerCalls: questions to the manager whose reply has the type that the caller wants, and
+// messages whose reply does not matter.
 //
 // Thread-safe. Borrows both arguments.
 #ifndef MOSA_CLIENT_SAI_SAI_MANAGER_CALLS_H_

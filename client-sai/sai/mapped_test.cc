@@ -63,6 +63,25 @@ TEST_F(Mapped, StoresBehindTheCloseAreSeenByOtherMounts) {
   EXPECT_TRUE(Eventually([&] { return Count("kept") == 0; }));
 }
 
+// The node compares a large object in steps, and remembers what it has seen.
+TEST_F(Mapped, AStoreIsReportedThoughAWriterAppearsBetweenTwoStepsOfALook) {
+  testing::LocalNode& node = cluster_.nodes().Get(cluster_.node_a);
+  const std::string object = node.PathOf(*cluster_.a().Find("/d/f"));
+  UniqueFd writer;
+  node.after_look = [&](LocalWrites& look) {
+    if (!look.changed || writer) return;
+    writer = UniqueFd(open(object.c_str(), O_RDWR | O_CLOEXEC));
+    look.complete = false;
+    look.next_bytes = kSize;
+  };
+  const OpenResult opened = OpenAndMap();
+  const uint64_t version = Version();
+  ASSERT_TRUE(Ok(cluster_.a().Close(opened.handle)));
+  Store('B');
+  Unmap();  // One of the first looks, which compare nothing while somebody writes, sees the store.
+  EXPECT_TRUE(Eventually([&] { return Version() > version; }));
+}
+
 TEST_F(Mapped, StoresBeforeTheCloseAreSeenWhenItReturns) {
   const OpenResult opened = OpenAndMap();
   Store('B');

@@ -1,5 +1,6 @@
-// Releases: reports to the manager that this mount does not use a file any more, queued because
-// nobody waits for them. A mount that becomes a writer again takes its report back.
+// Releases: reports to the manager that this mount does not write a file any more, or does not use
+// it at all, queued because nobody waits for them. A mount that becomes a writer again takes its
+// report back.
 //
 // Thread-safe. Borrows its arguments.
 #ifndef MOSA_CLIENT_SAI_SAI_RELEASES_H_

@@ -1,16 +1,12 @@
 // The session: pushes from the manager, invalidation, and timers.
-#include <fmt/format.h>
-
-#include <algorithm>
 #include <mutex>
 #include <utility>
 
-#include "client-sai/api/wait_budget.h"
 #include "client-sai/sai/impl.h"
-#include "common/base/log.h"
 #include "common/base/sync.h"
 
 namespace mosa::sai {
+
 void Filesystem::Impl::OnSessionReady(const SessionReady& ready) {
   ++sessions_;
   lease_.BeginEra(ready.now);

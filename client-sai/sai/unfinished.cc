@@ -20,10 +20,11 @@
 namespace mosa::sai {
 namespace {
 
-// How often mappable files are looked at. Large ones less often, so that comparing their bytes, at
-// some 4 GiB/s, takes 1/32 of a thread. Depends on the size and not on how long the look took,
-// because that includes waits for the manager and for a processor.
+// How often mappable files are looked at. Large ones less often, with pauses of kLookShare times
+// the length of a look. What a look waited for the manager or a processor does not count: no pause
+// is longer than comparing all of the bytes in the page cache, at some 4 GiB/s, is worth.
 constexpr Duration kLookEvery = Seconds(1);
+constexpr int64_t kLookShare = 32;
 constexpr uint64_t kLookBytesPerSecond = uint64_t{128} << 20;
 // The kernel's own reference to the object may outlast its release for a moment.
 constexpr uint32_t kQuickLooks = 4;
@@ -31,11 +32,11 @@ constexpr Duration kQuickLookFirst = Milliseconds(2);
 // A close or fsync compares at most this much; larger files wait for the next look.
 constexpr uint64_t kLookAtOnceBytesMax = uint64_t{128} << 20;
 
-Duration PauseAfter(const WatchedFiles::Due& due, uint64_t size_bytes) {
+Duration PauseAfter(const WatchedFiles::Due& due, Duration took, uint64_t size_bytes) {
   if (due.keeps && due.looks < kQuickLooks)
     return kQuickLookFirst * (int64_t{1} << (2 * due.looks));
-  const uint64_t seconds = size_bytes / kLookBytesPerSecond;
-  return std::max(kLookEvery, Seconds(static_cast<int64_t>(seconds)));
+  const Duration longest = Seconds(static_cast<int64_t>(size_bytes / kLookBytesPerSecond));
+  return std::max(kLookEvery, std::min(took * kLookShare, longest));
 }
 
 // The file was removed, so nothing is lost.
@@ -107,11 +108,14 @@ bool Filesystem::Impl::LookAtStores(Inode& inode, bool while_written) {
     if (found.complete) break;
   }
   const MutexLock lock(inode.mutex);
-  if (found.writers_left && !while_written) {
+  // With several steps a writer may appear behind one that compared, and the node remembers what it
+  // has seen.
+  const bool found_some = found.changed || found.unknown;
+  if (found.writers_left && !while_written && !found_some) {
     inode.stores_known = inode.stores_known && known;
     return true;
   }
-  if (found.changed || found.unknown || std::exchange(inode.look_was_lost, false)) {
+  if (std::exchange(inode.look_was_lost, false) || found_some) {
     stats_.Add(Counter::kStoresFound);
     inode.unsaved.data_dirty = inode.unsaved.needs_commit = inode.wrote_locally = true;
     inode.unsaved.stored_by = OlderGeneration(inode.unsaved.stored_by, inode.kernel_stored_by);
@@ -327,6 +331,7 @@ void Filesystem::Impl::FinishLocalWrites(const InodePtr& inode, const AccessPtr&
 
 void Filesystem::Impl::LookAtWatched() {
   while (const std::optional<WatchedFiles::Due> due = watched_.AwaitDue()) {
+    const Time begun = clock_.Monotonic();
     if (LookAt(*due)) {
       if (const std::shared_ptr<OpenFile> kept = watched_.Finish(due->file)) {
         LeaveBacking(*kept);
@@ -340,7 +345,8 @@ void Filesystem::Impl::LookAtWatched() {
       const MutexLock lock(due->inode->mutex);
       size_bytes = View(*due->inode).size_bytes;
     }
-    watched_.LookAgain(due->file, clock_.Monotonic() + PauseAfter(*due, size_bytes));
+    const Time ended = clock_.Monotonic();
+    watched_.LookAgain(due->file, ended + PauseAfter(*due, ended - begun, size_bytes));
   }
 }
 

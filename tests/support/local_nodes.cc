@@ -213,6 +213,7 @@ Result<sai::LocalWrites> LocalNode::LookAtLocalWrites(FileId file,
   std::string now = ContentOf(PathOf(file));
   look.changed = told_[file] != now;
   told_[file] = std::move(now);
+  if (after_look) after_look(look);
   return look;
 }
 

@@ -48,7 +48,8 @@ class LocalNode {
   std::function<void()> before_read;  // Runs before others read its objects; set while idle.
   // As above before others cut its objects; an error is the answer.
   std::function<Status()> before_cut;
-  SystemMutex mutex;  // Held by operations that change an object.
+  std::function<void(sai::LocalWrites&)> after_look;  // May change its answer; set while idle.
+  SystemMutex mutex;                                  // Held by operations that change an object.
 
  private:
   const std::string name_;

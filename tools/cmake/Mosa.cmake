@@ -179,6 +179,7 @@ endfunction()
 # mosa_fuzz_replay(NAME ROUNDS count SOURCE source DEPS ...): the libFuzzer entry in SOURCE, replayed as the test
 # NAME_fuzz_replay (label fuzz): the seeds in tests/fuzz/seeds/NAME, and ROUNDS mutations of them.
 function(mosa_fuzz_replay name)
+  mosa_more_time()
   cmake_parse_arguments(ARG "" "ROUNDS;SOURCE" "DEPS" ${ARGN})
   add_executable(${name}_fuzz_replay ${ARG_SOURCE} ${PROJECT_SOURCE_DIR}/tests/fuzz/replay_main.cc)
   target_link_libraries(${name}_fuzz_replay PRIVATE ${ARG_DEPS} mosa_warnings)
