@@ -27,36 +27,41 @@ namespace mosa::sai {
 
 namespace {
 
-using Service = v1::ManagerService::Stub;
+using ManagerStub = v1::ManagerService::Stub;
+using Clock = std::chrono::steady_clock;
 
 void SetDeadline(grpc::ClientContext& context) {
   context.set_deadline(std::chrono::system_clock::now() + std::chrono::nanoseconds(kWaitMax.ns));
 }
 
-// Longer than a manager takes to restart, and than it waits for a handshake.
-constexpr Duration kReachableWithin = Seconds(3);
+// For how long a question is repeated while the manager is not available.
+constexpr std::chrono::seconds kAvailableWithin{3};
+constexpr std::chrono::milliseconds kAskAgainDelay{5}, kAskAgainDelayMax{200};
 
 }  // namespace
 
 struct AdminClient::Stub {
   std::shared_ptr<grpc::Channel> channel;
-  std::unique_ptr<Service> manager;
+  std::unique_ptr<ManagerStub> manager;
 
-  // Makes a call that changes nothing. If the manager cannot be reached, tries once more as soon as
-  // it can be: it may be restarting, or have ended a handshake for which this host was too busy.
+  // Makes a call that changes nothing. Repeats it if the manager is restarting, or has ended a
+  // handshake for which this host was too busy.
   template <typename Request, typename Response>
-  Status Ask(grpc::Status (Service::*call)(grpc::ClientContext*, const Request&, Response*),
+  Status Ask(grpc::Status (ManagerStub::*call)(grpc::ClientContext*, const Request&, Response*),
              const Request& request, Response* response) {
-    const auto ask = [&] {
+    const auto deadline = std::chrono::system_clock::now() + std::chrono::nanoseconds(kWaitMax.ns);
+    const auto begun = Clock::now();
+    for (;;) {
       grpc::ClientContext context;
-      SetDeadline(context);
+      context.set_deadline(deadline);
       response->Clear();
-      return FromGrpc((manager.get()->*call)(&context, request, response));
-    };
-    const Status status = ask();
-    if (status.code() != StatusCode::kUnavailable || !AwaitConnection(*channel, kReachableWithin))
-      return status;
-    return ask();
+      Status status = FromGrpc((manager.get()->*call)(&context, request, response));
+      const std::chrono::nanoseconds left = begun + kAvailableWithin - Clock::now();
+      if (status.code() != StatusCode::kUnavailable || left <= left.zero() ||
+          !AwaitConnection(*channel, Nanoseconds(left.count())))
+        return status;
+      std::this_thread::sleep_for(kAskAgainDelayMax);
+    }
   }
 };
 
@@ -64,7 +69,6 @@ namespace {
 
 // Limit on the path bytes in one call; a manager accepts messages of at most 16 MiB.
 constexpr size_t kPathBytesPerCallMax = size_t{8} << 20;
-constexpr std::chrono::milliseconds kAskAgainDelay{5}, kAskAgainDelayMax{200};
 // A mount does not close an open file because it is asked to.
 constexpr std::chrono::seconds kFilesCloseMax{2};
 // Longer than a lease: after it, an unresponsive mount cannot change the files.
@@ -139,7 +143,7 @@ AdminClient::~AdminClient() = default;
 Result<ClusterStatus> AdminClient::GetClusterStatus() {
   v1::GetClusterStatusResponse response;
   MOSA_RETURN_IF_ERROR(
-      stub_->Ask(&Service::GetClusterStatus, v1::GetClusterStatusRequest(), &response));
+      stub_->Ask(&ManagerStub::GetClusterStatus, v1::GetClusterStatusRequest(), &response));
   return FromProto(response);
 }
 
@@ -147,7 +151,7 @@ Result<FileStatus> AdminClient::GetFileStatus(const std::string& path) {
   v1::GetFileStatusRequest request;
   request.set_path(path);
   v1::GetFileStatusResponse response;
-  MOSA_RETURN_IF_ERROR(stub_->Ask(&Service::GetFileStatus, request, &response));
+  MOSA_RETURN_IF_ERROR(stub_->Ask(&ManagerStub::GetFileStatus, request, &response));
   return FromProto(response.file());
 }
 
@@ -155,7 +159,7 @@ Result<std::vector<FileStatus>> AdminClient::ListLostFiles(uint32_t files_max) {
   v1::ListLostFilesRequest request;
   request.set_files_max(files_max);
   v1::ListLostFilesResponse response;
-  MOSA_RETURN_IF_ERROR(stub_->Ask(&Service::ListLostFiles, request, &response));
+  MOSA_RETURN_IF_ERROR(stub_->Ask(&ManagerStub::ListLostFiles, request, &response));
   std::vector<FileStatus> files;
   files.reserve(static_cast<size_t>(response.files_size()));
   for (const v1::FileStatus& item : response.files()) {
@@ -181,7 +185,7 @@ Result<std::vector<FileLocation>> AdminClient::ListLocations(const std::vector<s
     v1::ListLocationsRequest request;
     ToProto(query, &request);
     v1::ListLocationsResponse response;
-    MOSA_RETURN_IF_ERROR(stub_->Ask(&Service::ListLocations, request, &response));
+    MOSA_RETURN_IF_ERROR(stub_->Ask(&ManagerStub::ListLocations, request, &response));
     MOSA_ASSIGN_OR_RETURN(std::vector<FileLocation> answers, FromProto(response));
     if (answers.size() != query.paths.size())
       return InternalError("the manager's reply does not cover every path");
@@ -218,7 +222,7 @@ Result<ReadCostAnswer> AdminClient::PredictReads(const ReadCostQuery& query) {
     v1::PredictReadsRequest request;
     ToProto(batch, &request);
     v1::PredictReadsResponse response;
-    MOSA_RETURN_IF_ERROR(stub_->Ask(&Service::PredictReads, request, &response));
+    MOSA_RETURN_IF_ERROR(stub_->Ask(&ManagerStub::PredictReads, request, &response));
     MOSA_ASSIGN_OR_RETURN(ReadCostAnswer answer, FromProto(response));
     if (answer.sets.size() != batch.sets.size() || answer.hosts != all.hosts)
       return InternalError("the manager's reply does not cover every set and host");
@@ -236,7 +240,7 @@ Result<HintExplanation> AdminClient::ExplainHints(const std::string& path) {
   v1::ExplainHintsRequest request;
   request.set_path(path);
   v1::ExplainHintsResponse response;
-  MOSA_RETURN_IF_ERROR(stub_->Ask(&Service::ExplainHints, request, &response));
+  MOSA_RETURN_IF_ERROR(stub_->Ask(&ManagerStub::ExplainHints, request, &response));
   return FromProto(response);
 }
 
@@ -270,7 +274,7 @@ Result<std::vector<AsideFile>> AdminClient::ListAside(uint32_t files_max, FileId
   request.set_files_max(files_max);
   request.set_after_id(after.value);
   v1::ListAsideResponse response;
-  MOSA_RETURN_IF_ERROR(stub_->Ask(&Service::ListAside, request, &response));
+  MOSA_RETURN_IF_ERROR(stub_->Ask(&ManagerStub::ListAside, request, &response));
   return FromProto(response);
 }
 
@@ -321,7 +325,7 @@ Result<std::vector<HintRule>> AdminClient::ListHintRules() {
     v1::ListHintRulesRequest request;
     request.set_after_id(rules.empty() ? 0 : rules.back().id);
     v1::ListHintRulesResponse response;
-    MOSA_RETURN_IF_ERROR(stub_->Ask(&Service::ListHintRules, request, &response));
+    MOSA_RETURN_IF_ERROR(stub_->Ask(&ManagerStub::ListHintRules, request, &response));
     for (const v1::HintRule& item : response.rules()) {
       MOSA_ASSIGN_OR_RETURN(HintRule rule, FromProto(item));
       rules.push_back(std::move(rule));
@@ -415,7 +419,7 @@ Result<ResidenceSnapshot> AdminClient::GetResidence(const ResidenceSource& sourc
   ToProto(source, &request);
   ToProto(query, &request);
   v1::GetResidenceResponse response;
-  MOSA_RETURN_IF_ERROR(stub_->Ask(&Service::GetResidence, request, &response));
+  MOSA_RETURN_IF_ERROR(stub_->Ask(&ManagerStub::GetResidence, request, &response));
   v1::ResidenceSnapshot snapshot;
   if (!snapshot.ParseFromString(response.snapshot()))
     return DataLossError(

@@ -1,7 +1,7 @@
 // Questions and orders of users and schedulers to the manager, one call each. Thread-safe. A call
 // blocks for at most kWaitMax unless it says otherwise. Unavailable if the manager cannot be
-// reached; other errors come from the manager. A question that does not reach the manager is
-// repeated once if the manager can be reached within three seconds.
+// reached; other errors come from the manager. A question that ends with Unavailable is repeated
+// for up to three seconds, so that a restart of the manager does not fail it.
 #ifndef MOSA_CLIENT_SAI_API_ADMIN_CLIENT_H_
 #define MOSA_CLIENT_SAI_API_ADMIN_CLIENT_H_
 

@@ -194,6 +194,23 @@ TEST_F(ManagerServiceTest, SessionsGoOnAfterARestartAndRepeatWhatWasNotAnswered)
   EXPECT_TRUE(anna->WaitForSessions(2));
 }
 
+TEST_F(ManagerServiceTest, AQuestionIsAskedAgainWhileTheManagerRestarts) {
+  StartServer();
+  const std::string address = server_->address();
+  sai::AdminClient admin(address, std::nullopt);
+  ASSERT_TRUE(admin.GetClusterStatus().ok());
+  server_->Stop();
+  server_.reset();
+  std::thread restart([this, &address] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    options_.listen = address;
+    StartServer();
+  });
+  const auto status = admin.GetClusterStatus();
+  restart.join();
+  EXPECT_TRUE(status.ok()) << status.status();
+}
+
 // ---- bad input
 
 TEST_F(ManagerServiceTest, ARequestOutOfBoundsIsAnsweredAndTheSessionGoesOn) {
