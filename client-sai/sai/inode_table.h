@@ -16,8 +16,8 @@ namespace mosa::sai {
 
 // Thread-safe. No method blocks, and none may be called while an inode's mutex is held, except Find
 // and Get. The table's lock is taken after an inode's. Its holder may lock the mutex of an inode
-// that nobody else references: who gets a reference through an InodeSet meanwhile does not come
-// back for the table's lock with that mutex.
+// that nobody else references. A user of an InodeSet may get a reference meanwhile, but does not
+// wait for the table's lock while it holds that mutex.
 class InodeTable {
  public:
   // Runs for each inode that is dropped, under its mutex and the table's.

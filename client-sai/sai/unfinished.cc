@@ -20,9 +20,10 @@
 namespace mosa::sai {
 namespace {
 
-// How often mappable files are looked at. Large ones less often, with pauses of kLookShare times
-// the length of a look. What a look waited for the manager or a processor does not count: no pause
-// is longer than comparing all of the bytes in the page cache, at some 4 GiB/s, is worth.
+// How often mappable files are looked at. The pause after a look is kLookShare times its length, so
+// that comparing large files takes little of a processor. A look may also wait for the manager or a
+// processor. So the pause has a limit that depends on the size: kLookShare times what comparing all
+// bytes takes at 4 GiB/s.
 constexpr Duration kLookEvery = Seconds(1);
 constexpr int64_t kLookShare = 32;
 constexpr uint64_t kLookBytesPerSecond = uint64_t{128} << 20;
@@ -108,8 +109,7 @@ bool Filesystem::Impl::LookAtStores(Inode& inode, bool while_written) {
     if (found.complete) break;
   }
   const MutexLock lock(inode.mutex);
-  // With several steps a writer may appear behind one that compared, and the node remembers what it
-  // has seen.
+  // A writer may appear after a step that compared bytes, and the node does not report those again.
   const bool found_some = found.changed || found.unknown;
   if (found.writers_left && !while_written && !found_some) {
     inode.stores_known = inode.stores_known && known;
