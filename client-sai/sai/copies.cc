@@ -1,19 +1,17 @@
-// The mount's part in copying files: it reports local writes to its node, and at close waits for as
-// many copies as the file's `ack` requires.
+#include "client-sai/sai/copies.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <utility>
 
 #include "client-sai/api/wait_budget.h"
-#include "client-sai/sai/impl.h"
+#include "client-sai/sai/failures.h"
 #include "common/base/sync.h"
 
 namespace mosa::sai {
 namespace {
 
-// A report is sent for this many bytes, or when the writes are not contiguous.
-constexpr uint64_t kAnnouncedBytes = 1 << 20;
 // Minimum wait of a close: the manager answers an unsettled question after kAwaitCopiesMax.
 constexpr Duration kCopiesPatienceMin = kAwaitCopiesMax + Milliseconds(200);
 
@@ -30,30 +28,7 @@ Failure TooFewCopies(FileId file, const AwaitCopiesReply& last) {
 
 }  // namespace
 
-void Filesystem::Impl::NoteWrittenLocally(Inode& inode, const DataAccess& access, NodeId node,
-                                          ByteRange range) {
-  ByteRange announced;
-  {
-    const MutexLock lock(inode.mutex);
-    ByteRange& waiting = inode.unannounced;
-    const bool continues = !waiting.empty() && range.begin == waiting.end;
-    if (!waiting.empty() && !continues) announced = std::exchange(waiting, range);
-    if (announced.empty()) waiting = continues ? ByteRange{waiting.begin, range.end} : range;
-    if (announced.empty() && waiting.size() >= kAnnouncedBytes)
-      announced = std::exchange(waiting, {});
-  }
-  if (announced.empty()) return;
-  // A node that misses the report finds the difference when the file is closed.
-  const Status told =
-      nodes_.NoteWritten({node, inode.file, access.capability}, announced.begin, announced.size());
-  if (told.ok()) return;
-  stats_.Add(Counter::kErrors);
-  if (told.code() != StatusCode::kPermissionDenied) return;
-  const MutexLock lock(inode.mutex);
-  inode.access_era = 0;  // The next write has a new right.
-}
-
-void Filesystem::Impl::FinishBeforeCopies(Inode& inode) {
+void CopiesAtClose::Prepare(Inode& inode) {
   AccessPtr access;
   {
     const MutexLock lock(inode.mutex);
@@ -68,14 +43,14 @@ void Filesystem::Impl::FinishBeforeCopies(Inode& inode) {
     if (!nodes_.IsLocal(node)) continue;
     Status told = nodes_.FinishLocalWrites({node, inode.file, access->capability});
     if (told.code() == StatusCode::kPermissionDenied) {
-      access = RenewRight(inode, access);
+      access = rights_.Renew(inode, access);
       told = nodes_.FinishLocalWrites({node, inode.file, access->capability});
     }
     if (!told.ok()) stats_.Add(Counter::kErrors);
   }
 }
 
-std::optional<AwaitCopiesRequest> Filesystem::Impl::AwaitedCopies(Inode& inode) {
+std::optional<AwaitCopiesRequest> CopiesAtClose::Awaited(Inode& inode) {
   const MutexLock lock(inode.mutex);
   const AccessPtr access = inode.access;
   if (!access || access->close_copies <= 1 || !access->layout.bound()) {
@@ -87,17 +62,8 @@ std::optional<AwaitCopiesRequest> Filesystem::Impl::AwaitedCopies(Inode& inode) 
                             .copies = access->close_copies};
 }
 
-// Every close waits until then: the implicit close of a terminating program reports its failure to
-// nobody.
-void Filesystem::Impl::NoteCopied(const AwaitCopiesRequest& request) {
-  const InodePtr inode = inodes_.Find(request.file);
-  if (!inode) return;
-  const MutexLock lock(inode->mutex);
-  if (inode->attributes.data_version == request.data_version) inode->awaits_copies = false;
-}
-
-void Filesystem::Impl::AwaitCopies(const AwaitCopiesRequest& request,
-                                   std::function<void(Outcome<Done>)> done) {
+void CopiesAtClose::Await(const AwaitCopiesRequest& request,
+                          std::function<void(Outcome<Done>)> done) {
   const Duration patience = std::max(WaitBudget::Patience(), kCopiesPatienceMin);
   copy_waits_.Wait(request, patience, [this, request, done = std::move(done)](const auto& last) {
     if (last.copies_valid >= last.copies_wanted) {
@@ -107,6 +73,15 @@ void Filesystem::Impl::AwaitCopies(const AwaitCopiesRequest& request,
     stats_.Add(Counter::kClosesWithoutCopies);
     done(TooFewCopies(request.file, last));
   });
+}
+
+// Every close waits until then: the implicit close of a terminating program reports its failure to
+// nobody.
+void CopiesAtClose::NoteCopied(const AwaitCopiesRequest& request) {
+  const InodePtr inode = inodes_.Find(request.file);
+  if (!inode) return;
+  const MutexLock lock(inode->mutex);
+  if (inode->attributes.data_version == request.data_version) inode->awaits_copies = false;
 }
 
 }  // namespace mosa::sai

@@ -1,13 +1,13 @@
-// Directory listings. A listing is a list of items that does not change and grows page by page as
-// it is read.
+#include "client-sai/sai/directories.h"
+
 #include <algorithm>
 
-#include "client-sai/sai/impl.h"
+#include "client-sai/sai/failures.h"
 #include "common/base/sync.h"
 
 namespace mosa::sai {
 
-Outcome<HandleId> Filesystem::Impl::OpenDirectoryHandle(FileId directory) {
+Outcome<HandleId> Directories::Open(FileId directory) {
   auto listing = std::make_shared<Listing>();
   listing->id = handles_.NewId();
   listing->inode = inodes_.Get(directory);
@@ -15,8 +15,89 @@ Outcome<HandleId> Filesystem::Impl::OpenDirectoryHandle(FileId directory) {
   return listing->id;
 }
 
+Outcome<DirectoryPage> Directories::Read(HandleId handle, uint64_t offset, size_t items_max) {
+  const ListingPtr listing = handles_.FindListing(handle);
+  if (!listing)
+    return Fail(StatusCode::kInvalidArgument, ErrorReason::kInvalid,
+                "the directory is no longer open");
+  const MutexLock lock(listing->mutex);
+  if (offset == 0) MOSA_RETURN_IF_FAILED(BeginListing(*listing));
+  while (offset >= listing->items.size() && !listing->complete)
+    MOSA_RETURN_IF_FAILED(ContinueListing(*listing));
+  DirectoryPage page;
+  for (uint64_t i = offset; i < listing->items.size() && page.items.size() < items_max; ++i)
+    page.items.push_back(listing->items[static_cast<size_t>(i)]);
+  return page;
+}
+
+EntryResult Directories::Remember(HandleId handle, const DirectoryItem& item) {
+  const ListingPtr listing = handles_.FindListing(handle);
+  if (!listing) return {};
+  // The listing may be old. Only an entry that is known to be current gets a lookup.
+  if (name_cache_.Find(*listing->inode, item.name) != item.entry.file) return {};
+  const InodePtr inode = inodes_.Find(item.entry.file);
+  if (!inode) return {};
+  {
+    const MutexLock lock(inode->mutex);
+    if (!inode->attributes_known ||
+        (inode->make_state == MakeState::kSent && !attributes_.AreValid(*inode)))
+      return {};
+  }
+  // The kernel assigns the epoch to a listing's names when it receives the reply, not when it asks.
+  // An epoch that began in between would not invalidate them, so the names may not be cached.
+  return attributes_.EntryOf(*inode, false);
+}
+
+Outcome<Done> Directories::BeginListing(Listing& listing) {
+  listing.items.clear();
+  listing.last_name.clear();
+  listing.complete = false;
+  Entry self{listing.inode->file, {}};
+  self.attributes.type = FileType::kDirectory;
+  // Nobody reads the inode of ".." from a listing, so the directory's own number stands for it.
+  listing.items.push_back({".", self, 1});
+  listing.items.push_back({"..", self, 2});
+  if (ListFromCache(listing)) return Done{};
+  listing.items.resize(2);
+  MOSA_RETURN_IF_FAILED(commits_.EnsureAllMade(*listing.inode));
+  return ContinueListing(listing);
+}
+
+Outcome<Done> Directories::ContinueListing(Listing& listing) {
+  Inode& directory = *listing.inode;
+  const bool first = listing.last_name.empty();
+  const Mark mark = recalls_.Now();
+  if (first) {
+    listing.begun_log = mark.log;
+    listing.begun_era = mark.era;
+  }
+  auto reply =
+      calls_.Ask<ListDirectoryReply>(ListDirectoryRequest{directory.file, listing.last_name});
+  if (!reply.ok()) return reply.failure();
+  for (ListDirectoryReply::Item& item : reply->items) {
+    const InodePtr inode = inodes_.Get(item.entry.file);
+    attributes_.Store(*inode, item.entry.attributes, mark, false);
+    name_cache_.Store(directory, item.name, item.entry.file, mark, false);
+    listing.last_name = item.name;
+    listing.items.push_back({std::move(item.name), item.entry, listing.items.size() + 1});
+  }
+  listing.complete = !reply->more;
+  if (listing.complete && listing.begun_era == mark.era) {
+    const MutexLock lock(directory.mutex);
+    if (!recalls_.Happened(listing.begun_log, directory.file)) {
+      if (directory.names.era != mark.era) name_cache_.Clear(directory);
+      directory.names.era = mark.era;
+      // Complete only if no name was evicted for lack of room.
+      size_t present = 0;
+      for (const auto& [name, file] : directory.names.entries) present += file.value != 0 ? 1 : 0;
+      directory.names.complete = present + 2 == listing.items.size();
+    }
+  }
+  return Done{};
+}
+
 // Succeeds without a call if all names are known. The caller must hold the listing's mutex.
-bool Filesystem::Impl::ListFromCache(Listing& listing) {
+bool Directories::ListFromCache(Listing& listing) {
   Inode& directory = *listing.inode;
   std::vector<std::pair<std::string, FileId>> names;
   {
@@ -32,92 +113,11 @@ bool Filesystem::Impl::ListFromCache(Listing& listing) {
     if (!inode) return false;
     const MutexLock lock(inode->mutex);
     if (!inode->attributes_known) return false;
-    listing.items.push_back({std::move(name), {file, View(*inode)}, listing.items.size() + 1});
+    listing.items.push_back(
+        {std::move(name), {file, AttributeCache::View(*inode)}, listing.items.size() + 1});
   }
   listing.complete = true;
   return true;
-}
-
-Outcome<Done> Filesystem::Impl::BeginListing(Listing& listing) {
-  listing.items.clear();
-  listing.last_name.clear();
-  listing.complete = false;
-  Entry self{listing.inode->file, {}};
-  self.attributes.type = FileType::kDirectory;
-  // Nobody reads the inode of ".." from a listing, so the directory's own number stands for it.
-  listing.items.push_back({".", self, 1});
-  listing.items.push_back({"..", self, 2});
-  if (ListFromCache(listing)) return Done{};
-  listing.items.resize(2);
-  MOSA_RETURN_IF_FAILED(EnsureAllMade(*listing.inode));
-  return ContinueListing(listing);
-}
-
-Outcome<Done> Filesystem::Impl::ContinueListing(Listing& listing) {
-  Inode& directory = *listing.inode;
-  const bool first = listing.last_name.empty();
-  const Mark mark = MarkNow();
-  if (first) {
-    listing.begun_log = mark.log;
-    listing.begun_era = mark.era;
-  }
-  auto reply =
-      calls_.Ask<ListDirectoryReply>(ListDirectoryRequest{directory.file, listing.last_name});
-  if (!reply.ok()) return reply.failure();
-  for (ListDirectoryReply::Item& item : reply->items) {
-    const InodePtr inode = inodes_.Get(item.entry.file);
-    StoreAttributes(*inode, item.entry.attributes, mark, false);
-    StoreName(directory, item.name, item.entry.file, mark, false);
-    listing.last_name = item.name;
-    listing.items.push_back({std::move(item.name), item.entry, listing.items.size() + 1});
-  }
-  listing.complete = !reply->more;
-  if (listing.complete && listing.begun_era == mark.era) {
-    const MutexLock lock(directory.mutex);
-    if (!recalls_.Happened(listing.begun_log, directory.file)) {
-      if (directory.names.era != mark.era) ClearNames(directory);
-      directory.names.era = mark.era;
-      // Complete only if no name was evicted for lack of room.
-      size_t present = 0;
-      for (const auto& [name, file] : directory.names.entries) present += file.value != 0 ? 1 : 0;
-      directory.names.complete = present + 2 == listing.items.size();
-    }
-  }
-  return Done{};
-}
-
-Outcome<DirectoryPage> Filesystem::Impl::ReadDirectory(HandleId handle, uint64_t offset,
-                                                       size_t items_max) {
-  const ListingPtr listing = handles_.FindListing(handle);
-  if (!listing)
-    return Fail(StatusCode::kInvalidArgument, ErrorReason::kInvalid,
-                "the directory is no longer open");
-  const MutexLock lock(listing->mutex);
-  if (offset == 0) MOSA_RETURN_IF_FAILED(BeginListing(*listing));
-  while (offset >= listing->items.size() && !listing->complete)
-    MOSA_RETURN_IF_FAILED(ContinueListing(*listing));
-  DirectoryPage page;
-  for (uint64_t i = offset; i < listing->items.size() && page.items.size() < items_max; ++i)
-    page.items.push_back(listing->items[static_cast<size_t>(i)]);
-  return page;
-}
-
-EntryResult Filesystem::Impl::RememberEntry(HandleId handle, const DirectoryItem& item) {
-  const ListingPtr listing = handles_.FindListing(handle);
-  if (!listing) return {};
-  // The listing may be old. Only an entry that is known to be current gets a lookup.
-  if (KnownName(*listing->inode, item.name) != item.entry.file) return {};
-  const InodePtr inode = inodes_.Find(item.entry.file);
-  if (!inode) return {};
-  {
-    const MutexLock lock(inode->mutex);
-    if (!inode->attributes_known ||
-        (inode->make_state == MakeState::kSent && !AttributesValid(*inode)))
-      return {};
-  }
-  // The kernel assigns the epoch to a listing's names when it receives the reply, not when it asks.
-  // An epoch that began in between would not invalidate them, so the names may not be cached.
-  return EntryOf(*inode, false);
 }
 
 }  // namespace mosa::sai

@@ -49,22 +49,60 @@ Filesystem::Impl::Impl(FilesystemOptions options, ManagerApi& manager, NodeApi& 
       clock_(clock),
       calls_(manager, stats_),
       lease_(clock),
-      inodes_(options_.idle_inodes_max, [this](Inode& inode) { NoteDropped(inode); }),
+      recalls_(lease_),
+      inodes_(options_.idle_inodes_max, [this](Inode& inode) { session_.NoteDropped(inode); }),
       file_ids_(manager, calls_),
       releases_(inodes_, calls_),
       grants_(manager, clock),
+      attributes_(lease_, recalls_, grants_, stats_, clock),
+      name_cache_(options_.names_max, lease_, recalls_, attributes_),
+      rights_(calls_, lease_, recalls_, releases_, attributes_),
+      held_locks_(calls_, lease_),
+      gate_(calls_, lease_, inodes_, rights_, held_locks_, stats_, clock),
       blocks_(options_.read_cache_bytes_max),
-      copy_waits_(manager, clock),
-      watched_(clock),
-      buffered_(options_.write_behind_bytes_max),
       kernel_names_(notifier, clock),
-      io_(options_.io_threads, options_.io_threads_max),
       reads_(options_.fetch_threads),
-      stores_(io_),
-      fetches_(reads_),
       service_(options_.recall_threads, options_.recall_threads_max),
-      pages_(inodes_, notifier, clock, stats_, options_.recall_threads, options_.drop_threads_max) {
-}
+      pages_(inodes_, notifier, clock, stats_, options_.recall_threads, options_.drop_threads_max),
+      objects_(nodes, client_, lease_, node_states_, reads_, stats_, clock),
+      spiller_(calls_, nodes, recalls_, rights_, gate_, objects_, grants_, blocks_, stats_),
+      write_behind_(options_, inodes_, node_states_, gate_, objects_, spiller_, blocks_, pages_,
+                    stats_, clock),
+      commits_(manager, calls_, nodes, inodes_, lease_, recalls_, attributes_, rights_, name_cache_,
+               write_behind_, releases_, grants_, pages_, losses_, stats_),
+      writer_(calls_, nodes, lease_, recalls_, rights_, gate_, objects_, write_behind_, commits_,
+              grants_, blocks_, stats_, clock),
+      appends_(inodes_, lease_, rights_, held_locks_, write_behind_, commits_, writer_, stats_,
+               clock),
+      reader_(options_, nodes, handles_, lease_, node_states_, attributes_, rights_, objects_,
+              write_behind_, writer_, blocks_, reads_, stats_),
+      size_changes_(nodes, handles_, lease_, node_states_, attributes_, rights_, gate_, objects_,
+                    write_behind_, writer_, releases_, blocks_, reads_, stats_),
+      locks_(manager, calls_, inodes_, handles_, attributes_, held_locks_, write_behind_, commits_,
+             writer_, blocks_, pages_, service_, stats_, clock),
+      copies_(manager, nodes, inodes_, rights_, stats_, clock),
+      open_modes_(options_, nodes, notifier, handles_, lease_, attributes_, rights_, gate_,
+                  objects_, write_behind_, grants_, stats_, clock),
+      mapped_stores_(nodes, lease_, attributes_, rights_, objects_, write_behind_, writer_,
+                     open_modes_, releases_, blocks_, losses_, stats_, clock),
+      file_attributes_(calls_, lease_, recalls_, inodes_, releases_, attributes_, gate_,
+                       write_behind_, commits_, writer_, size_changes_, copies_, mapped_stores_,
+                       clock),
+      xattrs_(calls_, recalls_, inodes_, attributes_, name_cache_, gate_, write_behind_, commits_,
+              writer_, mapped_stores_, stats_),
+      namespace_(manager, calls_, lease_, recalls_, inodes_, file_ids_, releases_, attributes_,
+                 name_cache_, rights_, blocks_, kernel_names_, commits_, stats_, clock),
+      directories_(calls_, lease_, recalls_, inodes_, handles_, attributes_, name_cache_, commits_),
+      opener_(calls_, lease_, recalls_, inodes_, handles_, file_ids_, releases_, attributes_,
+              name_cache_, rights_, tasks_, kernel_names_, open_modes_, mapped_stores_,
+              file_attributes_, namespace_, stats_),
+      closer_(handles_, releases_, grants_, attributes_, write_behind_, commits_, writer_, appends_,
+              locks_, copies_, open_modes_, mapped_stores_, stats_),
+      handle_writer_(notifier, handles_, pages_, write_behind_, writer_, appends_, mapped_stores_,
+                     stats_, clock),
+      session_(options_, client_, nodes, calls_, lease_, recalls_, inodes_, node_states_, file_ids_,
+               releases_, grants_, name_cache_, rights_, gate_, blocks_, kernel_names_, service_,
+               pages_, commits_, copies_, stats_) {}
 
 Filesystem::Impl::~Impl() {
   if (!Stop().ok()) stats_.Add(Counter::kErrors);
@@ -72,42 +110,45 @@ Filesystem::Impl::~Impl() {
 
 Status Filesystem::Impl::Start() {
   // The kernel knows the root without a lookup, permanently.
-  CountLookup(*inodes_.Get(kRootFile), 1);
-  MOSA_RETURN_IF_ERROR(manager_.Start(*this));
-  timer_.Start([this](uint64_t round) { RunTimers(round); });
+  {
+    const InodePtr root = inodes_.Get(kRootFile);
+    const MutexLock lock(root->mutex);
+    ++root->kernel_lookups;
+  }
+  MOSA_RETURN_IF_ERROR(manager_.Start(session_));
+  timer_.Start([this](uint64_t round) { session_.RunTimers(round); });
   // A thread of its own, because it may wait for the manager, and queued requests must not wait
   // with it.
   follower_.Start([this](uint64_t) {
-    FollowKernelWrites();
-    EndOverdueAppends();
+    open_modes_.FollowKernelWrites();
+    appends_.EndOverdue();
   });
-  finisher_ = Thread([this] { LookAtWatched(); });
+  mapped_stores_.Start();
   started_ = true;
   return OkStatus();
 }
 
 Status Filesystem::Impl::Stop() {
   if (!started_.exchange(false)) return stop_status_;
-  watched_.Stop();
-  finisher_.join();
+  mapped_stores_.Stop();
   for (const InodePtr& inode : inodes_.All()) {
     const MutexLock io(inode->io);
-    RefreshFromKernelWrites(*inode);
-    if (inode->append_hold && !EndAppend(*inode, true).ok()) stats_.Add(Counter::kErrors);
-    CatchStores(*inode);
-    Drain(*inode);
-    const Outcome<Done> committed = Commit(*inode, true);
+    attributes_.NoteKernelWrites(*inode);
+    if (inode->append_hold && !appends_.End(*inode, true).ok()) stats_.Add(Counter::kErrors);
+    mapped_stores_.Catch(*inode);
+    write_behind_.Drain(*inode);
+    const Outcome<Done> committed = writer_.Commit(*inode, true);
     if (!committed.ok() && stop_status_.ok())
       stop_status_ = AbortedError(fmt::format("file {} could not be stored: {}", inode->file.value,
                                               committed.failure().message));
   }
-  NameKept();
+  mapped_stores_.NameKept();
   timer_.Stop();
   follower_.Stop();
-  io_.Stop();
+  write_behind_.Stop();
   reads_.Stop();
   releases_.Send();
-  copy_waits_.EndAll();
+  copies_.EndAll();
   grants_.GiveBackAll();
   manager_.Stop();
   service_.Stop();
@@ -124,7 +165,7 @@ Status Filesystem::Start() { return impl_->Start(); }
 Status Filesystem::Stop() { return impl_->Stop(); }
 
 Outcome<EntryResult> Filesystem::Lookup(FileId parent, std::string_view name) {
-  return impl_->Lookup(parent, name);
+  return impl_->namespace_.Lookup(parent, name);
 }
 void Filesystem::Forget(FileId file, uint64_t lookups) { impl_->inodes_.Forget(file, lookups); }
 
@@ -136,29 +177,29 @@ Outcome<EntryResult> Filesystem::MakeNode(const NewEntry& entry) {
   MakeRequest request;
   request.type = *type;
   request.permissions = entry.mode & 07777 & ~entry.caller.umask;
-  return impl_->Make(entry, std::move(request));
+  return impl_->namespace_.Make(entry, std::move(request));
 }
 Outcome<EntryResult> Filesystem::MakeDirectory(const NewEntry& entry) {
   MakeRequest request;
   request.type = FileType::kDirectory;
   request.permissions = entry.mode & 07777 & ~entry.caller.umask;
-  return impl_->Make(entry, std::move(request));
+  return impl_->namespace_.Make(entry, std::move(request));
 }
 Outcome<EntryResult> Filesystem::MakeSymlink(const NewEntry& entry, std::string_view target) {
   MakeRequest request;
   request.type = FileType::kSymlink;
   request.permissions = 0777;
   request.symlink_target = std::string(target);
-  return impl_->Make(entry, std::move(request));
+  return impl_->namespace_.Make(entry, std::move(request));
 }
 Outcome<EntryResult> Filesystem::Link(FileId file, FileId new_parent, std::string_view new_name) {
-  return impl_->Link(file, new_parent, new_name);
+  return impl_->namespace_.Link(file, new_parent, new_name);
 }
 Outcome<Done> Filesystem::Unlink(FileId parent, std::string_view name) {
-  return impl_->Remove(parent, name, false);
+  return impl_->namespace_.Remove(parent, name, false);
 }
 Outcome<Done> Filesystem::RemoveDirectory(FileId parent, std::string_view name) {
-  return impl_->Remove(parent, name, true);
+  return impl_->namespace_.Remove(parent, name, true);
 }
 Outcome<Done> Filesystem::Rename(FileId old_parent, std::string_view old_name, FileId new_parent,
                                  std::string_view new_name, uint32_t flags) {
@@ -169,107 +210,111 @@ Outcome<Done> Filesystem::Rename(FileId old_parent, std::string_view old_name, F
   RenameRequest request{old_parent, std::string(old_name), new_parent, std::string(new_name)};
   request.no_replace = (flags & RENAME_NOREPLACE) != 0;
   request.exchange = (flags & RENAME_EXCHANGE) != 0;
-  return impl_->Rename(request);
+  return impl_->namespace_.Rename(request);
 }
-Outcome<std::string> Filesystem::ReadSymlink(FileId file) { return impl_->ReadSymlink(file); }
+Outcome<std::string> Filesystem::ReadSymlink(FileId file) {
+  return impl_->namespace_.ReadSymlink(file);
+}
 
 Outcome<AttributesResult> Filesystem::GetAttributes(FileId file) {
-  return impl_->GetAttributes(file);
+  return impl_->file_attributes_.Get(file);
 }
 Outcome<Attributes> Filesystem::GetUnsettledAttributes(FileId file) {
-  return impl_->GetUnsettledAttributes(file);
+  return impl_->file_attributes_.GetUnsettled(file);
 }
 Outcome<AttributesResult> Filesystem::SetAttributes(FileId file, const AttributeChanges& changes) {
-  return impl_->SetAttributes(file, changes);
+  return impl_->file_attributes_.Set(file, changes);
 }
 void Filesystem::SetAttributes(FileId file, const AttributeChanges& changes,
                                std::function<void(Outcome<AttributesResult>)> done) {
-  impl_->SetAttributes(file, changes, std::move(done));
+  impl_->file_attributes_.Set(file, changes, std::move(done));
 }
 Outcome<StatFilesystemReply> Filesystem::StatFilesystem() {
   return impl_->calls_.Ask<StatFilesystemReply>(StatFilesystemRequest{});
 }
 
 Outcome<CreateResult> Filesystem::Create(const NewEntry& entry, uint32_t flags) {
-  return impl_->Create(entry, flags);
+  return impl_->opener_.Create(entry, flags);
 }
 Outcome<OpenResult> Filesystem::Open(FileId file, uint32_t flags, const Caller& caller) {
-  return impl_->Open(file, flags, caller);
+  return impl_->opener_.Open(file, flags, caller);
 }
 OpenMode Filesystem::PassthroughRefused(HandleId handle) {
-  return impl_->PassthroughRefused(handle);
+  return impl_->open_modes_.PassthroughRefused(handle);
 }
-void Filesystem::OpenedUnbacked(HandleId handle) { impl_->OpenedUnbacked(handle); }
+void Filesystem::OpenedUnbacked(HandleId handle) { impl_->open_modes_.OpenedUnbacked(handle); }
 Outcome<ReadResult> Filesystem::Read(HandleId handle, uint64_t offset, size_t size_bytes) {
-  return impl_->Read(handle, offset, size_bytes);
+  return impl_->reader_.Read(handle, offset, size_bytes);
 }
-void Filesystem::OnUnreadableMapping(HandleId handle) { impl_->OnUnreadableMapping(handle); }
+void Filesystem::OnUnreadableMapping(HandleId handle) {
+  impl_->reader_.OnUnreadableMapping(handle);
+}
 Outcome<size_t> Filesystem::Write(HandleId handle, const CallPiece& piece,
                                   std::span<const std::byte> data, const Memory& memory) {
-  return impl_->Write(handle, piece, data, memory);
+  return impl_->handle_writer_.Write(handle, piece, data, memory);
 }
 Outcome<size_t> Filesystem::WritePages(HandleId handle, uint64_t offset,
                                        std::span<const std::byte> data, const Memory& memory) {
-  return impl_->WritePages(handle, offset, data, memory);
+  return impl_->handle_writer_.WritePages(handle, offset, data, memory);
 }
 void Filesystem::Flush(HandleId handle, uint64_t lock_owner,
                        std::function<void(Outcome<Done>)> done) {
-  impl_->Flush(handle, lock_owner, std::move(done));
+  impl_->closer_.Flush(handle, lock_owner, std::move(done));
 }
 void Filesystem::Release(HandleId handle, std::optional<uint64_t> flock_owner) {
-  impl_->Release(handle, flock_owner);
+  impl_->closer_.Release(handle, flock_owner);
 }
-Outcome<Done> Filesystem::Fsync(HandleId handle) { return impl_->Fsync(handle); }
+Outcome<Done> Filesystem::Fsync(HandleId handle) { return impl_->closer_.Fsync(handle); }
 Outcome<Done> Filesystem::Allocate(HandleId handle, int mode, uint64_t offset, uint64_t length) {
-  return impl_->Allocate(handle, mode, offset, length);
+  return impl_->size_changes_.Allocate(handle, mode, offset, length);
 }
 Outcome<uint64_t> Filesystem::Seek(HandleId handle, uint64_t offset, SeekKind kind) {
-  return impl_->Seek(handle, offset, kind);
+  return impl_->reader_.Seek(handle, offset, kind);
 }
 
 Outcome<HandleId> Filesystem::OpenDirectory(FileId directory) {
-  return impl_->OpenDirectoryHandle(directory);
+  return impl_->directories_.Open(directory);
 }
 Outcome<DirectoryPage> Filesystem::ReadDirectory(HandleId handle, uint64_t offset,
                                                  size_t items_max) {
-  return impl_->ReadDirectory(handle, offset, items_max);
+  return impl_->directories_.Read(handle, offset, items_max);
 }
 EntryResult Filesystem::RememberEntry(HandleId handle, const DirectoryItem& item) {
-  return impl_->RememberEntry(handle, item);
+  return impl_->directories_.Remember(handle, item);
 }
 void Filesystem::ReleaseDirectory(HandleId handle) { impl_->handles_.RemoveListing(handle); }
 Outcome<Done> Filesystem::FsyncDirectory(FileId directory) {
-  return impl_->EnsureAllMade(*impl_->inodes_.Get(directory));
+  return impl_->commits_.EnsureAllMade(*impl_->inodes_.Get(directory));
 }
 
 Outcome<std::string> Filesystem::GetXattr(FileId file, std::string_view name) {
-  return impl_->GetXattr(file, name);
+  return impl_->xattrs_.Get(file, name);
 }
 Outcome<std::vector<std::string>> Filesystem::ListXattrs(FileId file) {
-  return impl_->ListXattrs(file);
+  return impl_->xattrs_.List(file);
 }
 Outcome<Done> Filesystem::SetXattr(FileId file, std::string_view name, std::string_view value,
                                    XattrMode mode) {
-  return impl_->SetXattr(file, name, value, mode);
+  return impl_->xattrs_.Set(file, name, value, mode);
 }
 Outcome<Done> Filesystem::RemoveXattr(FileId file, std::string_view name) {
-  return impl_->RemoveXattr(file, name);
+  return impl_->xattrs_.Remove(file, name);
 }
 
 Outcome<std::optional<Lock>> Filesystem::GetLock(FileId file, const Lock& lock) {
-  return impl_->GetLock(file, lock);
+  return impl_->locks_.Get(file, lock);
 }
 Outcome<Done> Filesystem::SetLock(FileId file, const Lock& lock) {
-  return impl_->SetLock(file, lock);
+  return impl_->locks_.Set(file, lock);
 }
 void Filesystem::NoteLockOwner(HandleId handle, uint64_t owner) {
-  impl_->NoteLockOwner(handle, owner);
+  impl_->locks_.NoteOwner(handle, owner);
 }
 LockWaitId Filesystem::WaitForLock(FileId file, const Lock& lock,
                                    std::function<void(Outcome<Done>)> done) {
-  return impl_->WaitForLock(file, lock, std::move(done));
+  return impl_->locks_.Wait(file, lock, std::move(done));
 }
-void Filesystem::CancelLockWait(LockWaitId wait) { impl_->CancelLockWait(wait); }
+void Filesystem::CancelLockWait(LockWaitId wait) { impl_->locks_.CancelWait(wait); }
 
 Time Filesystem::ManagerNow() { return impl_->ManagerNow(); }
 void Filesystem::SetPassthrough(bool allowed) { impl_->SetPassthrough(allowed); }

@@ -252,6 +252,11 @@ struct Inode {
     return unsaved.data_dirty || unsaved.change_failed || committing.data_dirty ||
            committing.change_failed;
   }
+  // An operation that failed may have changed bytes on nodes. Locks mutex.
+  void NoteChangeFailed() {
+    const MutexLock lock(mutex);
+    unsaved.needs_commit = unsaved.change_failed = true;
+  }
   // A release is going to tell it.
   bool TakeUntold() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
     const bool untold = HasUntold();
@@ -278,7 +283,7 @@ struct Inode {
   std::optional<AppendRight> append_right ABSL_GUARDED_BY(mutex);  // While a system call appends.
   std::set<NodeId> stored_on ABSL_GUARDED_BY(mutex);  // Nodes that have stored bytes of this mount,
                                                       // since it last cut the file to nothing.
-  uint32_t stores ABSL_GUARDED_BY(mutex) = 0;         // Stores in progress; see BeginStore.
+  uint32_t stores ABSL_GUARDED_BY(mutex) = 0;         // Stores in progress; see StoreGate.
   bool fenced ABSL_GUARDED_BY(mutex) = false;  // Room is being made elsewhere: no store may begin.
   // This mount moves inline content into objects; nobody else may store.
   bool moves_inline ABSL_GUARDED_BY(mutex) = false;
@@ -349,6 +354,13 @@ struct OpenFile {
   bool ended = false;       // The kernel has released it.
   ReadAhead read_ahead;
   std::set<uint64_t> lock_owners;  // Owners that requested POSIX locks through this handle.
+
+  // What was written here and could not be stored. TellError returns it once, to the write, fsync
+  // or close that tells the program. Locks the inode's mutex, as EnsureCounted does.
+  Outcome<Done> UntoldError() const;
+  Outcome<Done> TellError();
+  // Call it before a write. Fails if the kernel has released the handle.
+  Outcome<Done> EnsureCounted();
 };
 
 struct Listing {

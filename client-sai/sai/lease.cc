@@ -34,11 +34,26 @@ bool Lease::Renew(Time sent, Time manager_now) {
 
 void Lease::BeginEra(Time manager_now) {
   const MutexLock lock(mutex_);
+  NoteNewEra(manager_now);
+}
+
+void Lease::NoteNewEra(Time manager_now) {
   ++era_;
   const Time now = clock_.Monotonic();
   offset_ = manager_now - now;
   offset_learned_at_ = now;
   offset_known_ = true;
+}
+
+uint64_t Lease::BeginSession(Time manager_now) {
+  const MutexLock lock(mutex_);
+  NoteNewEra(manager_now);
+  return ++session_;
+}
+
+uint64_t Lease::Session() const {
+  const MutexLock lock(mutex_);
+  return session_;
 }
 
 uint64_t Lease::ValidEra() const {
@@ -74,9 +89,10 @@ Time Lease::FromLocalWallTime(Time local) {
   return std::min(now, now + (local - clock_.Now()));
 }
 
-uint64_t RecallLog::Mark() const {
+Mark RecallLog::Now() const {
+  const uint64_t era = lease_.CurrentEra();
   const MutexLock lock(mutex_);
-  return next_;
+  return {next_, era};
 }
 
 void RecallLog::Note(FileId file, bool foreign) {

@@ -27,11 +27,15 @@ class Lease {
   bool Renew(Time sent, Time manager_now);
   // Invalidates everything learned so far.
   void BeginEra(Time manager_now);
+  // As BeginEra, for a session that the manager has opened. Returns the new Session().
+  uint64_t BeginSession(Time manager_now);
 
   // Returns the era that cached data must have to be used; 0 if no cached data may be used.
   uint64_t ValidEra() const;
   // Returns the era to record with data learned now.
   uint64_t CurrentEra() const;
+  // Counts the sessions; 0: there was none yet. A recall belongs to the session that sent it.
+  uint64_t Session() const;
   // Returns how long the kernel may cache an answer given now.
   Duration Remaining() const;
   // The manager's time: never later than its own clock, and never going back.
@@ -41,11 +45,13 @@ class Lease {
   Time FromLocalWallTime(Time local);
 
  private:
+  void NoteNewEra(Time manager_now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Time EstimateNow() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Clock& clock_;
   mutable Mutex mutex_;
   uint64_t era_ ABSL_GUARDED_BY(mutex_) = 1;
+  uint64_t session_ ABSL_GUARDED_BY(mutex_) = 0;
   Time valid_until_ ABSL_GUARDED_BY(mutex_);  // Monotonic.
   // Manager's time minus monotonic time; at most the true one.
   Duration offset_ ABSL_GUARDED_BY(mutex_);
@@ -54,10 +60,18 @@ class Lease {
   Time last_now_ ABSL_GUARDED_BY(mutex_);
 };
 
-// Thread-safe.
+// When a request was sent. Its reply may be cached if nothing has happened since.
+struct Mark {
+  uint64_t log = 0;
+  uint64_t era = 0;
+};
+
+// What has made replies to earlier requests uncertain. Thread-safe. Borrows the lease.
 class RecallLog {
  public:
-  uint64_t Mark() const;
+  explicit RecallLog(const Lease& lease) : lease_(lease) {}
+
+  Mark Now() const;
   // Another session changed `file`, or this mount gave up its interest in it.
   void NoteForeign(FileId file) { Note(file, true); }
   // This mount's own change was applied to it.
@@ -77,6 +91,7 @@ class RecallLog {
   void Note(FileId file, bool foreign);
   bool Find(uint64_t mark, FileId file, bool foreign_only) const;
 
+  const Lease& lease_;
   mutable Mutex mutex_;
   std::array<Event, kEventsKept> events_ ABSL_GUARDED_BY(mutex_);
   uint64_t next_ ABSL_GUARDED_BY(mutex_) = 0;

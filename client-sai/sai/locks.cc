@@ -1,11 +1,11 @@
-// Locks across mounts. The manager decides. A granted lock revalidates what is cached of the file.
-// Before a lock is released, written bytes are stored and committed.
+#include "client-sai/sai/locks.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <utility>
 
-#include "client-sai/sai/impl.h"
+#include "client-sai/sai/failures.h"
 #include "common/base/sync.h"
 
 namespace mosa::sai {
@@ -40,42 +40,9 @@ Failure PagesStay(FileId file) {
 
 }  // namespace
 
-// Records the lock, to know whether an owner has any and to claim it again in a new session.
-void Filesystem::Impl::RecordLock(Inode& inode, const Lock& lock) {
-  const MutexLock guard(inode.mutex);
-  std::vector<Lock>& held = inode.locks[lock.owner];
-  std::vector<Lock> kept;
-  for (const Lock& old : held) {
-    if (old.whole_file != lock.whole_file || old.last < lock.begin || old.begin > lock.last) {
-      kept.push_back(old);
-      continue;
-    }
-    if (old.begin < lock.begin) {
-      kept.push_back(old);
-      kept.back().last = lock.begin - 1;
-    }
-    if (old.last > lock.last) {
-      kept.push_back(old);
-      kept.back().begin = lock.last + 1;
-    }
-  }
-  if (lock.type != LockType::kUnlock) kept.push_back(lock);
-  held = std::move(kept);
-  if (held.empty()) inode.locks.erase(lock.owner);
-}
-
-void Filesystem::Impl::Revalidate(Inode& inode) {
-  {
-    const MutexLock lock(inode.mutex);
-    inode.attributes_era = inode.access_era = 0;
-    inode.pages_version.reset();
-  }
-  blocks_.DropFile(inode.file);
-}
-
-Outcome<std::optional<Lock>> Filesystem::Impl::GetLock(FileId file, Lock lock) {
+Outcome<std::optional<Lock>> FileLocks::Get(FileId file, Lock lock) {
   const InodePtr inode = inodes_.Get(file);
-  MOSA_RETURN_IF_FAILED(EnsureMade(*inode));
+  MOSA_RETURN_IF_FAILED(commits_.EnsureMade(*inode));
   const bool closing = IsClosing(*inode, lock.owner);
   auto reply = calls_.Ask<GetLockReply>(GetLockRequest{file, Normalised(lock)});
   if (closing && reply.ok() && reply->conflict) {
@@ -86,104 +53,44 @@ Outcome<std::optional<Lock>> Filesystem::Impl::GetLock(FileId file, Lock lock) {
   return reply->conflict;
 }
 
-Outcome<Done> Filesystem::Impl::Unlock(Inode& inode, const Lock& lock) {
-  Outcome<Done> stored = Done{};
-  {
-    const MutexLock io(inode.io);
-    RefreshFromKernelWrites(inode);
-    Drain(inode);
-    stored = Commit(inode, false);
-  }
-  // The lock is released even if the bytes could not be stored, because others must not wait for
-  // ever.
-  RecordLock(inode, lock);
-  MOSA_RETURN_IF_FAILED(calls_.AskAll({SetLockRequest{inode.file, lock, false}}));
-  return stored;
-}
-
-Outcome<Done> Filesystem::Impl::SetLock(FileId file, Lock lock) {
+Outcome<Done> FileLocks::Set(FileId file, Lock lock) {
   const InodePtr inode = inodes_.Get(file);
   lock = Normalised(lock);
-  MOSA_RETURN_IF_FAILED(EnsureMade(*inode));
+  MOSA_RETURN_IF_FAILED(commits_.EnsureMade(*inode));
   if (lock.type == LockType::kUnlock) return Unlock(*inode, lock);
   const bool closing = IsClosing(*inode, lock.owner);
-  auto granted = AskForLock(*inode, lock);
+  auto granted = held_locks_.Ask(*inode, lock);
   if (closing && !granted.ok() && granted.failure().reason == ErrorReason::kWouldBlock) {
     AwaitClosing(*inode, lock.owner);
-    granted = AskForLock(*inode, lock);
+    granted = held_locks_.Ask(*inode, lock);
   }
   MOSA_RETURN_IF_FAILED(granted);
   Revalidate(*inode);
   if (pages_.DropNow(file)) return Done{};
-  GiveUpLock(*inode, lock);
+  held_locks_.GiveUp(*inode, lock);
   return PagesStay(file);
 }
 
-Outcome<Done> Filesystem::Impl::AskForLock(Inode& inode, const Lock& lock) {
-  for (;;) {
-    const uint64_t session = sessions_;
-    const auto granted = calls_.AskAll({SetLockRequest{inode.file, lock, false}});
-    if (!granted.ok()) {
-      // It may still be granted.
-      if (granted.failure().reason == ErrorReason::kTimedOut) GiveUpLock(inode, lock);
-      return granted.failure();
-    }
-    RecordLock(inode, lock);
-    // A session that was opened meanwhile has claimed the locks recorded before it.
-    if (session == sessions_) return Done{};
+Outcome<Done> FileLocks::Unlock(Inode& inode, const Lock& lock) {
+  Outcome<Done> stored = Done{};
+  {
+    const MutexLock io(inode.io);
+    attributes_.NoteKernelWrites(inode);
+    write_behind_.Drain(inode);
+    stored = writer_.Commit(inode, false);
   }
+  // The lock is released even if the bytes could not be stored, because others must not wait for
+  // ever.
+  held_locks_.Record(inode, lock);
+  MOSA_RETURN_IF_FAILED(calls_.AskAll({SetLockRequest{inode.file, lock, false}}));
+  return stored;
 }
 
-// Releases a lock whose request failed but may be granted later, because nobody else would.
-// Requests run in order.
-void Filesystem::Impl::GiveUpLock(Inode& inode, Lock lock) {
-  lock.type = LockType::kUnlock;
-  RecordLock(inode, lock);
-  calls_.Tell(SetLockRequest{inode.file, lock, false});
-}
-
-void Filesystem::Impl::NoteLockOwner(HandleId id, uint64_t owner) {
-  const std::shared_ptr<OpenFile> handle = handles_.FindFile(id);
-  if (!handle) return;
-  const MutexLock lock(handle->inode->mutex);
-  handle->lock_owners.insert(owner);
-}
-
-// An owner that still has locks when one of its descriptors is closed either has another descriptor
-// or is about to be released.
-void Filesystem::Impl::NoteLockOwnersClosing(OpenFile& handle, uint64_t flushed_owner) {
-  const Time now = clock_.Monotonic();
-  const MutexLock lock(handle.inode->mutex);
-  // A process's own locks are gone. Locks that it takes through another descriptor before this one
-  // is released do not belong to this one.
-  handle.lock_owners.erase(flushed_owner);
-  for (const uint64_t owner : handle.lock_owners)
-    if (handle.inode->locks.contains(owner)) handle.inode->owners_closing[owner] = now;
-}
-
-// Waits briefly for the locks of other owners whose descriptor was just closed.
-void Filesystem::Impl::AwaitClosing(Inode& inode, uint64_t owner) {
-  MutexLock lock(inode.mutex);
-  const Time now = clock_.Monotonic();
-  inode.changed.wait_for(lock, ClosingFor(inode, owner, now),
-                         [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(inode.mutex) {
-                           return ClosingFor(inode, owner, now) <= Duration{0};
-                         });
-}
-
-// Called before the manager is asked, because a release that arrives during its answer must count
-// too.
-bool Filesystem::Impl::IsClosing(Inode& inode, uint64_t owner) {
-  const MutexLock lock(inode.mutex);
-  return ClosingFor(inode, owner, clock_.Monotonic()) > Duration{0};
-}
-
-LockWaitId Filesystem::Impl::WaitForLock(FileId file, Lock lock,
-                                         std::function<void(Outcome<Done>)> done) {
+LockWaitId FileLocks::Wait(FileId file, Lock lock, std::function<void(Outcome<Done>)> done) {
   const InodePtr inode = inodes_.Get(file);
   lock = Normalised(lock);
   const LockWaitId wait = lock_waits_.Begin();
-  const Outcome<Done> made = EnsureMade(*inode);
+  const Outcome<Done> made = commits_.EnsureMade(*inode);
   if (!made.ok()) {
     service_.Run([made, done = std::move(done)] { done(made); });
     return wait;
@@ -196,7 +103,7 @@ LockWaitId Filesystem::Impl::WaitForLock(FileId file, Lock lock,
     else if (const auto* failure = std::get_if<Failure>(&replies.back()))
       outcome = *failure;
     // Recorded at once, because a session that is reopened claims what is recorded.
-    if (outcome.ok()) RecordLock(*inode, lock);
+    if (outcome.ok()) held_locks_.Record(*inode, lock);
     service_.Run([this, inode, lock, wait, done, outcome] {
       lock_waits_.End(wait);
       if (!outcome.ok()) return done(outcome);
@@ -205,7 +112,7 @@ LockWaitId Filesystem::Impl::WaitForLock(FileId file, Lock lock,
           inode->file, [] {},
           [this, inode, lock, done](bool in_time) {
             if (in_time) return done(Done{});
-            GiveUpLock(*inode, lock);
+            held_locks_.GiveUp(*inode, lock);
             done(PagesStay(inode->file));
           });
     });
@@ -215,12 +122,12 @@ LockWaitId Filesystem::Impl::WaitForLock(FileId file, Lock lock,
   return wait;
 }
 
-void Filesystem::Impl::CancelLockWait(LockWaitId wait) {
+void FileLocks::CancelWait(LockWaitId wait) {
   if (const std::optional<RequestId> request = lock_waits_.RequestOf(wait))
     calls_.Tell(CancelLockRequest{*request});
 }
 
-void Filesystem::Impl::DropLocksOf(Inode& inode, uint64_t owner, bool whole_file) {
+void FileLocks::DropOf(Inode& inode, uint64_t owner, bool whole_file) {
   Lock lock;
   lock.type = LockType::kUnlock;
   lock.owner = owner;
@@ -234,6 +141,51 @@ void Filesystem::Impl::DropLocksOf(Inode& inode, uint64_t owner, bool whole_file
       return;
   }
   if (!Unlock(inode, Normalised(lock)).ok()) stats_.Add(Counter::kErrors);
+}
+
+void FileLocks::NoteOwner(HandleId id, uint64_t owner) {
+  const std::shared_ptr<OpenFile> handle = handles_.FindFile(id);
+  if (!handle) return;
+  const MutexLock lock(handle->inode->mutex);
+  handle->lock_owners.insert(owner);
+}
+
+// An owner that still has locks when one of its descriptors is closed either has another descriptor
+// or is about to be released.
+void FileLocks::NoteOwnersClosing(OpenFile& handle, uint64_t flushed_owner) {
+  const Time now = clock_.Monotonic();
+  const MutexLock lock(handle.inode->mutex);
+  // A process's own locks are gone. Locks that it takes through another descriptor before this one
+  // is released do not belong to this one.
+  handle.lock_owners.erase(flushed_owner);
+  for (const uint64_t owner : handle.lock_owners)
+    if (handle.inode->locks.contains(owner)) handle.inode->owners_closing[owner] = now;
+}
+
+// Waits briefly for the locks of other owners whose descriptor was just closed.
+void FileLocks::AwaitClosing(Inode& inode, uint64_t owner) {
+  MutexLock lock(inode.mutex);
+  const Time now = clock_.Monotonic();
+  inode.changed.wait_for(lock, ClosingFor(inode, owner, now),
+                         [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(inode.mutex) {
+                           return ClosingFor(inode, owner, now) <= Duration{0};
+                         });
+}
+
+// Called before the manager is asked, because a release that arrives during its answer must count
+// too.
+bool FileLocks::IsClosing(Inode& inode, uint64_t owner) {
+  const MutexLock lock(inode.mutex);
+  return ClosingFor(inode, owner, clock_.Monotonic()) > Duration{0};
+}
+
+void FileLocks::Revalidate(Inode& inode) {
+  {
+    const MutexLock lock(inode.mutex);
+    inode.attributes_era = inode.access_era = 0;
+    inode.pages_version.reset();
+  }
+  blocks_.DropFile(inode.file);
 }
 
 }  // namespace mosa::sai

@@ -1,8 +1,5 @@
-// How the kernel opens a file: by its own pages, past them, or with the object as the backing file
-// that it reads, writes and maps by itself (passthrough).
-//
-// The kernel takes one backing file for all opens of an inode, and none while programs can map its
-// pages. So the first opens decide for those that follow.
+#include "client-sai/sai/open_modes.h"
+
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -12,7 +9,7 @@
 
 #include "client-sai/api/wait_budget.h"
 #include "client-sai/core/rules.h"
-#include "client-sai/sai/impl.h"
+#include "client-sai/sai/failures.h"
 #include "common/base/sync.h"
 
 namespace mosa::sai {
@@ -34,78 +31,7 @@ constexpr Duration kJoinAgainAfter = Milliseconds(10);
 
 }  // namespace
 
-// Returns the node of this host, if it has a copy of every byte.
-std::optional<NodeId> Filesystem::Impl::LocalHolder(const DataAccess& access) const {
-  for (const NodeId node : access.layout.Nodes()) {
-    if (access.layout.HoldsAll(node) && nodes_.IsLocal(node)) return node;
-  }
-  return std::nullopt;
-}
-
-std::shared_ptr<LocalObject> Filesystem::Impl::WholeLocalObject(Inode& inode,
-                                                                const DataAccess& access,
-                                                                bool write) {
-  if (access.is_inline || access.lost || access.frozen) return nullptr;
-  const std::optional<NodeId> node = LocalHolder(access);
-  if (!node) return nullptr;
-  auto object = LocalObjectOf(inode, access, *node, write);
-  return object.ok() ? *object : nullptr;
-}
-
-// Returns the object if the kernel may read (or write) it directly, with room for writing reserved.
-std::shared_ptr<LocalObject> Filesystem::Impl::PassthroughObject(Inode& inode, bool write) {
-  AccessPtr access;
-  uint64_t size = 0;
-  {
-    const MutexLock lock(inode.mutex);
-    if (inode.unbacked_handles > 0 || !inode.buffer.empty() || inode.inline_buffer) return nullptr;
-    access = inode.access;
-    size = View(inode).size_bytes;
-    if (!access || (write && !MayBeWrittenByKernel(*access, inode.attributes))) return nullptr;
-  }
-  auto object = WholeLocalObject(inode, *access, write);
-  struct stat status {};
-  if (!object || fstat(object->fd.get(), &status) != 0 ||
-      static_cast<uint64_t>(status.st_size) != size)
-    return nullptr;
-  if (write && !grants_.Reserve(object->node, kPassthroughRoomBytes)) return nullptr;
-  return object;
-}
-
-Outcome<std::shared_ptr<LocalObject>> Filesystem::Impl::ObjectToMap(Inode& inode, bool write) {
-  auto access = write ? EnsureThawed(inode) : EnsureAccess(inode, false);
-  if (!access.ok()) return access.failure();
-  const std::vector<NodeId> nodes = (*access)->layout.Nodes();
-  const bool has_part =
-      std::ranges::any_of(nodes, [&](NodeId each) { return nodes_.IsLocal(each); });
-  const std::optional<NodeId> node = LocalHolder(**access);
-  const bool may_store = MayBeStoredIntoUnseen(**access) && !(*access)->is_inline;
-  if ((has_part && !node) || (write && !(node && may_store)))
-    return Fail(StatusCode::kFailedPrecondition, ErrorReason::kBusy,
-                fmt::format("programs on this host use an object of file {} through the kernel, "
-                            "and mmap would show or change that object alone: open the file only "
-                            "for writing, or again after they close it",
-                            inode.file.value));
-  if (!node) return std::shared_ptr<LocalObject>();
-  auto object = LocalObjectOf(inode, **access, *node, write);
-  if (!object.ok() && object.failure().code == StatusCode::kPermissionDenied)
-    object = LocalObjectOf(inode, *RenewRight(inode, *access), *node, write);
-  if (!object.ok() && !write) return std::shared_ptr<LocalObject>();
-  return object;
-}
-
-bool Filesystem::Impl::IsBacked(Inode& inode) {
-  const MutexLock lock(inode.mutex);
-  return inode.backed_handles > 0;
-}
-
-bool Filesystem::Impl::IsCurrent(const Inode& inode, const LocalObject& object) const {
-  return inode.access_era != 0 && inode.access_era == lease_.ValidEra() && !inode.fenced &&
-         !inode.access->frozen && !inode.access->is_inline &&
-         inode.access->layout.HoldsAll(object.node);
-}
-
-Outcome<Done> Filesystem::Impl::ChooseMode(OpenFile& handle) {
+Outcome<Done> OpenModes::Choose(OpenFile& handle) {
   Inode& inode = *handle.inode;
   const bool may_pass = options_.passthrough && passthrough_allowed_ &&
                         notifier_.capabilities().passthrough && !handle.append &&
@@ -119,7 +45,7 @@ Outcome<Done> Filesystem::Impl::ChooseMode(OpenFile& handle) {
     if (!object && may_map && IsBacked(inode)) {
       if (handle.write) {
         const MutexLock io(inode.io);
-        Drain(inode);
+        write_behind_.Drain(inode);
       }
       auto found = ObjectToMap(inode, handle.write);
       if (!found.ok()) return found.failure();
@@ -151,12 +77,65 @@ Outcome<Done> Filesystem::Impl::ChooseMode(OpenFile& handle) {
     }
     lock.unlock();
     // Another open was faster, or the layout was recalled meanwhile.
-    if (clock_.Monotonic() - begun > patience) return FrozenTooLong(inode, patience);
+    if (clock_.Monotonic() - begun > patience) return StoreGate::FrozenTooLong(inode, patience);
     SleepFor(kJoinAgainAfter);
   }
 }
 
-void Filesystem::Impl::EnterBacking(OpenFile& handle, std::shared_ptr<LocalObject> object) {
+// Returns the object if the kernel may read (or write) it directly, with room for writing reserved.
+std::shared_ptr<LocalObject> OpenModes::PassthroughObject(Inode& inode, bool write) {
+  AccessPtr access;
+  uint64_t size = 0;
+  {
+    const MutexLock lock(inode.mutex);
+    if (inode.unbacked_handles > 0 || !inode.buffer.empty() || inode.inline_buffer) return nullptr;
+    access = inode.access;
+    size = AttributeCache::View(inode).size_bytes;
+    if (!access || (write && !MayBeWrittenByKernel(*access, inode.attributes))) return nullptr;
+  }
+  auto object = objects_.WholeLocal(inode, *access, write);
+  struct stat status {};
+  if (!object || fstat(object->fd.get(), &status) != 0 ||
+      static_cast<uint64_t>(status.st_size) != size)
+    return nullptr;
+  if (write && !grants_.Reserve(object->node, kPassthroughRoomBytes)) return nullptr;
+  return object;
+}
+
+Outcome<std::shared_ptr<LocalObject>> OpenModes::ObjectToMap(Inode& inode, bool write) {
+  auto access = write ? gate_.EnsureThawed(inode) : rights_.Ensure(inode, false);
+  if (!access.ok()) return access.failure();
+  const std::vector<NodeId> nodes = (*access)->layout.Nodes();
+  const bool has_part =
+      std::ranges::any_of(nodes, [&](NodeId each) { return nodes_.IsLocal(each); });
+  const std::optional<NodeId> node = objects_.LocalHolder(**access);
+  const bool may_store = MayBeStoredIntoUnseen(**access) && !(*access)->is_inline;
+  if ((has_part && !node) || (write && !(node && may_store)))
+    return Fail(StatusCode::kFailedPrecondition, ErrorReason::kBusy,
+                fmt::format("programs on this host use an object of file {} through the kernel, "
+                            "and mmap would show or change that object alone: open the file only "
+                            "for writing, or again after they close it",
+                            inode.file.value));
+  if (!node) return std::shared_ptr<LocalObject>();
+  auto object = objects_.Local(inode, **access, *node, write);
+  if (!object.ok() && object.failure().code == StatusCode::kPermissionDenied)
+    object = objects_.Local(inode, *rights_.Renew(inode, *access), *node, write);
+  if (!object.ok() && !write) return std::shared_ptr<LocalObject>();
+  return object;
+}
+
+bool OpenModes::IsBacked(Inode& inode) {
+  const MutexLock lock(inode.mutex);
+  return inode.backed_handles > 0;
+}
+
+bool OpenModes::IsCurrent(const Inode& inode, const LocalObject& object) const {
+  return inode.access_era != 0 && inode.access_era == lease_.ValidEra() && !inode.fenced &&
+         !inode.access->frozen && !inode.access->is_inline &&
+         inode.access->layout.HoldsAll(object.node);
+}
+
+void OpenModes::EnterBacking(OpenFile& handle, std::shared_ptr<LocalObject> object) {
   Inode& inode = *handle.inode;
   inode.mutex.AssertHeld();
   const bool passes = handle.mode.kind == OpenMode::Kind::kPassthrough;
@@ -190,7 +169,7 @@ void Filesystem::Impl::EnterBacking(OpenFile& handle, std::shared_ptr<LocalObjec
                          !inode.wrote_locally && inode.finishing == 0 && inode.write_handles == 1;
 }
 
-void Filesystem::Impl::EnterPages(OpenFile& handle) {
+void OpenModes::EnterPages(OpenFile& handle) {
   Inode& inode = *handle.inode;
   inode.mutex.AssertHeld();
   const bool only_writes = (handle.flags & O_ACCMODE) == O_WRONLY;
@@ -215,9 +194,9 @@ void Filesystem::Impl::EnterPages(OpenFile& handle) {
   inode.pages_version = version;
 }
 
-void Filesystem::Impl::LeaveBacking(OpenFile& handle) {
+void OpenModes::LeaveBacking(OpenFile& handle) {
   Inode& inode = *handle.inode;
-  RefreshFromKernelWrites(inode);
+  attributes_.NoteKernelWrites(inode);
   uint64_t unused = 0;
   {
     const MutexLock lock(inode.mutex);
@@ -233,11 +212,33 @@ void Filesystem::Impl::LeaveBacking(OpenFile& handle) {
   handle.object.reset();
 }
 
+OpenMode OpenModes::PassthroughRefused(HandleId id) {
+  const std::shared_ptr<OpenFile> handle = handles_.FindFile(id);
+  if (!handle) return {};
+  if (handle->mode.kind != OpenMode::Kind::kPassthrough) return handle->mode;
+  std::shared_ptr<LocalObject> object = handle->object;
+  LeaveBacking(*handle);
+  const MutexLock lock(handle->inode->mutex);
+  // The kernel may have an earlier object for other opens.
+  handle->mode = {OpenMode::Kind::kDirect, false, object->fd.get(), true};
+  EnterBacking(*handle, std::move(object));
+  return handle->mode;
+}
+
+void OpenModes::OpenedUnbacked(HandleId id) {
+  const std::shared_ptr<OpenFile> handle = handles_.FindFile(id);
+  if (!handle || (handle->flags & O_ACCMODE) == O_WRONLY) return;
+  LeaveBacking(*handle);
+  const MutexLock lock(handle->inode->mutex);
+  handle->unbacked = true;
+  ++handle->inode->unbacked_handles;
+}
+
 // Accounts for the kernel's direct writes while the file grows, and holds room ahead of them, so
 // that others are not promised the same room.
-void Filesystem::Impl::FollowKernelWrites() {
+void OpenModes::FollowKernelWrites() {
   for (const InodePtr& inode : handles_.Written()) {
-    RefreshFromKernelWrites(*inode);
+    attributes_.NoteKernelWrites(*inode);
     std::optional<NodeId> node;
     {
       const MutexLock lock(inode->mutex);
@@ -255,26 +256,8 @@ void Filesystem::Impl::FollowKernelWrites() {
   }
 }
 
-OpenMode Filesystem::Impl::PassthroughRefused(HandleId id) {
-  const std::shared_ptr<OpenFile> handle = handles_.FindFile(id);
-  if (!handle) return {};
-  if (handle->mode.kind != OpenMode::Kind::kPassthrough) return handle->mode;
-  std::shared_ptr<LocalObject> object = handle->object;
-  LeaveBacking(*handle);
-  const MutexLock lock(handle->inode->mutex);
-  // The kernel may have an earlier object for other opens.
-  handle->mode = {OpenMode::Kind::kDirect, false, object->fd.get(), true};
-  EnterBacking(*handle, std::move(object));
-  return handle->mode;
-}
-
-void Filesystem::Impl::OpenedUnbacked(HandleId id) {
-  const std::shared_ptr<OpenFile> handle = handles_.FindFile(id);
-  if (!handle || (handle->flags & O_ACCMODE) == O_WRONLY) return;
-  LeaveBacking(*handle);
-  const MutexLock lock(handle->inode->mutex);
-  handle->unbacked = true;
-  ++handle->inode->unbacked_handles;
+bool OpenModes::MayBeMapped(const OpenFile& handle) {
+  return handle.object != nullptr && (handle.flags & O_ACCMODE) == O_RDWR;
 }
 
 }  // namespace mosa::sai

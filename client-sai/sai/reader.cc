@@ -1,4 +1,5 @@
-// Reading: inline content, local objects by descriptor, and other objects by prefetching.
+#include "client-sai/sai/reader.h"
+
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -12,7 +13,7 @@
 
 #include "client-sai/api/wait_budget.h"
 #include "client-sai/core/rules.h"
-#include "client-sai/sai/impl.h"
+#include "client-sai/sai/failures.h"
 #include "common/base/hash.h"
 #include "common/base/sync.h"
 
@@ -45,13 +46,8 @@ ReadResult InBuffer(const std::shared_ptr<Buffer>& buffer, uint64_t offset, size
 
 }  // namespace
 
-Filesystem::Impl::LayoutMark Filesystem::Impl::MarkLayout(Inode& inode) const {
-  return {inode.access_recalls, lease_.ValidEra(), node_states_.returned_empty()};
-}
-
 template <typename Value>
-Outcome<Value> Filesystem::Impl::ByOneLayout(Inode& inode,
-                                             const std::function<Outcome<Value>()>& read) {
+Outcome<Value> Reader::ByOneLayout(Inode& inode, const std::function<Outcome<Value>()>& read) {
   const auto mark_now = [&] {
     const MutexLock lock(inode.mutex);
     return MarkLayout(inode);
@@ -71,7 +67,11 @@ Outcome<Value> Filesystem::Impl::ByOneLayout(Inode& inode,
   }
 }
 
-Outcome<ReadResult> Filesystem::Impl::Read(HandleId id, uint64_t offset, size_t size_bytes) {
+Reader::LayoutMark Reader::MarkLayout(Inode& inode) const {
+  return {inode.access_recalls, lease_.ValidEra(), node_states_.returned_empty()};
+}
+
+Outcome<ReadResult> Reader::Read(HandleId id, uint64_t offset, size_t size_bytes) {
   stats_.Add(Counter::kReads);
   const std::shared_ptr<OpenFile> handle = handles_.FindFile(id);
   if (!handle)
@@ -83,19 +83,18 @@ Outcome<ReadResult> Filesystem::Impl::Read(HandleId id, uint64_t offset, size_t 
     const uint64_t after = inode.cuts;
     if (after == before) {
       // What the program has written and what could not be stored would be missing.
-      if (handle->wrote) MOSA_RETURN_IF_FAILED(UntoldError(*handle));
+      if (handle->wrote) MOSA_RETURN_IF_FAILED(handle->UntoldError());
       return result;
     }
     before = after;
   }
 }
 
-Outcome<ReadResult> Filesystem::Impl::ReadOnce(OpenFile& handle, uint64_t offset,
-                                               size_t size_bytes) {
+Outcome<ReadResult> Reader::ReadOnce(OpenFile& handle, uint64_t offset, size_t size_bytes) {
   Inode& inode = *handle.inode;
-  auto fresh = EnsureFresh(inode, false);
+  auto fresh = rights_.EnsureFresh(inode, false);
   if (!fresh.ok()) return fresh.failure();
-  RefreshFromKernelWrites(inode);
+  attributes_.NoteKernelWrites(inode);
   ByteRange range;
   uint64_t file_bytes = 0;
   AccessPtr access = fresh->access;
@@ -107,7 +106,7 @@ Outcome<ReadResult> Filesystem::Impl::ReadOnce(OpenFile& handle, uint64_t offset
     if (inode.committing.data_dirty && !access->may_write && !std::exchange(has_waited, true)) {
       lock.unlock();
       const MutexLock io(inode.io);
-      fresh = EnsureFresh(inode, false);
+      fresh = rights_.EnsureFresh(inode, false);
       if (!fresh.ok()) return fresh.failure();
       access = fresh->access;
       continue;
@@ -119,17 +118,18 @@ Outcome<ReadResult> Filesystem::Impl::ReadOnce(OpenFile& handle, uint64_t offset
       lock.unlock();
       if (outdated) {
         const MutexLock io(inode.io);
-        MOSA_RETURN_IF_FAILED(MergeInline(inode));
+        MOSA_RETURN_IF_FAILED(writer_.MergeInline(inode));
       }
-      fresh = EnsureFresh(inode, false);
+      fresh = rights_.EnsureFresh(inode, false);
       if (!fresh.ok()) return fresh.failure();
       access = fresh->access;
       continue;
     }
     if (handle.wrote) {
-      if (std::optional<Failure> late = OwnBytesAreLate(inode, *access)) return *std::move(late);
+      if (std::optional<Failure> late = StoreGate::OwnBytesAreLate(inode, *access))
+        return *std::move(late);
     }
-    file_bytes = ViewOn(inode, fresh->attributes).size_bytes;
+    file_bytes = AttributeCache::ViewOn(inode, fresh->attributes).size_bytes;
     if (inode.cutting_to) file_bytes = std::min(file_bytes, *inode.cutting_to);
     if (offset >= file_bytes) return ReadResult{nullptr, -1, offset, 0, {}, {}};
     range = {offset, std::min(file_bytes, offset + size_bytes)};
@@ -155,30 +155,23 @@ Outcome<ReadResult> Filesystem::Impl::ReadOnce(OpenFile& handle, uint64_t offset
 
 // Own writes of these bytes are stored first, so that the read returns them. Returns the right to
 // read by then.
-AccessPtr Filesystem::Impl::AfterOwnWrites(Inode& inode, ByteRange range, AccessPtr access) {
+AccessPtr Reader::AfterOwnWrites(Inode& inode, ByteRange range, AccessPtr access) {
   for (;;) {
     {
       const MutexLock lock(inode.mutex);
       if (!inode.buffer.Overlaps(range)) return access;
     }
     const MutexLock io(inode.io);
-    Drain(inode);
+    write_behind_.Drain(inode);
     const MutexLock lock(inode.mutex);
     access = inode.access;
   }
 }
 
-// Holds until the file is truncated to 0 bytes. Bytes written into it could not be read either.
-Failure Filesystem::Impl::LostBytes(const Inode& inode) {
-  return Fail(StatusCode::kDataLoss, ErrorReason::kNodeLost,
-              fmt::format("bytes of file {} are lost: the node that held them no longer has them",
-                          inode.file.value));
-}
-
-Outcome<ReadResult> Filesystem::Impl::ReadBound(OpenFile& handle, const AccessPtr& access,
-                                                ByteRange range, uint64_t file_bytes) {
+Outcome<ReadResult> Reader::ReadBound(OpenFile& handle, const AccessPtr& access, ByteRange range,
+                                      uint64_t file_bytes) {
   Inode& inode = *handle.inode;
-  if (access->lost) return LostBytes(inode);
+  if (access->lost) return NodeObjects::LostBytes(inode);
   const auto size = static_cast<size_t>(range.size());
   if (std::optional<ReadResult> local = ReadByDescriptor(handle, *access, range)) {
     stats_.Add(Counter::kBytesReadLocal, size);
@@ -215,27 +208,26 @@ Outcome<ReadResult> Filesystem::Impl::ReadBound(OpenFile& handle, const AccessPt
       for (uint64_t probe = at + kPageBytes; probe < range.end; probe += kExtentBytesMax)
         if (blocks_.Find(inode.file, probe)) end = std::min(end, probe);
     }
-    MOSA_RETURN_IF_FAILED(FetchRange(inode, *access, {at, end}, out, true));
+    MOSA_RETURN_IF_FAILED(objects_.Fetch(inode, *access, {at, end}, out, true));
     at = end;
   }
   return InBuffer(buffer, range.begin, size);
 }
 
 // The range as a part of one local object.
-std::optional<ReadResult> Filesystem::Impl::ReadByDescriptor(OpenFile& handle,
-                                                             const DataAccess& access,
-                                                             ByteRange range) {
+std::optional<ReadResult> Reader::ReadByDescriptor(OpenFile& handle, const DataAccess& access,
+                                                   ByteRange range) {
   Inode& inode = *handle.inode;
   const std::vector<Piece> pieces = SplitRange(access.layout, range);
   std::vector<NodeId> holders;
   if (pieces.size() == 1) {
     holders = pieces.front().nodes;
-  } else if (const auto holder = LocalHolder(access)) {
+  } else if (const auto holder = objects_.LocalHolder(access)) {
     holders.push_back(*holder);
   }
   for (const NodeId node : holders) {
     if (!nodes_.IsLocal(node)) continue;
-    auto object = LocalObjectOf(inode, access, node, false);
+    auto object = objects_.Local(inode, access, node, false);
     struct stat status {};
     if (!object.ok() || fstat((*object)->fd.get(), &status) != 0 || status.st_nlink == 0) continue;
     // Beyond the object's end the file is zero, which a descriptor cannot express.
@@ -255,31 +247,7 @@ std::optional<ReadResult> Filesystem::Impl::ReadByDescriptor(OpenFile& handle,
   return std::nullopt;
 }
 
-void Filesystem::Impl::OnUnreadableMapping(HandleId id) {
-  if (const std::shared_ptr<OpenFile> handle = handles_.FindFile(id)) handle->view.GiveUp();
-}
-
-bool Filesystem::Impl::ReadLocal(Inode& inode, const DataAccess& access, NodeId node,
-                                 ByteRange range, std::byte* out) {
-  auto object = LocalObjectOf(inode, access, node, false);
-  struct stat status {};
-  if (!object.ok() || fstat((*object)->fd.get(), &status) != 0 || status.st_nlink == 0)
-    return false;
-  const auto size = static_cast<size_t>(range.size());
-  size_t have = 0;
-  while (have < size) {
-    const ssize_t count =
-        pread((*object)->fd.get(), out + have, size - have, static_cast<off_t>(range.begin + have));
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return false;
-    if (count == 0) break;
-    have += static_cast<size_t>(count);
-  }
-  std::memset(out + have, 0, size - have);
-  return true;
-}
-
-void Filesystem::Impl::FetchAhead(const InodePtr& inode, const AccessPtr& access, ByteRange range) {
+void Reader::FetchAhead(const InodePtr& inode, const AccessPtr& access, ByteRange range) {
   std::vector<std::shared_ptr<Block>> blocks;
   LayoutMark mark;
   {
@@ -291,130 +259,48 @@ void Filesystem::Impl::FetchAhead(const InodePtr& inode, const AccessPtr& access
   }
   const uint32_t at_once = FetchesPerLane(access->layout);
   for (const std::shared_ptr<Block>& block : blocks) {
-    fetches_.Run({inode->file, LaneOf(access->layout, block->range().begin)}, at_once,
-                 [this, inode, access, block, mark] {
-                   // The cache has dropped it, for example at a close, and nobody waits for it.
-                   if (block.use_count() == 1) return;
-                   const WaitBudget budget(WaitBudget::ForBackground());
-                   Outcome<Done> fetched =
-                       FetchRange(*inode, *access, block->range(), block->bytes(), false);
-                   {
-                     const MutexLock lock(inode->mutex);
-                     if (fetched.ok() && MarkLayout(*inode) != mark)
-                       fetched = Fail(StatusCode::kAborted, ErrorReason::kStale,
-                                      "the layout was recalled during the read");
-                   }
-                   if (!fetched.ok()) blocks_.DropBlock(inode->file, *block);
-                   block->Finish(fetched.ok() ? std::nullopt : std::optional(fetched.failure()));
-                 });
+    fetch_lanes_.Run(
+        {inode->file, LaneOf(access->layout, block->range().begin)}, at_once,
+        [this, inode, access, block, mark] {
+          // The cache has dropped it, for example at a close, and nobody waits for it.
+          if (block.use_count() == 1) return;
+          const WaitBudget budget(WaitBudget::ForBackground());
+          Outcome<Done> fetched =
+              objects_.Fetch(*inode, *access, block->range(), block->bytes(), false);
+          {
+            const MutexLock lock(inode->mutex);
+            if (fetched.ok() && MarkLayout(*inode) != mark)
+              fetched = Fail(StatusCode::kAborted, ErrorReason::kStale,
+                             "the layout was recalled during the read");
+          }
+          if (!fetched.ok()) blocks_.DropBlock(inode->file, *block);
+          block->Finish(fetched.ok() ? std::nullopt : std::optional(fetched.failure()));
+        });
   }
 }
 
-Outcome<Done> Filesystem::Impl::FetchRange(Inode& inode, const DataAccess& access, ByteRange range,
-                                           std::byte* out, bool parallel) {
-  const std::vector<Piece> pieces = SplitRange(access.layout, range, kExtentBytesMax);
-  std::vector<Outcome<Done>> results(pieces.size(), Outcome<Done>(Done{}));
-  const auto fetch = [&](size_t i) {
-    results[i] = FetchPiece(inode, access, pieces[i], out + (pieces[i].range.begin - range.begin));
-  };
-  if (parallel && pieces.size() > 1) {
-    Countdown others(pieces.size() - 1);
-    for (size_t i = 1; i < pieces.size(); ++i) {
-      reads_.Run([&, i, limit = WaitBudget::OfThisThread()] {
-        const WaitBudget budget(limit);
-        fetch(i);
-        others.Arrive();
-      });
-    }
-    fetch(0);
-    others.Wait();
-  } else {
-    for (size_t i = 0; i < pieces.size(); ++i) fetch(i);
-  }
-  for (const Outcome<Done>& result : results) MOSA_RETURN_IF_FAILED(result);
-  return Done{};
-}
-
-Outcome<Done> Filesystem::Impl::FetchPiece(Inode& inode, const DataAccess& access,
-                                           const Piece& piece, std::byte* out) {
-  const auto size = static_cast<size_t>(piece.range.size());
-  std::vector<CopyChoice> copies;
-  for (const NodeId node : piece.nodes)
-    copies.push_back({node, nodes_.IsLocal(node), node_states_.IsAlive(node)});
-  // Clients start with different copies, and a stream rotates through all of them.
-  const uint64_t stretch = piece.range.begin / std::max(access.layout.chunk_bytes, kSpreadBytesMin);
-  const std::vector<NodeId> order =
-      OrderCopies(copies, Mix64(client_.value ^ Mix64(inode.file.value ^ Mix64(stretch))));
-  Status status = OkStatus();
-  for (size_t i = 0; i < order.size(); ++i) {
-    const bool is_last = i + 1 == order.size();
-    if (is_last && !nodes_.IsLocal(order[i]) && !node_states_.IsAlive(order[i]) &&
-        order.size() == 1)
-      return Fail(
-          StatusCode::kUnavailable, ErrorReason::kNodeLost,
-          fmt::format("node {} is silent and holds the only copy of bytes {} to {} of file {}",
-                      order[i].value, piece.range.begin, piece.range.end, inode.file.value));
-    if (nodes_.IsLocal(order[i]) && ReadLocal(inode, access, order[i], piece.range, out)) {
-      stats_.Add(Counter::kBytesReadLocal, size);
-      return Done{};
-    }
-    const auto read = [&](const ObjectTarget& target) {
-      return nodes_.Read(target, piece.range.begin, {out, size});
-    };
-    // While another copy exists, do not wait for a node to return.
-    status = is_last ? WithRetries(inode, order[i], false, read)
-                     : read({order[i], inode.file, access.capability});
-    if (status.code() == StatusCode::kNotFound && IsKnownEmpty(access, order[i])) {
-      std::memset(out, 0, size);
-      return Done{};
-    }
-    if (status.ok()) {
-      stats_.Add(nodes_.IsLocal(order[i]) ? Counter::kBytesReadLocal : Counter::kBytesReadRemote,
-                 size);
-      return Done{};
-    }
-  }
-  if (status.code() == StatusCode::kNotFound) return ObjectMissing(inode, order.back());
-  return FromStatus(status);
-}
-
-bool Filesystem::Impl::IsKnownEmpty(const DataAccess& access, NodeId node) {
-  return std::binary_search(access.empty_nodes.begin(), access.empty_nodes.end(), node);
-}
-
-Failure Filesystem::Impl::ObjectMissing(Inode& inode, NodeId node) {
-  {
-    const MutexLock lock(inode.mutex);
-    inode.access_era = 0;
-  }
-  return Fail(StatusCode::kAborted, ErrorReason::kNodeLost,
-              fmt::format("node {} has no object of file {} although bytes were committed there, "
-                          "so they are lost: rerun the task that wrote them",
-                          node.value, inode.file.value));
-}
-
-Outcome<uint64_t> Filesystem::Impl::Seek(HandleId id, uint64_t offset, SeekKind kind) {
+Outcome<uint64_t> Reader::Seek(HandleId id, uint64_t offset, SeekKind kind) {
   const std::shared_ptr<OpenFile> handle = handles_.FindFile(id);
   if (!handle)
     return Fail(StatusCode::kInvalidArgument, ErrorReason::kInvalid, "the file is not open");
   auto result =
       ByOneLayout<uint64_t>(*handle->inode, [&] { return SeekOnce(*handle->inode, offset, kind); });
-  if (handle->wrote) MOSA_RETURN_IF_FAILED(UntoldError(*handle));
+  if (handle->wrote) MOSA_RETURN_IF_FAILED(handle->UntoldError());
   return result;
 }
 
-Outcome<uint64_t> Filesystem::Impl::SeekOnce(Inode& inode, uint64_t offset, SeekKind kind) {
+Outcome<uint64_t> Reader::SeekOnce(Inode& inode, uint64_t offset, SeekKind kind) {
   const MutexLock io(inode.io);
-  RefreshFromKernelWrites(inode);
-  Drain(inode);
-  auto fresh = EnsureFresh(inode, false);
+  attributes_.NoteKernelWrites(inode);
+  write_behind_.Drain(inode);
+  auto fresh = rights_.EnsureFresh(inode, false);
   if (!fresh.ok()) return fresh.failure();
   const AccessPtr access = fresh->access;
   uint64_t file_bytes = 0;
   bool may_have_holes = false;
   {
     const MutexLock lock(inode.mutex);
-    const Attributes view = ViewOn(inode, fresh->attributes);
+    const Attributes view = AttributeCache::ViewOn(inode, fresh->attributes);
     file_bytes = view.size_bytes;
     const bool is_object = access->layout.bound() && !access->is_inline && !inode.inline_buffer;
     may_have_holes = is_object && (inode.unsaved.needs_commit || view.allocated_bytes < file_bytes);
@@ -429,38 +315,15 @@ Outcome<uint64_t> Filesystem::Impl::SeekOnce(Inode& inode, uint64_t offset, Seek
                                  : SeekHole(inode, *access, range);
 }
 
-// Returns the object's next data or hole; absent if there is none, or no object.
-Outcome<std::optional<uint64_t>> Filesystem::Impl::SeekObject(Inode& inode, NodeId node,
-                                                              uint64_t offset, SeekKind kind) {
-  std::optional<uint64_t> found;
-  const Status status = WithRetries(inode, node, false, [&](const ObjectTarget& target) -> Status {
-    const auto answer = nodes_.Seek(target, offset, kind == SeekKind::kData);
-    if (answer.ok()) found = *answer;
-    return answer.status().code() == StatusCode::kOutOfRange ? OkStatus() : answer.status();
-  });
-  if (status.code() == StatusCode::kNotFound) {
-    AccessPtr access;
-    {
-      const MutexLock lock(inode.mutex);
-      access = inode.access;
-    }
-    if (IsKnownEmpty(*access, node)) return found;
-    return ObjectMissing(inode, node);
-  }
-  if (!status.ok()) return FromStatus(status);
-  return found;
-}
-
 // Node by node, so that the cost depends on the amount of data in a sparse file, not on its length.
-Outcome<uint64_t> Filesystem::Impl::SeekData(Inode& inode, const DataAccess& access,
-                                             ByteRange range) {
+Outcome<uint64_t> Reader::SeekData(Inode& inode, const DataAccess& access, ByteRange range) {
   uint64_t first = range.end;
   std::vector<NodeId> nodes = access.layout.Nodes();
   const NodeId owner = FirstPiece(access.layout, range).nodes.front();
   std::iter_swap(nodes.begin(), std::find(nodes.begin(), nodes.end(), owner));
   for (const NodeId node : nodes) {
     for (uint64_t at = range.begin; at < first;) {
-      auto found = SeekObject(inode, node, at, SeekKind::kData);
+      auto found = objects_.Seek(inode, node, at, SeekKind::kData);
       if (!found.ok()) return found.failure();
       if (!*found || **found >= first) break;
       const Piece piece = FirstPiece(access.layout, {**found, range.end});
@@ -476,18 +339,21 @@ Outcome<uint64_t> Filesystem::Impl::SeekData(Inode& inode, const DataAccess& acc
               fmt::format("no data at or after offset {}", range.begin));
 }
 
-Outcome<uint64_t> Filesystem::Impl::SeekHole(Inode& inode, const DataAccess& access,
-                                             ByteRange range) {
+Outcome<uint64_t> Reader::SeekHole(Inode& inode, const DataAccess& access, ByteRange range) {
   uint64_t at = range.begin;
   while (at < range.end) {
     const Piece piece = FirstPiece(access.layout, {at, range.end});
-    auto found = SeekObject(inode, piece.nodes.front(), at, SeekKind::kHole);
+    auto found = objects_.Seek(inode, piece.nodes.front(), at, SeekKind::kHole);
     if (!found.ok()) return found.failure();
     const uint64_t hole = std::max(found->value_or(at), at);
     if (hole < piece.range.end) return hole;
     at = piece.range.end;
   }
   return range.end;
+}
+
+void Reader::OnUnreadableMapping(HandleId id) {
+  if (const std::shared_ptr<OpenFile> handle = handles_.FindFile(id)) handle->view.GiveUp();
 }
 
 }  // namespace mosa::sai

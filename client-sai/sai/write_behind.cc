@@ -1,5 +1,5 @@
-// Write-behind: sending buffered extents to other nodes, and handling nodes that are unreachable or
-// full.
+#include "client-sai/sai/write_behind.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,13 +7,15 @@
 
 #include "client-sai/api/wait_budget.h"
 #include "client-sai/core/rules.h"
-#include "client-sai/sai/impl.h"
+#include "client-sai/sai/failures.h"
 #include "common/base/sync.h"
 
 namespace mosa::sai {
 namespace {
 
 constexpr Duration kBufferWaitMax = Seconds(1);
+// Spills that have changed nothing for this long will never succeed.
+constexpr Duration kFruitlessMax = Seconds(15);
 constexpr Duration kStoreMin = Seconds(5);
 // In one file. An extent takes memory however few bytes it has.
 constexpr size_t kOpenExtentsMax = 4096;
@@ -28,38 +30,32 @@ Memory OfPart(const Memory& memory, std::span<const std::byte> part,
 
 }  // namespace
 
-void Filesystem::Impl::NoteError(Inode& inode, Failure failure) {
-  stats_.Add(Counter::kErrors);
-  {
-    const MutexLock lock(inode.mutex);
-    inode.error = std::move(failure);
-    ++inode.error_count;
-    inode.allocated_version.reset();  // Bytes to be stored may be missing.
-  }
-  DropFailedPages(inode);
-}
+WriteBehind::WriteBehind(const FilesystemOptions& options, InodeTable& inodes,
+                         NodeStates& node_states, StoreGate& gate, NodeObjects& objects,
+                         Spiller& spiller, BlockCache& blocks, KernelPages& pages, Stats& stats,
+                         const Clock& clock)
+    : options_(options),
+      inodes_(inodes),
+      node_states_(node_states),
+      gate_(gate),
+      objects_(objects),
+      spiller_(spiller),
+      blocks_(blocks),
+      pages_(pages),
+      stats_(stats),
+      clock_(clock),
+      buffered_(options.write_behind_bytes_max),
+      io_(options.io_threads, options.io_threads_max),
+      store_lanes_(io_) {}
 
-// Bytes that could not be stored may be in cached pages here, while others read what the nodes
-// have. A page under writeback is dropped once that has failed; nothing waits for it.
-void Filesystem::Impl::DropFailedPages(Inode& inode) {
-  {
-    const MutexLock lock(inode.mutex);
-    inode.pages_version.reset();
-  }
-  blocks_.DropFile(inode.file);
-  pages_.Drop(
-      inode.file, [] {}, nullptr);
-}
-
-Outcome<Done> Filesystem::Impl::BufferPiece(Inode& inode, const Piece& piece,
-                                            std::span<const std::byte> data, uint64_t chunk_bytes,
-                                            const Memory& memory) {
+Outcome<Done> WriteBehind::Buffer(Inode& inode, const Piece& piece, std::span<const std::byte> data,
+                                  uint64_t chunk_bytes, const Memory& memory) {
   inode.io.AssertHeld();
   uint64_t offset = piece.range.begin;
   while (!data.empty()) {
     const uint64_t end = std::min(piece.range.end, WriteBuffer::BoundaryAfter(offset, chunk_bytes));
     const auto bytes = data.first(static_cast<size_t>(end - offset));
-    AwaitRoomForBuffer(inode, bytes.size());
+    AwaitRoom(inode, bytes.size());
     {
       MutexLock lock(inode.mutex);
       while (inode.buffer.OverlapsTaken({offset, end})) inode.changed.wait(lock);
@@ -70,56 +66,15 @@ Outcome<Done> Filesystem::Impl::BufferPiece(Inode& inode, const Piece& piece,
       buffered_.Add(grown);
     }
     // An append waits for its bytes within the same call.
-    SendBuffered(inode, false,
-                 inode.append_hold ? WaitBudget::OfThisThread().end : std::optional<SteadyTime>());
+    Send(inode, false,
+         inode.append_hold ? WaitBudget::OfThisThread().end : std::optional<SteadyTime>());
     offset = end;
     data = data.subspan(bytes.size());
   }
   return Done{};
 }
 
-void Filesystem::Impl::AwaitRoomForBuffer(Inode& inode, uint64_t bytes) {
-  bool refused = false;
-  {
-    MutexLock lock(inode.mutex);
-    const auto has_room = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(inode.mutex) {
-      return inode.buffer.bytes() + bytes <= options_.write_behind_file_bytes_max &&
-             inode.buffer.extents() < kExtentsMax;
-    };
-    if (!has_room()) {
-      lock.unlock();
-      SendBuffered(inode, true, WaitBudget::OfThisThread().end);
-      lock.lock();
-      while (inode.buffer.any_taken() && !has_room()) inode.changed.wait(lock);
-    }
-    refused = !inode.full_nodes.empty();
-  }
-  if (refused) Drain(inode);
-  if (buffered_.HasRoomFor(bytes)) return;
-  for (const InodePtr& other : buffering_.All()) SendBuffered(*other, true);
-  // Bytes that no node accepts stay until their writer returns, so do not wait for them for ever.
-  buffered_.AwaitRoomFor(bytes, kBufferWaitMax);
-}
-
-// A program may come to wait for the store and must be answered in time. Its budget starts when the
-// store begins, because bytes may wait long for a slow node before that. With a program that waits
-// already it ends when that program's does. But many mounts may be storing on one node, so a store
-// on a node that answers has kStoreMin.
-void Filesystem::Impl::RunStore(NodeId node, std::function<void()> store,
-                                std::optional<SteadyTime> end) {
-  stores_.Run(
-      {FileId{}, node.value}, options_.io_threads, [this, node, store = std::move(store), end] {
-        WaitBudget::Limit limit = WaitBudget::ForBackground();
-        const Duration least = node_states_.Answers(node) ? kStoreMin : WaitBudget::kTransferMin;
-        if (end)
-          limit.end =
-              std::clamp(*end, SteadyNow() + std::chrono::nanoseconds(least.ns), *limit.end);
-        const WaitBudget budget(limit);
-        store();
-      });
-}
-
-void Filesystem::Impl::SendBuffered(Inode& inode, bool all, std::optional<SteadyTime> end) {
+void WriteBehind::Send(Inode& inode, bool all, std::optional<SteadyTime> end) {
   std::vector<std::shared_ptr<const Extent>> extents;
   AccessPtr access;
   {
@@ -141,8 +96,48 @@ void Filesystem::Impl::SendBuffered(Inode& inode, bool all, std::optional<Steady
   }
 }
 
-void Filesystem::Impl::SendExtent(const InodePtr& inode,
-                                  const std::shared_ptr<const Extent>& extent) {
+void WriteBehind::AwaitRoom(Inode& inode, uint64_t bytes) {
+  bool refused = false;
+  {
+    MutexLock lock(inode.mutex);
+    const auto has_room = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(inode.mutex) {
+      return inode.buffer.bytes() + bytes <= options_.write_behind_file_bytes_max &&
+             inode.buffer.extents() < kExtentsMax;
+    };
+    if (!has_room()) {
+      lock.unlock();
+      Send(inode, true, WaitBudget::OfThisThread().end);
+      lock.lock();
+      while (inode.buffer.any_taken() && !has_room()) inode.changed.wait(lock);
+    }
+    refused = !inode.full_nodes.empty();
+  }
+  if (refused) Drain(inode);
+  if (buffered_.HasRoomFor(bytes)) return;
+  for (const InodePtr& other : buffering_.All()) Send(*other, true);
+  // Bytes that no node accepts stay until their writer returns, so do not wait for them for ever.
+  buffered_.AwaitRoomFor(bytes, kBufferWaitMax);
+}
+
+// A program may come to wait for the store and must be answered in time. Its budget starts when the
+// store begins, because bytes may wait long for a slow node before that. With a program that waits
+// already it ends when that program's does. But many mounts may be storing on one node, so a store
+// on a node that answers has kStoreMin.
+void WriteBehind::RunStore(NodeId node, std::function<void()> store,
+                           std::optional<SteadyTime> end) {
+  store_lanes_.Run(
+      {FileId{}, node.value}, options_.io_threads, [this, node, store = std::move(store), end] {
+        WaitBudget::Limit limit = WaitBudget::ForBackground();
+        const Duration least = node_states_.Answers(node) ? kStoreMin : WaitBudget::kTransferMin;
+        if (end)
+          limit.end =
+              std::clamp(*end, SteadyNow() + std::chrono::nanoseconds(least.ns), *limit.end);
+        const WaitBudget budget(limit);
+        store();
+      });
+}
+
+void WriteBehind::SendExtent(const InodePtr& inode, const std::shared_ptr<const Extent>& extent) {
   std::vector<NodeId> full;
   const Outcome<Done> stored = StoreExtent(*inode, *extent, &full);
   if (!stored.ok() && full.empty()) NoteError(*inode, stored.failure());
@@ -157,21 +152,15 @@ void Filesystem::Impl::SendExtent(const InodePtr& inode,
   inode->changed.notify_all();
 }
 
-// Accounts for bytes that left the inode's buffer.
-void Filesystem::Impl::NoteUnbuffered(Inode& inode, uint64_t bytes) {
-  if (inode.buffer.empty()) buffering_.Erase(inode.file);
-  buffered_.Remove(bytes);
-}
-
-Outcome<Done> Filesystem::Impl::StoreExtent(Inode& inode, const Extent& extent,
-                                            std::vector<NodeId>* full) {
-  return WithStore(inode, [&](const DataAccess& access) -> Outcome<Done> {
+Outcome<Done> WriteBehind::StoreExtent(Inode& inode, const Extent& extent,
+                                       std::vector<NodeId>* full) {
+  return gate_.Run(inode, [&](const DataAccess& access) -> Outcome<Done> {
     for (const Piece& piece : SplitRange(access.layout, extent.range())) {
       const auto data =
           extent.bytes().subspan(static_cast<size_t>(piece.range.begin - extent.offset),
                                  static_cast<size_t>(piece.range.size()));
       for (const NodeId node : piece.nodes) {
-        const Status status = WriteToNode(inode, node, piece.range.begin, data);
+        const Status status = objects_.Write(inode, node, piece.range.begin, data);
         if (status.code() == StatusCode::kResourceExhausted) full->push_back(node);
         if (!status.ok()) return FromStatus(status);
       }
@@ -180,62 +169,12 @@ Outcome<Done> Filesystem::Impl::StoreExtent(Inode& inode, const Extent& extent,
   });
 }
 
-Status Filesystem::Impl::WriteToNode(Inode& inode, NodeId node, uint64_t offset,
-                                     std::span<const std::byte> data) {
-  const Status status = WithRetries(inode, node, true, [&](const ObjectTarget& target) {
-    return nodes_.Write(target, offset, data);
-  });
-  if (!status.ok()) return status;
-  stats_.Add(Counter::kBytesWrittenRemote, data.size());
-  const MutexLock lock(inode.mutex);
-  inode.stored_on.insert(node);
-  return status;
+void WriteBehind::NoteUnbuffered(Inode& inode, uint64_t bytes) {
+  if (inode.buffer.empty()) buffering_.Erase(inode.file);
+  buffered_.Remove(bytes);
 }
 
-Status Filesystem::Impl::WithRetries(Inode& inode, NodeId node, bool write,
-                                     const std::function<Status(const ObjectTarget&)>& operation) {
-  const Time begun = clock_.Monotonic();
-  const uint64_t era = lease_.ValidEra();
-  AccessPtr access;
-  for (uint32_t attempt = 1;; ++attempt) {
-    // Without a lease the manager no longer waits for this mount, so the layout may have changed.
-    if (write && attempt > 1 && (era == 0 || lease_.ValidEra() != era))
-      return AbortedError("the lease expired during the write");
-    if (!access) {
-      const MutexLock lock(inode.mutex);
-      access = inode.access;
-    }
-    const SteadyTime asked = SteadyNow();
-    const Status status = operation({node, inode.file, access->capability});
-    const bool unreachable =
-        status.code() == StatusCode::kUnavailable || status.code() == StatusCode::kDeadlineExceeded;
-    const std::chrono::nanoseconds enough(WaitBudget::kTransferMin.ns);
-    if (!unreachable || SteadyNow() - asked >= enough) node_states_.NoteCall(node, !unreachable);
-    if (status.ok()) return status;
-    if (status.code() == StatusCode::kPermissionDenied || status.code() == StatusCode::kAborted) {
-      // The right belongs to an older session, layout or incarnation, or has expired. The next
-      // layout may place the bytes on other nodes.
-      const MutexLock lock(inode.mutex);
-      if (inode.access == access) inode.access_era = 0;
-      return AbortedError(MessageOf(status));
-    }
-    if (!unreachable) return status;
-    const auto delay = RetryDelay(attempt, clock_.Monotonic() - begun, node_states_.IsAlive(node));
-    if (!delay || WaitBudget::IsSpent()) return status;
-    SleepFor(*delay);
-  }
-}
-
-AccessPtr Filesystem::Impl::RenewRight(Inode& inode, const AccessPtr& refused) {
-  {
-    const MutexLock lock(inode.mutex);
-    if (inode.access == refused) inode.access_era = 0;
-  }
-  const auto renewed = EnsureAccess(inode, refused->may_write);
-  return renewed.ok() ? *renewed : refused;
-}
-
-void Filesystem::Impl::DrainOverlap(Inode& inode, ByteRange range) {
+void WriteBehind::DrainOverlap(Inode& inode, ByteRange range) {
   {
     const MutexLock lock(inode.mutex);
     if (!inode.buffer.Overlaps(range)) return;
@@ -243,10 +182,10 @@ void Filesystem::Impl::DrainOverlap(Inode& inode, ByteRange range) {
   Drain(inode);
 }
 
-void Filesystem::Impl::Drain(Inode& inode) {
+void WriteBehind::Drain(Inode& inode) {
   SpillProgress progress;
   for (;;) {
-    SendBuffered(inode, true, WaitBudget::OfThisThread().end);
+    Send(inode, true, WaitBudget::OfThisThread().end);
     std::vector<NodeId> refused;
     ByteRange first;
     {
@@ -267,6 +206,60 @@ void Filesystem::Impl::Drain(Inode& inode) {
     NoteUnbuffered(inode, inode.buffer.Cut(0));
     return;
   }
+}
+
+Outcome<Done> WriteBehind::SpillPatiently(Inode& inode, ByteRange range,
+                                          const std::vector<NodeId>& refused,
+                                          SpillProgress* progress) {
+  // Bytes that have room here take it, before the manager counts it as free for others.
+  Send(inode, true, WaitBudget::OfThisThread().end);
+  std::vector<NodeId>& full = progress->full;
+  full.insert(full.end(), refused.begin(), refused.end());
+  std::sort(full.begin(), full.end());
+  full.erase(std::unique(full.begin(), full.end()), full.end());
+  auto spilled = spiller_.Spill(inode, range, full);
+  if (!spilled.ok()) {
+    const std::optional<Duration> delay = NoSpaceDelay(progress->attempt++);
+    if (spilled.failure().reason != ErrorReason::kNoSpace || !delay) return spilled.failure();
+    SleepFor(*delay);
+    full.clear();
+    return Done{};
+  }
+  if (*spilled) {
+    progress->fruitless_since.reset();
+    return Done{};
+  }
+  const Time now = clock_.Monotonic();
+  if (!progress->fruitless_since) progress->fruitless_since = now;
+  if (now - *progress->fruitless_since > kFruitlessMax)
+    return Fail(StatusCode::kResourceExhausted, ErrorReason::kNoSpace,
+                fmt::format("node {} has no free space for bytes {} to {} of file {}, and no other "
+                            "node took them within {} s",
+                            full.front().value, range.begin, range.end, inode.file.value,
+                            kFruitlessMax.ns / 1'000'000'000));
+  SleepFor(kFrozenDelay);
+  return Done{};
+}
+
+void WriteBehind::NoteError(Inode& inode, Failure failure) {
+  stats_.Add(Counter::kErrors);
+  {
+    const MutexLock lock(inode.mutex);
+    inode.error = std::move(failure);
+    ++inode.error_count;
+    inode.allocated_version.reset();  // Bytes to be stored may be missing.
+  }
+  DropFailedPages(inode);
+}
+
+void WriteBehind::DropFailedPages(Inode& inode) {
+  {
+    const MutexLock lock(inode.mutex);
+    inode.pages_version.reset();
+  }
+  blocks_.DropFile(inode.file);
+  pages_.Drop(
+      inode.file, [] {}, nullptr);
 }
 
 }  // namespace mosa::sai

@@ -1,5 +1,5 @@
-// Writing: inline while the file is small, then to the nodes: at once on this host, by write-behind
-// elsewhere. Callers hold the inode's io.
+#include "client-sai/sai/writer.h"
+
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -10,108 +10,34 @@
 
 #include "client-sai/api/wait_budget.h"
 #include "client-sai/core/rules.h"
-#include "client-sai/sai/impl.h"
+#include "client-sai/sai/attribute_cache.h"
+#include "client-sai/sai/failures.h"
 #include "common/base/errno_status.h"
-#include "common/base/sync.h"
 
 namespace mosa::sai {
 namespace {
 
+constexpr int kCommitsMax = 20;
 // Well below kFreezeMax, so that no store of an inline move comes after its freeze.
 constexpr Duration kInlineMoveMax = Seconds(10);
-// Spills that have changed nothing for this long will never succeed.
-constexpr Duration kFruitlessMax = Seconds(15);
 // A node that refuses this often, each time after a new answer of the manager, will never accept.
 constexpr int kRefusalsMax = 50;
 
 }  // namespace
 
-Outcome<size_t> Filesystem::Impl::Write(HandleId id, const CallPiece& piece,
-                                        std::span<const std::byte> data, const Memory& memory) {
-  stats_.Add(Counter::kWrites);
-  const std::shared_ptr<OpenFile> handle = handles_.FindFile(id);
-  if (!handle || !handle->write)
-    return Fail(StatusCode::kInvalidArgument, ErrorReason::kInvalid,
-                "the file is not open for writing");
-  Inode& inode = *handle->inode;
-  uint64_t opens_before = 0;
-  {
-    const MutexLock lock(inode.mutex);
-    ++inode.unsettled;
-    opens_before = inode.cached_opens;
+Outcome<Done> Writer::Commit(Inode& inode, bool last_close, bool tells_close) {
+  MOSA_RETURN_IF_FAILED(commits_.TakePrivileges(inode));
+  for (int attempt = 1;; ++attempt) {
+    bool outdated = false;
+    const Outcome<Done> committed =
+        commits_.SendOnce(inode, {.last_close = last_close, .tells_close = tells_close}, &outdated);
+    if (!outdated || attempt == kCommitsMax) return committed;
+    MOSA_RETURN_IF_FAILED(MergeInline(inode));
   }
-  const Outcome<Done> written = WriteThrough(*handle, piece, data, memory);
-  PagesAfterWrite pages = PagesAfterWrite::kKeep;
-  {
-    const MutexLock lock(inode.mutex);
-    inode.size_in_kernel.NoteWrite(clock_.Monotonic());
-    if (handle->mode.kind == OpenMode::Kind::kDirect)
-      pages = PagesAfter({.kernel_drops_pages = notifier_.capabilities().drops_pages,
-                          .opened_meanwhile = inode.cached_opens != opens_before,
-                          .open_by_pages = inode.cached_handles > 0});
-    if (pages != PagesAfterWrite::kKeep) inode.pages_version.reset();
-  }
-  // Not under io: dropping a dirty page writes it first.
-  if (pages == PagesAfterWrite::kDrop)
-    pages_.DropNow(inode.file, [this, changed = handle->inode] { Settle(*changed); });
-  else
-    Settle(inode);
-  if (!written.ok()) return written.failure();
-  return data.size();
 }
 
-Outcome<size_t> Filesystem::Impl::WritePages(HandleId id, uint64_t offset,
-                                             std::span<const std::byte> data,
-                                             const Memory& memory) {
-  stats_.Add(Counter::kWrites);
-  const std::shared_ptr<OpenFile> handle = handles_.FindFile(id);
-  if (!handle || !handle->write)
-    return Fail(StatusCode::kInvalidArgument, ErrorReason::kInvalid,
-                "the file is not open for writing");
-  Inode& inode = *handle->inode;
-  const MutexLock io(inode.io);
-  Outcome<Done> written = EnsureCounted(*handle);
-  if (written.ok()) written = WriteAt(inode, offset, data, memory);
-  if (written.ok()) return data.size();
-  bool is_late = false;
-  {
-    const MutexLock lock(inode.mutex);
-    is_late = handle->was_closed;
-  }
-  // No close or fsync tells a program that has stored through a mapping after its last close.
-  if (is_late) NoteUnsaved(inode, written.failure());
-  DropFailedPages(inode);
-  return written.failure();
-}
-
-Outcome<Done> Filesystem::Impl::WriteThrough(OpenFile& handle, const CallPiece& piece,
-                                             std::span<const std::byte> data,
-                                             const Memory& memory) {
-  const MutexLock io(handle.inode->io);
-  MOSA_RETURN_IF_FAILED(TellError(handle));
-  if (data.empty()) return Done{};
-  MOSA_RETURN_IF_FAILED(EnsureCounted(handle));
-  return handle.append ? Append(handle, data, piece)
-                       : WriteAt(*handle.inode, piece.offset, data, memory);
-}
-
-// A close of this handle's only descriptor looks like that of one of several. After it the manager
-// may have been told that nobody writes the file any more.
-Outcome<Done> Filesystem::Impl::EnsureCounted(OpenFile& handle) {
-  Inode& inode = *handle.inode;
-  const MutexLock lock(inode.mutex);
-  // The program was killed: nobody would commit what its last request writes.
-  if (handle.ended)
-    return Fail(StatusCode::kInvalidArgument, ErrorReason::kInvalid,
-                "the file was closed before the write began");
-  handle.wrote = true;
-  if (std::exchange(handle.closed, false)) ++inode.unclosed_writers;
-  inode.AskIfUncounted();
-  return Done{};
-}
-
-Outcome<Done> Filesystem::Impl::WriteAt(Inode& inode, uint64_t offset,
-                                        std::span<const std::byte> data, const Memory& memory) {
+Outcome<Done> Writer::WriteAt(Inode& inode, uint64_t offset, std::span<const std::byte> data,
+                              const Memory& memory) {
   if (offset > kFileBytesMax || data.size() > kFileBytesMax - offset)
     return Fail(StatusCode::kInvalidArgument, ErrorReason::kTooBig,
                 fmt::format("a write of {} bytes at offset {} exceeds the maximum file size, {}",
@@ -123,81 +49,15 @@ Outcome<Done> Filesystem::Impl::WriteAt(Inode& inode, uint64_t offset,
   return Done{};
 }
 
-void Filesystem::Impl::LayInline(Inode& inode, const Fresh& fresh) {
-  if (inode.inline_buffer && inode.inline_version == fresh.version) return;
-  std::string content;
-  if (fresh.access->is_inline)
-    content = fresh.access->inline_data.substr(0, fresh.access->inline_valid_bytes);
-  content.resize(static_cast<size_t>(ViewOn(inode, fresh.attributes).size_bytes));
-  for (const ByteRange& own : inode.inline_ranges.All())
-    std::memcpy(content.data() + own.begin, inode.inline_buffer->data() + own.begin,
-                static_cast<size_t>(own.size()));
-  inode.inline_buffer = std::move(content);
-  inode.inline_version = fresh.version;
-}
-
-void Filesystem::Impl::PutInline(Inode& inode, const Fresh& fresh, uint64_t offset,
-                                 std::span<const std::byte> data) {
-  LayInline(inode, fresh);
-  const uint64_t end = offset + data.size();
-  std::string& content = *inode.inline_buffer;
-  if (content.size() < end) content.resize(static_cast<size_t>(end));
-  std::memcpy(content.data() + offset, data.data(), data.size());
-  NoteInlineWritten(inode, {offset, end});
-  stats_.Add(Counter::kBytesWrittenInline, data.size());
-}
-
-Outcome<Filesystem::Impl::Fresh> Filesystem::Impl::AwaitFresh(Inode& inode, MutexLock& lock) {
-  for (;;) {
-    lock.unlock();
-    auto fresh = EnsureFresh(inode, true);
-    lock.lock();
-    if (!fresh.ok() ||
-        (inode.make_state != MakeState::kSending && inode.own_changes == fresh->own_changes))
-      return fresh;
-  }
-}
-
-void Filesystem::Impl::NoteInlineWritten(Inode& inode, ByteRange range) {
-  inode.inline_ranges.Add(range);
-  inode.unsaved.dirty_end = std::max(inode.unsaved.dirty_end, range.end);
-  inode.unsaved.data_dirty = inode.unsaved.needs_commit = true;
-  inode.unsaved.modify_time = lease_.ManagerNow();
-  if (inode.unsent_times) inode.unsent_times->modify_time.reset();
-}
-
-Outcome<Done> Filesystem::Impl::MergeInline(Inode& inode) {
-  {
-    const MutexLock lock(inode.mutex);
-    if (!inode.inline_buffer || inode.make_state != MakeState::kSent) return Done{};
-  }
-  auto fresh = EnsureFresh(inode, false);
-  if (!fresh.ok()) return fresh.failure();
-  uint64_t size = 0;
-  {
-    const MutexLock lock(inode.mutex);
-    size = ViewOn(inode, fresh->attributes).size_bytes;
-    if (!fresh->access->layout.bound() && size <= fresh->access->inline_bytes_max) {
-      LayInline(inode, *fresh);
-      return Done{};
-    }
-  }
-  auto bound = EnsureBound(inode, size);
-  if (!bound.ok()) return bound.failure();
-  Drain(inode);
-  return Done{};
-}
-
 // Returns true if the bytes went into the inline content.
-Outcome<bool> Filesystem::Impl::WriteInline(Inode& inode, uint64_t offset,
-                                            std::span<const std::byte> data) {
+Outcome<bool> Writer::WriteInline(Inode& inode, uint64_t offset, std::span<const std::byte> data) {
   MutexLock lock(inode.mutex);
   auto fresh = AwaitFresh(inode, lock);
   if (!fresh.ok()) return fresh.failure();
   const DataAccess& right = *fresh->access;
   if (right.layout.bound() && !right.is_inline && !inode.inline_buffer) return false;
   const uint64_t size_after =
-      std::max(ViewOn(inode, fresh->attributes).size_bytes, offset + data.size());
+      std::max(AttributeCache::ViewOn(inode, fresh->attributes).size_bytes, offset + data.size());
   if (!right.layout.bound() && size_after <= right.inline_bytes_max) {
     PutInline(inode, *fresh, offset, data);
     return true;
@@ -208,107 +68,8 @@ Outcome<bool> Filesystem::Impl::WriteInline(Inode& inode, uint64_t offset,
   return false;
 }
 
-// Gives the file objects and moves its inline content into them. Meanwhile nobody else stores bytes
-// of the file; the manager is told as soon as it is done.
-Outcome<AccessPtr> Filesystem::Impl::EnsureBound(Inode& inode, uint64_t size_bytes) {
-  auto access = EnsureThawed(inode);
-  if (!access.ok()) return access.failure();
-  const Time begun = clock_.Monotonic();
-  if (!(*access)->layout.bound() || (*access)->is_inline) access = Bind(inode, size_bytes);
-  if (!access.ok()) return access.failure();
-  const bool manager_has_content = (*access)->is_inline;
-  {
-    const MutexLock lock(inode.mutex);
-    inode.moves_inline = manager_has_content;
-  }
-  Outcome<Done> moved = PutInlineIntoObjects(inode, **access);
-  if (moved.ok() && clock_.Monotonic() - begun > kInlineMoveMax)
-    moved = Fail(StatusCode::kUnavailable, ErrorReason::kTimedOut,
-                 fmt::format("moving the content of file {} to its nodes took too long: try again",
-                             inode.file.value));
-  if (moved.ok() && manager_has_content) moved = Commit(inode, false);
-  {
-    const MutexLock lock(inode.mutex);
-    inode.moves_inline = false;
-  }
-  if (!moved.ok() && manager_has_content) Thaw(inode);
-  if (!moved.ok()) return moved.failure();
-  const MutexLock lock(inode.mutex);
-  return inode.access;
-}
-
-// A failure leaves the inline content where it is.
-Outcome<Done> Filesystem::Impl::PutInlineIntoObjects(Inode& inode, const DataAccess& access) {
-  const bool wait = access.is_inline;
-  std::string content;
-  std::vector<ByteRange> ranges;
-  uint64_t errors_before = 0;
-  MoveInlineToObjects(inode, access, &content, &ranges);
-  {
-    const MutexLock lock(inode.mutex);
-    errors_before = inode.error_count;
-  }
-  for (const ByteRange& range : ranges)
-    MOSA_RETURN_IF_FAILED(WriteBound(
-        inode, range.begin,
-        std::as_bytes(std::span(content)).subspan(range.begin, static_cast<size_t>(range.size())),
-        {}));
-  if (wait) Drain(inode);
-  const MutexLock lock(inode.mutex);
-  if (wait && inode.error_count != errors_before) return inode.error;
-  inode.inline_buffer.reset();
-  inode.inline_ranges.Clear();
-  ++inode.own_changes;
-  inline_cached_bytes_ -= inode.access->inline_data.size();
-  auto objects_only = WithoutInlineBytes(*inode.access);
-  objects_only->is_inline = false;
-  inode.access = std::move(objects_only);
-  return Done{};
-}
-
-Outcome<AccessPtr> Filesystem::Impl::Bind(Inode& inode, uint64_t size_bytes) {
-  MOSA_RETURN_IF_FAILED(EnsureMade(inode, /*bare=*/true));
-  {
-    // Its hints caused it to be bound when it was created.
-    const MutexLock lock(inode.mutex);
-    if (inode.access->layout.bound() && !inode.access->is_inline && inode.access_era != 0)
-      return inode.access;
-  }
-  const Time begun = clock_.Monotonic();
-  for (size_t attempt = 0;;) {
-    const Mark mark = MarkNow();
-    auto reply = calls_.Ask<BindReply>(BindRequest{inode.file, size_bytes});
-    if (reply.ok()) return StoreAccess(inode, std::move(reply->access), mark, 0);
-    if (reply.failure().code == StatusCode::kAborted) {
-      if (clock_.Monotonic() - begun > kInlineMoveMax) return FrozenTooLong(inode, kInlineMoveMax);
-      SleepFor(kFrozenDelay);  // Another mount is giving it objects now.
-      continue;
-    }
-    const std::optional<Duration> delay = NoSpaceDelay(attempt++);
-    if (reply.failure().reason != ErrorReason::kNoSpace || !delay) return reply.failure();
-    SleepFor(*delay);
-  }
-}
-
-// Selects the part of a bound file's inline content that must go to its objects: all of it, with
-// this mount's own bytes on top, or only those bytes if another mount has moved the rest. Once the
-// file is bound, inline content can no longer change.
-void Filesystem::Impl::MoveInlineToObjects(Inode& inode, const DataAccess& access,
-                                           std::string* content, std::vector<ByteRange>* ranges) {
-  const MutexLock lock(inode.mutex);
-  const std::vector<ByteRange> own = inode.inline_ranges.All();
-  if (access.is_inline) *content = access.inline_data.substr(0, access.inline_valid_bytes);
-  if (!own.empty()) content->resize(std::max<size_t>(content->size(), own.back().end));
-  for (const ByteRange& range : own)
-    std::memcpy(content->data() + range.begin, inode.inline_buffer->data() + range.begin,
-                static_cast<size_t>(range.size()));
-  *ranges = own;
-  if (access.is_inline && !content->empty()) *ranges = {{0, content->size()}};
-  if (!ranges->empty()) inode.unsaved.needs_commit = true;
-}
-
-Outcome<Done> Filesystem::Impl::WriteBound(Inode& inode, uint64_t offset,
-                                           std::span<const std::byte> data, const Memory& memory) {
+Outcome<Done> Writer::WriteBound(Inode& inode, uint64_t offset, std::span<const std::byte> data,
+                                 const Memory& memory) {
   const auto write = [&](const DataAccess& access, const Piece& piece,
                          std::vector<NodeId>* refused) -> Outcome<bool> {
     const auto bytes = data.subspan(static_cast<size_t>(piece.range.begin - offset),
@@ -329,16 +90,90 @@ Outcome<Done> Filesystem::Impl::WriteBound(Inode& inode, uint64_t offset,
   return StorePieces(inode, {offset, offset + data.size()}, kPieceBytesMax, write);
 }
 
-Outcome<Done> Filesystem::Impl::StorePieces(Inode& inode, ByteRange range, uint64_t piece_bytes_max,
-                                            const StorePiece& store) {
-  SpillProgress progress;
+// False if it was not written, because the `refused` nodes have no room or the layout has changed.
+Outcome<bool> Writer::WritePiece(Inode& inode, const DataAccess& access, const Piece& piece,
+                                 std::span<const std::byte> data, const Memory& memory,
+                                 std::vector<NodeId>* refused) {
+  const bool all_local = std::all_of(piece.nodes.begin(), piece.nodes.end(),
+                                     [&](NodeId node) { return nodes_.IsLocal(node); });
+  if (!all_local) {
+    {
+      // The layout may have changed by the time the piece is stored.
+      const MutexLock lock(inode.mutex);
+      inode.unsaved.stored_by = OlderGeneration(inode.unsaved.stored_by, access.generation);
+    }
+    auto buffered = write_behind_.Buffer(inode, piece, data, access.layout.chunk_bytes, memory);
+    if (!buffered.ok()) return buffered.failure();
+    return true;
+  }
+  // The piece may have been on other nodes, and what was buffered for them must not be stored
+  // later.
+  write_behind_.DrainOverlap(inode, piece.range);
+  const StoreSection store(gate_, inode);
+  if (!store.access().ok()) return store.access().failure();
+  const DataAccess& current = **store.access();
+  if (current.layout.segments != access.layout.segments) return false;
+  for (const NodeId node : piece.nodes) {
+    const Outcome<Done> written = WriteLocal(inode, current, node, piece.range.begin, data);
+    if (written.ok()) continue;
+    if (written.failure().code == StatusCode::kAborted) return false;
+    if (written.failure().reason != ErrorReason::kNoSpace) return written.failure();
+    refused->push_back(node);
+    return false;
+  }
+  return true;
+}
+
+Outcome<Done> Writer::WriteLocal(Inode& inode, const DataAccess& access, NodeId node,
+                                 uint64_t offset, std::span<const std::byte> data) {
+  auto object = objects_.Local(inode, access, node, true);
+  if (!object.ok()) {
+    // The node may be restarting, or the capability expired: WriteToNode waits and retries.
+    const Status status = objects_.Write(inode, node, offset, data);
+    if (!status.ok() && status.code() != StatusCode::kAborted) inode.NoteChangeFailed();
+    if (!status.ok()) return FromStatus(status);
+    return Done{};
+  }
+  // The node does not see writes by descriptor, so it cannot refuse a late one. This mount may have
+  // been suspended since the store began.
+  if (!gate_.MayStillStore(inode))
+    return Fail(StatusCode::kAborted, ErrorReason::kStale,
+                fmt::format("the layout of file {} was recalled", inode.file.value));
+  size_t written = 0;
+  while (written < data.size()) {
+    const ssize_t count = pwrite((*object)->fd.get(), data.data() + written, data.size() - written,
+                                 static_cast<off_t>(offset + written));
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) {
+      const Status failed = ErrnoStatus(errno, fmt::format("write {} bytes at {} of object {}",
+                                                           data.size(), offset, inode.file.value));
+      if (written > 0) inode.NoteChangeFailed();
+      return FromStatus(failed);
+    }
+    written += static_cast<size_t>(count);
+  }
+  stats_.Add(Counter::kBytesWrittenLocal, data.size());
+  {
+    const MutexLock lock(inode.mutex);
+    inode.wrote_locally = true;
+    inode.stores_known = false;
+    inode.stored_on.insert(node);
+  }
+  if (access.copied_eagerly)
+    objects_.NoteWrittenLocally(inode, access, node, {offset, offset + data.size()});
+  return Done{};
+}
+
+Outcome<Done> Writer::StorePieces(Inode& inode, ByteRange range, uint64_t piece_bytes_max,
+                                  const StorePiece& store) {
+  WriteBehind::SpillProgress progress;
   int refusals = 0;
   while (!range.empty()) {
-    auto current = EnsureThawed(inode);
+    auto current = gate_.EnsureThawed(inode);
     if (!current.ok()) return current.failure();
     const AccessPtr access = *std::move(current);
-    MOSA_RETURN_IF_FAILED(CheckBound(inode, *access));
-    if (access->lost) return LostBytes(inode);
+    MOSA_RETURN_IF_FAILED(StoreGate::CheckBound(inode, *access));
+    if (access->lost) return NodeObjects::LostBytes(inode);
     const Piece piece = FirstPiece(access->layout, range, piece_bytes_max);
     std::map<NodeId, uint64_t> taken;
     std::vector<NodeId> refused;
@@ -356,7 +191,7 @@ Outcome<Done> Filesystem::Impl::StorePieces(Inode& inode, ByteRange range, uint6
     for (const auto& [node, bytes] : taken) grants_.PutBack(node, bytes);
     if (!stored.ok()) return stored.failure();
     if (!refused.empty()) {
-      MOSA_RETURN_IF_FAILED(SpillPatiently(inode, piece.range, refused, &progress));
+      MOSA_RETURN_IF_FAILED(write_behind_.SpillPatiently(inode, piece.range, refused, &progress));
       continue;
     }
     if (++refusals == kRefusalsMax)
@@ -364,49 +199,15 @@ Outcome<Done> Filesystem::Impl::StorePieces(Inode& inode, ByteRange range, uint6
                   fmt::format("bytes {} to {} of file {} were refused {} times by nodes with a "
                               "newer layout than the manager's: try again",
                               piece.range.begin, piece.range.end, inode.file.value, refusals));
-    PauseBeforeStore(refusals);
+    StoreGate::Pause(refusals);
   }
-  return Done{};
-}
-
-Outcome<Done> Filesystem::Impl::SpillPatiently(Inode& inode, ByteRange range,
-                                               const std::vector<NodeId>& refused,
-                                               SpillProgress* progress) {
-  // Bytes that have room here take it, before the manager counts it as free for others.
-  SendBuffered(inode, true, WaitBudget::OfThisThread().end);
-  std::vector<NodeId>& full = progress->full;
-  full.insert(full.end(), refused.begin(), refused.end());
-  std::sort(full.begin(), full.end());
-  full.erase(std::unique(full.begin(), full.end()), full.end());
-  auto spilled = Spill(inode, range, full);
-  if (!spilled.ok()) {
-    const std::optional<Duration> delay = NoSpaceDelay(progress->attempt++);
-    if (spilled.failure().reason != ErrorReason::kNoSpace || !delay) return spilled.failure();
-    SleepFor(*delay);
-    full.clear();
-    return Done{};
-  }
-  if (*spilled) {
-    progress->fruitless_since.reset();
-    return Done{};
-  }
-  const Time now = clock_.Monotonic();
-  if (!progress->fruitless_since) progress->fruitless_since = now;
-  if (now - *progress->fruitless_since > kFruitlessMax)
-    return Fail(StatusCode::kResourceExhausted, ErrorReason::kNoSpace,
-                fmt::format("node {} has no free space for bytes {} to {} of file {}, and no other "
-                            "node took them within {} s",
-                            full.front().value, range.begin, range.end, inode.file.value,
-                            kFruitlessMax.ns / 1'000'000'000));
-  SleepFor(kFrozenDelay);
   return Done{};
 }
 
 // Takes room for the new pages of a piece on every node that keeps a copy. False if the `refused`
 // nodes have none; then nothing is taken.
-Outcome<bool> Filesystem::Impl::TakeRoom(Inode& inode, const DataAccess& access, const Piece& piece,
-                                         std::map<NodeId, uint64_t>* taken,
-                                         std::vector<NodeId>* refused) {
+Outcome<bool> Writer::TakeRoom(Inode& inode, const DataAccess& access, const Piece& piece,
+                               std::map<NodeId, uint64_t>* taken, std::vector<NodeId>* refused) {
   const ByteRange pages = WidenToPages(piece.range);
   uint64_t bytes = 0;
   {
@@ -419,7 +220,7 @@ Outcome<bool> Filesystem::Impl::TakeRoom(Inode& inode, const DataAccess& access,
       (*taken)[node] = bytes;
       continue;
     }
-    if (room.ok() && IsAllocated(inode, access, node, pages)) continue;
+    if (room.ok() && objects_.IsAllocated(inode, access, node, pages)) continue;
     for (const auto& [earlier, put_back] : std::exchange(*taken, {}))
       grants_.PutBack(earlier, put_back);
     if (!room.ok()) return room.failure();
@@ -429,109 +230,175 @@ Outcome<bool> Filesystem::Impl::TakeRoom(Inode& inode, const DataAccess& access,
   return true;
 }
 
-// Overwriting bytes that the object already has takes no room.
-bool Filesystem::Impl::IsAllocated(Inode& inode, const DataAccess& access, NodeId node,
-                                   ByteRange range) {
-  uint64_t size = 0;
-  {
-    const MutexLock lock(inode.mutex);
-    size = View(inode).size_bytes;
-  }
-  if (range.begin >= size || range.end > size + kPageBytes) return false;
-  const ObjectTarget target{node, inode.file, access.capability};
-  const auto data = nodes_.Seek(target, range.begin, true);
-  if (!data.ok() || *data != range.begin) return false;
-  const auto hole = nodes_.Seek(target, range.begin, false);
-  if (!hole.ok()) return false;
-  return *hole >= std::min(range.end, size);
-}
-
-// False if it was not written, because the `refused` nodes have no room or the layout has changed.
-Outcome<bool> Filesystem::Impl::WritePiece(Inode& inode, const DataAccess& access,
-                                           const Piece& piece, std::span<const std::byte> data,
-                                           const Memory& memory, std::vector<NodeId>* refused) {
-  const bool all_local = std::all_of(piece.nodes.begin(), piece.nodes.end(),
-                                     [&](NodeId node) { return nodes_.IsLocal(node); });
-  if (!all_local) {
-    {
-      // The layout may have changed by the time the piece is stored.
-      const MutexLock lock(inode.mutex);
-      inode.unsaved.stored_by = OlderGeneration(inode.unsaved.stored_by, access.generation);
-    }
-    auto buffered = BufferPiece(inode, piece, data, access.layout.chunk_bytes, memory);
-    if (!buffered.ok()) return buffered.failure();
-    return true;
-  }
-  // The piece may have been on other nodes, and what was buffered for them must not be stored
-  // later.
-  DrainOverlap(inode, piece.range);
-  const StoreSection store(*this, inode);
-  if (!store.access().ok()) return store.access().failure();
-  const DataAccess& current = **store.access();
-  if (current.layout.segments != access.layout.segments) return false;
-  for (const NodeId node : piece.nodes) {
-    const Outcome<Done> written = WriteLocal(inode, current, node, piece.range.begin, data);
-    if (written.ok()) continue;
-    if (written.failure().code == StatusCode::kAborted) return false;
-    if (written.failure().reason != ErrorReason::kNoSpace) return written.failure();
-    refused->push_back(node);
-    return false;
-  }
-  return true;
-}
-
-Outcome<Done> Filesystem::Impl::WriteLocal(Inode& inode, const DataAccess& access, NodeId node,
-                                           uint64_t offset, std::span<const std::byte> data) {
-  auto object = LocalObjectOf(inode, access, node, true);
-  if (!object.ok()) {
-    // The node may be restarting, or the capability expired: WriteToNode waits and retries.
-    const Status status = WriteToNode(inode, node, offset, data);
-    if (!status.ok() && status.code() != StatusCode::kAborted) NoteChangeFailed(inode);
-    if (!status.ok()) return FromStatus(status);
-    return Done{};
-  }
-  // The node does not see writes by descriptor, so it cannot refuse a late one. This mount may have
-  // been suspended since the store began.
-  if (!MayStillStore(inode))
-    return Fail(StatusCode::kAborted, ErrorReason::kStale,
-                fmt::format("the layout of file {} was recalled", inode.file.value));
-  size_t written = 0;
-  while (written < data.size()) {
-    const ssize_t count = pwrite((*object)->fd.get(), data.data() + written, data.size() - written,
-                                 static_cast<off_t>(offset + written));
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) {
-      const Status failed = ErrnoStatus(errno, fmt::format("write {} bytes at {} of object {}",
-                                                           data.size(), offset, inode.file.value));
-      if (written > 0) NoteChangeFailed(inode);
-      return FromStatus(failed);
-    }
-    written += static_cast<size_t>(count);
-  }
-  stats_.Add(Counter::kBytesWrittenLocal, data.size());
-  {
-    const MutexLock lock(inode.mutex);
-    inode.wrote_locally = true;
-    inode.stores_known = false;
-    inode.stored_on.insert(node);
-  }
-  if (access.copied_eagerly)
-    NoteWrittenLocally(inode, access, node, {offset, offset + data.size()});
-  return Done{};
-}
-
 // A store that failed may have changed bytes of the first copy.
-void Filesystem::Impl::NoteChangeFailed(Inode& inode) {
-  const MutexLock lock(inode.mutex);
-  inode.unsaved.needs_commit = inode.unsaved.change_failed = true;
-}
-
-void Filesystem::Impl::NoteStored(Inode& inode, const Piece& piece) {
+void Writer::NoteStored(Inode& inode, const Piece& piece) {
   const MutexLock lock(inode.mutex);
   const ByteRange pages = WidenToPages(piece.range);
   const uint64_t bytes = inode.pages.MissingBytes(pages);
   inode.pages.Add(pages);
   for (const NodeId node : piece.nodes) inode.allocated[node] += bytes;
+}
+
+void Writer::LayInline(Inode& inode, const Fresh& fresh) {
+  if (inode.inline_buffer && inode.inline_version == fresh.version) return;
+  std::string content;
+  if (fresh.access->is_inline)
+    content = fresh.access->inline_data.substr(0, fresh.access->inline_valid_bytes);
+  content.resize(static_cast<size_t>(AttributeCache::ViewOn(inode, fresh.attributes).size_bytes));
+  for (const ByteRange& own : inode.inline_ranges.All())
+    std::memcpy(content.data() + own.begin, inode.inline_buffer->data() + own.begin,
+                static_cast<size_t>(own.size()));
+  inode.inline_buffer = std::move(content);
+  inode.inline_version = fresh.version;
+}
+
+void Writer::PutInline(Inode& inode, const Fresh& fresh, uint64_t offset,
+                       std::span<const std::byte> data) {
+  LayInline(inode, fresh);
+  const uint64_t end = offset + data.size();
+  std::string& content = *inode.inline_buffer;
+  if (content.size() < end) content.resize(static_cast<size_t>(end));
+  std::memcpy(content.data() + offset, data.data(), data.size());
+  NoteInlineWritten(inode, {offset, end});
+  stats_.Add(Counter::kBytesWrittenInline, data.size());
+}
+
+void Writer::NoteInlineWritten(Inode& inode, ByteRange range) {
+  inode.inline_ranges.Add(range);
+  inode.unsaved.dirty_end = std::max(inode.unsaved.dirty_end, range.end);
+  inode.unsaved.data_dirty = inode.unsaved.needs_commit = true;
+  inode.unsaved.modify_time = lease_.ManagerNow();
+  if (inode.unsent_times) inode.unsent_times->modify_time.reset();
+}
+
+Outcome<Fresh> Writer::AwaitFresh(Inode& inode, MutexLock& lock) {
+  for (;;) {
+    lock.unlock();
+    auto fresh = rights_.EnsureFresh(inode, true);
+    lock.lock();
+    if (!fresh.ok() ||
+        (inode.make_state != MakeState::kSending && inode.own_changes == fresh->own_changes))
+      return fresh;
+  }
+}
+
+Outcome<Done> Writer::MergeInline(Inode& inode) {
+  {
+    const MutexLock lock(inode.mutex);
+    if (!inode.inline_buffer || inode.make_state != MakeState::kSent) return Done{};
+  }
+  auto fresh = rights_.EnsureFresh(inode, false);
+  if (!fresh.ok()) return fresh.failure();
+  uint64_t size = 0;
+  {
+    const MutexLock lock(inode.mutex);
+    size = AttributeCache::ViewOn(inode, fresh->attributes).size_bytes;
+    if (!fresh->access->layout.bound() && size <= fresh->access->inline_bytes_max) {
+      LayInline(inode, *fresh);
+      return Done{};
+    }
+  }
+  auto bound = EnsureBound(inode, size);
+  if (!bound.ok()) return bound.failure();
+  write_behind_.Drain(inode);
+  return Done{};
+}
+
+// Gives the file objects and moves its inline content into them. Meanwhile nobody else stores bytes
+// of the file; the manager is told as soon as it is done.
+Outcome<AccessPtr> Writer::EnsureBound(Inode& inode, uint64_t size_bytes) {
+  auto access = gate_.EnsureThawed(inode);
+  if (!access.ok()) return access.failure();
+  const Time begun = clock_.Monotonic();
+  if (!(*access)->layout.bound() || (*access)->is_inline) access = Bind(inode, size_bytes);
+  if (!access.ok()) return access.failure();
+  const bool manager_has_content = (*access)->is_inline;
+  {
+    const MutexLock lock(inode.mutex);
+    inode.moves_inline = manager_has_content;
+  }
+  Outcome<Done> moved = PutInlineIntoObjects(inode, **access);
+  if (moved.ok() && clock_.Monotonic() - begun > kInlineMoveMax)
+    moved = Fail(StatusCode::kUnavailable, ErrorReason::kTimedOut,
+                 fmt::format("moving the content of file {} to its nodes took too long: try again",
+                             inode.file.value));
+  if (moved.ok() && manager_has_content) moved = Commit(inode, false);
+  {
+    const MutexLock lock(inode.mutex);
+    inode.moves_inline = false;
+  }
+  if (!moved.ok() && manager_has_content) gate_.Thaw(inode);
+  if (!moved.ok()) return moved.failure();
+  const MutexLock lock(inode.mutex);
+  return inode.access;
+}
+
+Outcome<AccessPtr> Writer::Bind(Inode& inode, uint64_t size_bytes) {
+  MOSA_RETURN_IF_FAILED(commits_.EnsureMade(inode, /*bare=*/true));
+  {
+    // Its hints caused it to be bound when it was created.
+    const MutexLock lock(inode.mutex);
+    if (inode.access->layout.bound() && !inode.access->is_inline && inode.access_era != 0)
+      return inode.access;
+  }
+  const Time begun = clock_.Monotonic();
+  for (size_t attempt = 0;;) {
+    const Mark mark = recalls_.Now();
+    auto reply = calls_.Ask<BindReply>(BindRequest{inode.file, size_bytes});
+    if (reply.ok()) return rights_.Store(inode, std::move(reply->access), mark, 0);
+    if (reply.failure().code == StatusCode::kAborted) {
+      if (clock_.Monotonic() - begun > kInlineMoveMax)
+        return StoreGate::FrozenTooLong(inode, kInlineMoveMax);
+      SleepFor(kFrozenDelay);  // Another mount is giving it objects now.
+      continue;
+    }
+    const std::optional<Duration> delay = NoSpaceDelay(attempt++);
+    if (reply.failure().reason != ErrorReason::kNoSpace || !delay) return reply.failure();
+    SleepFor(*delay);
+  }
+}
+
+// Selects the part of a bound file's inline content that must go to its objects: all of it, with
+// this mount's own bytes on top, or only those bytes if another mount has moved the rest. Once the
+// file is bound, inline content can no longer change.
+void Writer::MoveInlineToObjects(Inode& inode, const DataAccess& access, std::string* content,
+                                 std::vector<ByteRange>* ranges) {
+  const MutexLock lock(inode.mutex);
+  const std::vector<ByteRange> own = inode.inline_ranges.All();
+  if (access.is_inline) *content = access.inline_data.substr(0, access.inline_valid_bytes);
+  if (!own.empty()) content->resize(std::max<size_t>(content->size(), own.back().end));
+  for (const ByteRange& range : own)
+    std::memcpy(content->data() + range.begin, inode.inline_buffer->data() + range.begin,
+                static_cast<size_t>(range.size()));
+  *ranges = own;
+  if (access.is_inline && !content->empty()) *ranges = {{0, content->size()}};
+  if (!ranges->empty()) inode.unsaved.needs_commit = true;
+}
+
+// A failure leaves the inline content where it is.
+Outcome<Done> Writer::PutInlineIntoObjects(Inode& inode, const DataAccess& access) {
+  const bool wait = access.is_inline;
+  std::string content;
+  std::vector<ByteRange> ranges;
+  uint64_t errors_before = 0;
+  MoveInlineToObjects(inode, access, &content, &ranges);
+  {
+    const MutexLock lock(inode.mutex);
+    errors_before = inode.error_count;
+  }
+  for (const ByteRange& range : ranges)
+    MOSA_RETURN_IF_FAILED(WriteBound(
+        inode, range.begin,
+        std::as_bytes(std::span(content)).subspan(range.begin, static_cast<size_t>(range.size())),
+        {}));
+  if (wait) write_behind_.Drain(inode);
+  const MutexLock lock(inode.mutex);
+  if (wait && inode.error_count != errors_before) return inode.error;
+  inode.inline_buffer.reset();
+  inode.inline_ranges.Clear();
+  ++inode.own_changes;
+  rights_.NoteInlineMoved(inode);
+  return Done{};
 }
 
 }  // namespace mosa::sai

@@ -1,0 +1,86 @@
+#include "client-sai/sai/name_cache.h"
+
+#include <cstdint>
+#include <unordered_map>
+
+namespace mosa::sai {
+
+std::optional<FileId> NameCache::Find(Inode& directory, const std::string& name) {
+  const MutexLock lock(directory.mutex);
+  if (const auto it = directory.names.unsent.find(name); it != directory.names.unsent.end())
+    return it->second;
+  const uint64_t era = lease_.ValidEra();
+  if (era == 0 || directory.names.era != era) return std::nullopt;
+  if (const auto it = directory.names.entries.find(name); it != directory.names.entries.end())
+    return it->second;
+  if (directory.names.complete) return FileId{};
+  return std::nullopt;
+}
+
+bool NameCache::Store(Inode& directory, const std::string& name, FileId file, Mark mark, bool own) {
+  const MutexLock lock(directory.mutex);
+  Names& names = directory.names;
+  const bool uncertain = own ? recalls_.HappenedForeign(mark.log, directory.file)
+                             : recalls_.Happened(mark.log, directory.file);
+  if (uncertain) {
+    // The answer to a lookup is simply not cached. After an own change, cached names may be wrong.
+    if (own) Forget(directory, name);
+    return false;
+  }
+  if (names.era != mark.era) {
+    Clear(directory);
+    names.era = mark.era;
+  }
+  if (count_ >= names_max_ && !names.entries.contains(name)) {
+    ClearEntries(directory);
+    names.complete = false;
+    return false;
+  }
+  Add(directory, name, file);
+  return true;
+}
+
+void NameCache::Change(Inode& directory, Mark mark,
+                       const std::vector<std::pair<std::string, FileId>>& changes,
+                       const Attributes* attributes) {
+  // The change is noted first, so that an answer from before it cannot overwrite what is stored
+  // now.
+  if (attributes != nullptr) {
+    attributes_.Store(directory, *attributes, mark, true);
+  } else {
+    const MutexLock lock(directory.mutex);
+    recalls_.NoteOwn(directory.file);
+    directory.attributes_era = 0;
+  }
+  for (const auto& [name, file] : changes) Store(directory, name, file, mark, true);
+}
+
+void NameCache::Clear(Inode& directory) {
+  ClearEntries(directory);
+  directory.names.complete = false;
+  directory.names.delegated = false;
+  directory.names.era = 0;
+}
+
+// Frees the memory, which clear() would keep.
+void NameCache::ClearEntries(Inode& directory) {
+  count_ -= directory.names.entries.size();
+  std::exchange(directory.names.entries, {});
+}
+
+void NameCache::Add(Inode& directory, const std::string& name, FileId file) {
+  if (directory.names.entries.insert_or_assign(name, file).second) ++count_;
+}
+
+void NameCache::Forget(Inode& directory, const std::string& name) {
+  if (directory.names.entries.erase(name) > 0) --count_;
+  directory.names.complete = false;
+}
+
+FileId NameCache::LastSeen(Inode& directory, const std::string& name) {
+  const MutexLock lock(directory.mutex);
+  const auto it = directory.names.entries.find(name);
+  return it == directory.names.entries.end() ? FileId{} : it->second;
+}
+
+}  // namespace mosa::sai
