@@ -77,7 +77,7 @@ class AccessRights {
   RecallLog& recalls_;
   Releases& releases_;
   AttributeCache& attributes_;
-  std::atomic<uint64_t> inline_bytes_{0};  // That all rights have.
+  std::atomic<uint64_t> inline_bytes_{0};  // In all rights together.
 };
 
 }  // namespace mosa::sai

@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "client-sai/core/rules.h"
-#include "client-sai/sai/failures.h"
 
 namespace mosa::sai {
 

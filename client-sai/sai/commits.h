@@ -66,7 +66,8 @@ class Commits {
   // The caller must hold the inode's io. `outdated`: other mounts have changed the content on which
   // the commit is based; merge and try again.
   Outcome<Done> SendOnce(Inode& inode, CommitKind kind, bool* outdated);
-  // Clears set-user-id and set-group-id if the kernel has written the file with these bits set.
+  // Clears set-user-id and set-group-id if the kernel has written the file with these bits set: its
+  // direct writes did not ask this mount who may keep them.
   Outcome<Done> TakePrivileges(Inode& inode);
   // The caller's close or append fails. Its bytes must not appear later, perhaps after other bytes
   // that the program has written instead.

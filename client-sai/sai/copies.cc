@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "client-sai/api/wait_budget.h"
-#include "client-sai/sai/failures.h"
 #include "common/base/sync.h"
 
 namespace mosa::sai {

@@ -1,14 +1,11 @@
 #include "client-sai/sai/file_attributes.h"
 
-#include <sys/stat.h>
+#include <utility>
 
-#include <algorithm>
-
-#include "client-sai/core/rules.h"
-#include "client-sai/sai/failures.h"
 #include "common/base/sync.h"
 
 namespace mosa::sai {
+
 Outcome<AttributesResult> FileAttributes::Get(FileId file) {
   const InodePtr inode = inodes_.Get(file);
   const Time asked = clock_.Monotonic();

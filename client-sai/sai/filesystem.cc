@@ -44,9 +44,6 @@ Filesystem::Impl::Impl(FilesystemOptions options, ManagerApi& manager, NodeApi& 
     : options_(std::move(options)),
       client_(options_.client.value != 0 ? options_.client : NewClientId()),
       manager_(manager),
-      nodes_(nodes),
-      notifier_(notifier),
-      clock_(clock),
       calls_(manager, stats_),
       lease_(clock),
       recalls_(lease_),
@@ -106,6 +103,11 @@ Filesystem::Impl::Impl(FilesystemOptions options, ManagerApi& manager, NodeApi& 
 
 Filesystem::Impl::~Impl() {
   if (!Stop().ok()) stats_.Add(Counter::kErrors);
+  // Also if Start has failed: their tasks use parts that end before they do.
+  write_behind_.Stop();
+  reads_.Stop();
+  service_.Stop();
+  pages_.Stop();
 }
 
 Status Filesystem::Impl::Start() {

@@ -1,7 +1,5 @@
 #include "client-sai/sai/handle_writer.h"
 
-#include <utility>
-
 #include "client-sai/core/rules.h"
 #include "client-sai/sai/failures.h"
 #include "common/base/sync.h"

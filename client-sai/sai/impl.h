@@ -1,5 +1,5 @@
-// The implementation of Filesystem: its parts, put together. Each uses only parts that are declared
-// before it, and has a header of its own.
+// The implementation of Filesystem: its parts, put together. Each has a header of its own and
+// borrows only parts that are declared before it. (InodeTable calls SessionEvents back.)
 #ifndef MOSA_CLIENT_SAI_SAI_IMPL_H_
 #define MOSA_CLIENT_SAI_SAI_IMPL_H_
 
@@ -17,7 +17,6 @@
 #include "client-sai/sai/copies.h"
 #include "client-sai/sai/directories.h"
 #include "client-sai/sai/executor.h"
-#include "client-sai/sai/failures.h"
 #include "client-sai/sai/file_attributes.h"
 #include "client-sai/sai/file_ids.h"
 #include "client-sai/sai/filesystem.h"
@@ -26,7 +25,6 @@
 #include "client-sai/sai/handle_writer.h"
 #include "client-sai/sai/held_locks.h"
 #include "client-sai/sai/inode.h"
-#include "client-sai/sai/inode_set.h"
 #include "client-sai/sai/inode_table.h"
 #include "client-sai/sai/kernel_names.h"
 #include "client-sai/sai/kernel_pages.h"
@@ -83,9 +81,6 @@ class Filesystem::Impl {
   const FilesystemOptions options_;
   const ClientId client_;  // Random, for this run of the mount.
   ManagerApi& manager_;
-  NodeApi& nodes_;
-  KernelNotifier& notifier_;
-  const Clock& clock_;
 
   // Self-locking.
   Stats stats_;

@@ -1,5 +1,5 @@
 // A mount's knowledge of one file or directory and of its open handles. Plain structs: the rules
-// are in Filesystem::Impl and the classes that it consists of.
+// are in the classes that Filesystem::Impl consists of.
 #ifndef MOSA_CLIENT_SAI_SAI_INODE_H_
 #define MOSA_CLIENT_SAI_SAI_INODE_H_
 
@@ -42,7 +42,7 @@ struct Names {
   // Limit on inline bytes of files created here; absent: unknown. 0: hints determine their
   // placement, so they are created and bound at once.
   std::optional<uint64_t> inline_bytes_max;
-  uint64_t hints_generation = 0;         // Value of hints_generation_ when that was learned.
+  uint64_t hints_generation = 0;         // NameCache's when that was learned.
   std::map<std::string, FileId> unsent;  // Created here and not yet known to the manager.
   // The kernel may cache names that it was told in this epoch of its names; see KernelNames.
   uint64_t kernel_epoch = 0;
@@ -252,7 +252,7 @@ struct Inode {
     return unsaved.data_dirty || unsaved.change_failed || committing.data_dirty ||
            committing.change_failed;
   }
-  // An operation that failed may have changed bytes on nodes. Locks mutex.
+  // A store that failed may have changed bytes of the first copy. Locks mutex.
   void NoteChangeFailed() {
     const MutexLock lock(mutex);
     unsaved.needs_commit = unsaved.change_failed = true;

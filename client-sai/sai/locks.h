@@ -1,8 +1,8 @@
 // FileLocks: POSIX and flock locks across mounts. The manager decides. A granted lock revalidates
 // what is cached of the file. Before a lock is released, written bytes are stored and committed.
 //
-// Thread-safe. Get, Set and DropOf block within the thread's WaitBudget. Borrows the constructor's
-// arguments.
+// Thread-safe. Get, Set, Wait and DropOf call the manager and block within the thread's WaitBudget;
+// Wait does not wait for the lock. Borrows the constructor's arguments.
 #ifndef MOSA_CLIENT_SAI_SAI_LOCKS_H_
 #define MOSA_CLIENT_SAI_SAI_LOCKS_H_
 

@@ -62,13 +62,13 @@ class MappedStores {
   static bool MayBeStoredInto(const Inode& inode) ABSL_EXCLUSIVE_LOCKS_REQUIRED(inode.mutex);
   void WatchIfMappable(const std::shared_ptr<OpenFile>& handle);
   // Before a close, fsync or utimensat returns: marks for commit what was stored. The caller must
-  // hold the inode's io. Calls the node.
+  // hold the inode's io. Calls the node, and the manager if the node refuses the right.
   void Catch(Inode& inode);
 
   // The kernel has released the handle, and programs may still store, or a commit is to be tried
   // again. False: end the handle now.
   bool Keep(const std::shared_ptr<OpenFile>& handle);
-  // The file is finished, as far as this handle is concerned.
+  // Gives up what the handle holds. Nobody may use it any more.
   void EndHandle(OpenFile& handle);
 
   // Reports bytes that were written behind the file's last close and are lost.

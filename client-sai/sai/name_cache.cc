@@ -1,7 +1,6 @@
 #include "client-sai/sai/name_cache.h"
 
 #include <cstdint>
-#include <unordered_map>
 
 namespace mosa::sai {
 

@@ -1,7 +1,8 @@
 // NameCache: which names directories have, as far as this mount knows. The manager tells a session
 // of changes by others (interest), so names are valid while the era in which they were learned is.
 //
-// Thread-safe. Does not block. Borrows the constructor's arguments.
+// Thread-safe. Does not block. Find, LastSeen, Store and Change lock the directory's mutex. Borrows
+// the constructor's arguments.
 #ifndef MOSA_CLIENT_SAI_SAI_NAME_CACHE_H_
 #define MOSA_CLIENT_SAI_SAI_NAME_CACHE_H_
 
@@ -41,7 +42,7 @@ class NameCache {
   void Change(Inode& directory, Mark mark,
               const std::vector<std::pair<std::string, FileId>>& changes,
               const Attributes* attributes);
-  // As Store, for a name that only this mount knows.
+  // Adds a name that only this mount knows, whatever has happened meanwhile.
   void Add(Inode& directory, const std::string& name, FileId file)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(directory.mutex);
   // Whether it exists is unknown from now on.

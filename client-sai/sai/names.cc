@@ -4,7 +4,6 @@
 #include <linux/fs.h>
 #include <sys/stat.h>
 
-#include <algorithm>
 #include <utility>
 
 #include "client-sai/api/wait_budget.h"

@@ -1,9 +1,9 @@
 // NodeObjects: the objects of files on storage nodes, by the rights of this mount. Chooses copies,
 // tries again while a node may return, and keeps what the answers say about nodes.
 //
-// Thread-safe. Methods with an Outcome or Status call nodes and block within the thread's
-// WaitBudget; the caller must not hold the inode's mutex. Their failures are those of NodeApi.
-// Borrows the constructor's arguments.
+// Thread-safe. All methods but LocalHolder, CheckAlive and the static ones call nodes and block
+// within the thread's WaitBudget; the caller must not hold the inode's mutex. Their failures are
+// those of NodeApi. Borrows the constructor's arguments.
 #ifndef MOSA_CLIENT_SAI_SAI_NODE_OBJECTS_H_
 #define MOSA_CLIENT_SAI_SAI_NODE_OBJECTS_H_
 

@@ -82,7 +82,6 @@ Outcome<Done> OpenModes::Choose(OpenFile& handle) {
   }
 }
 
-// Returns the object if the kernel may read (or write) it directly, with room for writing reserved.
 std::shared_ptr<LocalObject> OpenModes::PassthroughObject(Inode& inode, bool write) {
   AccessPtr access;
   uint64_t size = 0;

@@ -4,7 +4,8 @@
 // The kernel takes one backing file for all opens of an inode, and none while programs can map its
 // pages. So the first opens decide for those that follow.
 //
-// Thread-safe. Choose blocks within the thread's WaitBudget. Borrows the constructor's arguments.
+// Thread-safe. Choose and FollowKernelWrites may call manager and nodes and block within the
+// thread's WaitBudget. Borrows the constructor's arguments.
 #ifndef MOSA_CLIENT_SAI_SAI_OPEN_MODES_H_
 #define MOSA_CLIENT_SAI_SAI_OPEN_MODES_H_
 

@@ -4,10 +4,8 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
-#include <algorithm>
 #include <utility>
 
-#include "client-sai/core/rules.h"
 #include "client-sai/sai/failures.h"
 #include "common/base/sync.h"
 

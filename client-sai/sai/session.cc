@@ -1,9 +1,7 @@
 #include "client-sai/sai/session.h"
 
-#include <mutex>
-#include <utility>
+#include <algorithm>
 
-#include "client-sai/sai/failures.h"
 #include "common/base/sync.h"
 
 namespace mosa::sai {

@@ -1,7 +1,7 @@
 // SizeChanges: truncate and fallocate, which change the objects of a file on all of its nodes or on
 // none, as far as this can be known beforehand.
 //
-// Thread-safe. Methods with an Outcome call manager and nodes and block within the thread's
+// Thread-safe. All methods but NoteCut call manager and nodes and block within the thread's
 // WaitBudget; the caller must not hold the inode's mutex. Borrows the constructor's arguments.
 #ifndef MOSA_CLIENT_SAI_SAI_SIZE_CHANGES_H_
 #define MOSA_CLIENT_SAI_SAI_SIZE_CHANGES_H_

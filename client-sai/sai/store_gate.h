@@ -2,8 +2,10 @@
 // holds them back while the file is frozen or being moved. The manager is told that a recall is
 // done once no store by the recalled layout is in progress.
 //
-// Thread-safe. Begin, Run and EnsureThawed may call the manager and block within the thread's
-// WaitBudget; the caller must not hold the inode's mutex. Borrows the constructor's arguments.
+// Thread-safe. Begin, Run, EnsureThawed, Thaw and AskFreezing may call the manager and block within
+// the thread's WaitBudget; Close blocks until stores in progress have ended; the others do not
+// block. The caller must not hold the inode's mutex, except for OwnBytesAreLate. Borrows the
+// constructor's arguments.
 #ifndef MOSA_CLIENT_SAI_SAI_STORE_GATE_H_
 #define MOSA_CLIENT_SAI_SAI_STORE_GATE_H_
 

@@ -52,8 +52,6 @@ class WriteBehind {
   void Drain(Inode& inode);
   // The same, if any of it overlaps `range`.
   void DrainOverlap(Inode& inode, ByteRange range);
-  // Accounts for bytes that left the inode's buffer.
-  void NoteUnbuffered(Inode& inode, uint64_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(inode.mutex);
 
   // What is known of the spills of one piece.
   struct SpillProgress {
@@ -84,6 +82,8 @@ class WriteBehind {
   void SendExtent(const InodePtr& inode, const std::shared_ptr<const Extent>& extent);
   Outcome<Done> StoreExtent(Inode& inode, const Extent& extent, std::vector<NodeId>* full);
   void AwaitRoom(Inode& inode, uint64_t bytes);
+  // Accounts for bytes that left the inode's buffer.
+  void NoteUnbuffered(Inode& inode, uint64_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(inode.mutex);
 
   const FilesystemOptions& options_;
   InodeTable& inodes_;

@@ -128,7 +128,7 @@ Outcome<Done> Writer::WriteLocal(Inode& inode, const DataAccess& access, NodeId 
                                  uint64_t offset, std::span<const std::byte> data) {
   auto object = objects_.Local(inode, access, node, true);
   if (!object.ok()) {
-    // The node may be restarting, or the capability expired: WriteToNode waits and retries.
+    // The node may be restarting, or the capability expired: this waits and retries.
     const Status status = objects_.Write(inode, node, offset, data);
     if (!status.ok() && status.code() != StatusCode::kAborted) inode.NoteChangeFailed();
     if (!status.ok()) return FromStatus(status);
@@ -230,7 +230,6 @@ Outcome<bool> Writer::TakeRoom(Inode& inode, const DataAccess& access, const Pie
   return true;
 }
 
-// A store that failed may have changed bytes of the first copy.
 void Writer::NoteStored(Inode& inode, const Piece& piece) {
   const MutexLock lock(inode.mutex);
   const ByteRange pages = WidenToPages(piece.range);

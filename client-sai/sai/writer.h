@@ -1,5 +1,5 @@
 // Writer: puts bytes into a file: inline while the file is small, then on the nodes; at once on
-// this host, by write-behind elsewhere. And commits them, which may mean to merge them with what
+// this host, by write-behind elsewhere. It also commits them, and merges inline content with what
 // others have written.
 //
 // Thread-safe. The caller must hold the inode's io and not its mutex, unless a method says
