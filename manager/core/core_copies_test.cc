@@ -638,10 +638,13 @@ TEST_F(CoreCopies, AManagerThatComesBackKnowsWhatIsValidAndOrdersTheRest) {
 TEST_F(CoreCopies, WholeHoldersComeFirstAndOnlyValidOnesAreNamed) {
   const FileId f = MakeCommitted("f", "2");
   EXPECT_EQ(Xattr(f, "location"), "n1");
+  EXPECT_NE(Xattr(f, "layout").find("\"width\":1,\"nodes\":[\"n1\"]"), std::string::npos);
   const auto [node, order] = TakeOrders().at(0);
   Done(node, order);
   EXPECT_EQ(Xattr(f, "location"), "n1,n" + std::to_string(node.value));
   EXPECT_NE(Xattr(f, "layout").find("\"state\":\"valid\""), std::string::npos);
+  const std::string both = "\"width\":1,\"nodes\":[\"n1\",\"n" + std::to_string(node.value) + "\"]";
+  EXPECT_NE(Xattr(f, "layout").find(both), std::string::npos) << Xattr(f, "layout");
   const Attributes a = Ok<AttributesReply>(kAnna, GetAttributesRequest{f}).attributes;
   EXPECT_EQ(a.allocated_bytes, 2 * kMiB) << "copies are not the file's own blocks";
 }

@@ -27,8 +27,10 @@
 
 #include "absl/container/btree_map.h"
 #include "manager/core/file_attributes.h"
+#include "manager/core/groups.h"
 #include "manager/core/hint_rules.h"
 #include "manager/core/hints.h"
+#include "manager/core/interests.h"
 #include "manager/core/lock_table.h"
 #include "manager/core/manager_core.h"
 #include "manager/core/quotas.h"
@@ -125,11 +127,7 @@ struct ManagerCore::State {
   void Park(Session& session, RequestEnvelope envelope, FileId directory);
 
   // ---- interest, recalls, delegations (state_recalls.cc)
-  void AddInterest(Session& session, FileId file, Inode& inode);
-  void DropInterest(Session& session, FileId file, Inode& inode);
-  std::vector<ClientId> InterestedIn(FileId file, const Inode& inode, ClientId except) const;
   uint32_t TakeSlot(ClientId client);
-  void RetireSlot(uint32_t slot);
   RecallId SendRecall(Session& session, FileId file, RecallKind kind);
   bool IsRecalledFrom(ClientId client, FileId file) const;
   void AskHolder(Session& session, FileId file);
@@ -339,11 +337,8 @@ struct ManagerCore::State {
   void RemoveRule(const HintRule& rule);
   // PermissionDenied if the run has begun and a user other than its owner asks.
   Status CheckRunOwner(std::string_view run, Asker asker) const;
-  NodeId AnchorFor(const EffectiveHints& hints) const;
-  void JoinGroup(const EffectiveHints& hints);
-  void LeaveGroup(const Inode& inode);
-  void RememberAnchor(const EffectiveHints& hints, const PlacementPlan& plan);
-  void MoveAnchor(Group& group, NodeId anchor);
+  // The group of a bound file; empty if it has none.
+  std::string_view GroupOf(const Inode& inode) const;
   void CountGroups();
 
   // ---- lifetimes (state_lifetimes.cc)
@@ -568,7 +563,7 @@ struct ManagerCore::State {
   CountersRecord counters_;
   HintRules rules_;
   Recovery recovery_;
-  std::map<std::string, Group, std::less<>> groups_;
+  Groups groups_;
   std::map<FileId, Lifetime> lifetimes_;  // Files with one name and a lifetime other than `keep`.
   Runs runs_;
   absl::btree_map<FileId, uint64_t> staged_;  // The data_version that was copied out.
@@ -577,8 +572,7 @@ struct ManagerCore::State {
   Quotas quotas_;
   std::vector<FileId> recharges_;  // Changed since the last request's charge.
   SetStorePressure store_pressure_;
-  std::vector<std::string> load_log_;   // Messages from loading, for the first step's log.
-  std::map<NodeId, uint32_t> anchors_;  // Number of groups anchored at each node.
+  std::vector<std::string> load_log_;  // Messages from loading, for the first step's log.
   TextPool texts_;
   // Parsed hints by text number. Most files share a few texts.
   struct KnownHints {
@@ -603,14 +597,11 @@ struct ManagerCore::State {
   Time users_recall_at_;  // No user may recall delegations before this.
   std::map<FileId, Freeze> freezes_;
   std::map<FileId, Time> lingering_;  // Orphans that are kept until then.
+  Interests interests_;
   std::map<FileId, Delegation> delegations_;
   std::map<FileId, Time> contended_;  // Directories that are not delegated before then.
   std::map<FileId, std::set<std::pair<ClientId, RecallId>>> recalls_by_file_;
   uint64_t last_recall_ = 0;
-  std::map<FileId, std::set<uint32_t>> far_interest_;
-  std::vector<ClientId> slots_;  // The holder of each slot; ClientId{0}: free or retired.
-  uint64_t live_slots_ = 0;      // Bits of the slots below 64 that are in use.
-  uint64_t retired_slots_ = 0;   // Bits that may remain in inodes but no longer mean anything.
   std::map<FileId, std::deque<Waiter>> parked_;
   std::deque<Waiter> ready_;
   std::deque<Waiter> grace_queue_;

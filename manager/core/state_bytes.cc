@@ -212,7 +212,7 @@ Result<PlacementPlan> ManagerCore::State::PlaceSegment(const Inode& inode,
   request.strict = hints.strict;
   request.exact_width = hints.strict && hints.width_asked;
   request.fallback = options_.default_placement;
-  request.anchor = AnchorFor(hints);
+  request.anchor = groups_.AnchorOf(GroupIn(hints.placement));
   if (actor_) request.writer_node = NodeOfSession(*actor_);
   if (GoesOutToAll(hints)) {
     request.strict = true;  // On the writer's node, or as any other file.
@@ -233,8 +233,8 @@ Status ManagerCore::State::Bind(FileId file, Inode& inode, uint64_t first_bytes)
                    {.begin = 0, .needed_bytes = first_bytes, .excluded = StillOrdered(file)}));
   MOSA_RETURN_IF_ERROR(CheckStrictCopies(inode, hints, plan.segment));
   FileBytes& bytes = BytesOf(inode);
-  JoinGroup(hints);
-  RememberAnchor(hints, plan);
+  groups_.Join(GroupIn(hints.placement));
+  if (plan.anchor) groups_.SetAnchor(GroupIn(hints.placement), *plan.anchor, effects_.writes);
   bytes.chunk_bytes = hints.run_bytes();
   bytes.segments = {std::move(plan.segment)};
   SetReason(bytes, plan.reason);
@@ -249,7 +249,7 @@ Status ManagerCore::State::Bind(FileId file, Inode& inode, uint64_t first_bytes)
 // on their nodes again. Empty ones are dropped with the file.
 void ManagerCore::State::Unbind(FileId file, Inode& inode, FirstObjects first_objects) {
   FileBytes& bytes = *inode.bytes;
-  LeaveGroup(inode);
+  if (!groups_.empty()) groups_.Leave(GroupOf(inode), effects_.writes);
   const std::vector<NodeId> first = LayoutOf(inode).Nodes();
   for (const NodeId node : NamedNodes(bytes)) ObjectOn(bytes, node);
   std::vector<NodeId> uncut;
@@ -309,7 +309,7 @@ Reply ManagerCore::State::Apply(const BindRequest& request) {
     // One client copies the inline content to the objects before anybody else stores there.
     if (auto failure = FreezeFor(request.file)) return *std::move(failure);
   }
-  AddInterest(actor(), request.file, inode);
+  interests_.Add(actor(), request.file, inode);
   return BindReply{AccessTo(request.file, inode, true)};
 }
 
@@ -341,7 +341,7 @@ Reply ManagerCore::State::Apply(const FreezeRequest& request) {
   if (auto failure = CheckRegular(request.file)) return *std::move(failure);
   if (auto failure = FreezeFor(request.file)) return *std::move(failure);
   Inode& inode = *Find(request.file);
-  AddInterest(actor(), request.file, inode);
+  interests_.Add(actor(), request.file, inode);
   return BindReply{AccessTo(request.file, inode, true)};
 }
 
@@ -431,7 +431,7 @@ Reply ManagerCore::State::Relocate(const RelocateRequest& request, Inode& inode)
   Layout layout = LayoutOf(inode);
   // A node that no longer has any part of the file still has its object.
   for (const NodeId node : NamedNodes(bytes)) ObjectOn(bytes, node);
-  RememberAnchor(hints, *plan);
+  if (plan->anchor) groups_.SetAnchor(GroupIn(hints.placement), *plan->anchor, effects_.writes);
   layout.Relocate(request.begin, request.end, std::move(plan->segment));
   const std::vector<Segment> before = std::exchange(bytes.segments, std::move(layout.segments));
   KeepCells(bytes, before);
@@ -442,7 +442,7 @@ Reply ManagerCore::State::Relocate(const RelocateRequest& request, Inode& inode)
   SetReason(bytes, fmt::format("{}; from byte {}: no room on{}", texts_.TextOf(bytes.reason),
                                request.begin, NamesOf(request.full)));
   TouchAccess(request.file, /*waits=*/false);  // Nobody has stored since the freeze.
-  AddInterest(actor(), request.file, inode);
+  interests_.Add(actor(), request.file, inode);
   return BindReply{AccessTo(request.file, inode, true)};
 }
 

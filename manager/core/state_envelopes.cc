@@ -649,7 +649,7 @@ Reply ManagerCore::State::Apply(const ForgetRequest& request) {
   Session& session = actor();
   for (const FileId file : request.files) {
     if (HoldsDelegation(session.start.client, file)) EndDelegation(file);
-    if (Inode* inode = Find(file)) DropInterest(session, file, *inode);
+    if (Inode* inode = Find(file)) interests_.Drop(session, file, *inode);
   }
   return EmptyReply{};
 }

@@ -12,12 +12,6 @@ namespace {
 constexpr size_t kPathBytesMax = 4096;
 // Limit for node names and chunk ranges in one answer.
 constexpr size_t kLocationBytesMax = size_t{8} << 20;
-constexpr std::string_view kCollocate = "collocate:";
-
-std::string_view GroupIn(std::string_view placement) {
-  return placement.starts_with(kCollocate) ? placement.substr(kCollocate.size())
-                                           : std::string_view();
-}
 
 }  // namespace
 
@@ -291,37 +285,9 @@ std::vector<FileLocation> ManagerCore::State::ListLocations(const std::vector<st
 
 // ---- groups
 
-void ManagerCore::State::MoveAnchor(Group& group, NodeId anchor) {
-  if (group.anchor != kNoNode && --anchors_[group.anchor] == 0) anchors_.erase(group.anchor);
-  group.anchor = anchor;
-  if (anchor != kNoNode) ++anchors_[anchor];
-}
-
-NodeId ManagerCore::State::AnchorFor(const EffectiveHints& hints) const {
-  const auto group = groups_.find(GroupIn(hints.placement));
-  return group == groups_.end() ? kNoNode : group->second.anchor;
-}
-
-// Call when a file is bound.
-void ManagerCore::State::JoinGroup(const EffectiveHints& hints) {
-  if (const std::string_view name = GroupIn(hints.placement); !name.empty())
-    ++groups_[std::string(name)].files;
-}
-
-void ManagerCore::State::LeaveGroup(const Inode& inode) {
-  if (groups_.empty() || !inode.bytes || inode.bytes->segments.empty()) return;
-  const auto group = groups_.find(GroupIn(HintsOf(inode).placement));
-  if (group == groups_.end() || --group->second.files > 0) return;
-  MoveAnchor(group->second, kNoNode);
-  effects_.writes.Delete(GroupKey(group->first));
-  groups_.erase(group);
-}
-
-void ManagerCore::State::RememberAnchor(const EffectiveHints& hints, const PlacementPlan& plan) {
-  const auto group = groups_.find(GroupIn(hints.placement));
-  if (group == groups_.end() || !plan.anchor || *plan.anchor == group->second.anchor) return;
-  MoveAnchor(group->second, *plan.anchor);
-  effects_.writes.Put(GroupKey(group->first), Encode(GroupRecord{*plan.anchor}));
+std::string_view ManagerCore::State::GroupOf(const Inode& inode) const {
+  if (!inode.bytes || inode.bytes->segments.empty()) return {};
+  return GroupIn(HintsOf(inode).placement);
 }
 
 // Counts the files of each group of a freshly loaded image. A group without files is dropped.
@@ -330,17 +296,10 @@ void ManagerCore::State::CountGroups() {
   for (const auto& [file, inode] : inodes_) {
     if (!inode->bytes || inode->bytes->segments.empty()) continue;
     const auto [known, is_new] = group_of_hints.try_emplace(inode->hints);
-    if (is_new) known->second = GroupIn(HintsOf(*inode).placement);
-    if (!known->second.empty()) ++groups_[known->second].files;
+    if (is_new) known->second = GroupOf(*inode);
+    groups_.Join(known->second);
   }
-  for (auto group = groups_.begin(); group != groups_.end();) {
-    if (group->second.files > 0) {
-      ++group;
-      continue;
-    }
-    MoveAnchor(group->second, kNoNode);
-    group = groups_.erase(group);
-  }
+  groups_.DropEmpty();
 }
 
 }  // namespace mosa::manager

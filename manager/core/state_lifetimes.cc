@@ -278,10 +278,10 @@ bool ManagerCore::State::MayReclaim(FileId file) {
     due_delegated_[inode.named_in].insert(file);
     return false;
   }
-  for (const ClientId client : InterestedIn(file, inode, ClientId())) {
+  for (const ClientId client : interests_.Of(file, inode, ClientId())) {
     if (lifetime.holders.contains(client)) continue;
     Session& session = *FindSession(client);
-    DropInterest(session, file, inode);
+    interests_.Drop(session, file, inode);
     SendRecall(session, file, RecallKind::kFile);
   }
   return lifetime.holders.empty() && !recalls_by_file_.contains(file);

@@ -112,7 +112,7 @@ Status ManagerCore::State::LoadNamed(std::string_view key, std::string_view valu
   }
   if (key[0] == 'G') {
     MOSA_ASSIGN_OR_RETURN(const GroupRecord record, Decode<GroupRecord>(key, value));
-    MoveAnchor(groups_[std::string(key.substr(1))], record.anchor);
+    groups_.Load(key.substr(1), record.anchor);
     return OkStatus();
   }
   if (key[0] == 'W') {

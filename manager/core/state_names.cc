@@ -89,7 +89,7 @@ Attributes ManagerCore::State::AttributesOf(FileId file, const Inode& inode) con
 
 Entry ManagerCore::State::EntryWithInterest(FileId file) {
   Inode& inode = *Find(file);
-  AddInterest(actor(), file, inode);
+  interests_.Add(actor(), file, inode);
   return {file, AttributesOf(file, inode)};
 }
 
@@ -134,7 +134,7 @@ void ManagerCore::State::EraseEntry(FileId parent, std::string_view name) {
 
 Reply ManagerCore::State::Apply(const LookupRequest& request) {
   if (const auto failure = CheckDirectory(request.parent)) return *failure;
-  AddInterest(actor(), request.parent, *Find(request.parent));
+  interests_.Add(actor(), request.parent, *Find(request.parent));
   if (request.name == ".") return EntryReply{EntryWithInterest(request.parent)};
   if (request.name == "..") {
     const FileId parent = FindDirectory(request.parent)->parent;
@@ -154,7 +154,7 @@ Reply ManagerCore::State::Apply(const GetAttributesRequest& request) {
 
 Reply ManagerCore::State::Apply(const ListDirectoryRequest& request) {
   if (const auto failure = CheckDirectory(request.directory)) return *failure;
-  AddInterest(actor(), request.directory, *Find(request.directory));
+  interests_.Add(actor(), request.directory, *Find(request.directory));
   const uint32_t entries_max = request.entries_max == 0
                                    ? kListEntriesDefault
                                    : std::min(request.entries_max, kListEntriesMax);
@@ -313,7 +313,7 @@ Reply ManagerCore::State::Apply(const LinkRequest& request) {
   uncommitted_.erase(request.file);
   TouchDirectory(request.new_parent, now_);
   Touch(request.file);
-  AddInterest(actor(), request.new_parent, *Find(request.new_parent));
+  interests_.Add(actor(), request.new_parent, *Find(request.new_parent));
   return EntryReply{EntryWithInterest(request.file)};
 }
 
@@ -392,7 +392,7 @@ void ManagerCore::State::DropInode(FileId file) {
   ForgetCopies(file);
   copy_.leftovers.erase(file);
   if (inode.bytes) {
-    LeaveGroup(inode);
+    if (!groups_.empty()) groups_.Leave(GroupOf(inode), effects_.writes);
     for (const NodeId id : UncutNodesOf(inode))
       if (Node* const node = FindNode(id)) node->uncut.erase(file);
     OrderDrop(*inode.bytes, file);
@@ -408,8 +408,8 @@ void ManagerCore::State::DropInode(FileId file) {
   std::vector<LockTable::Waiting> orphaned;
   locks_.Forget(file, orphaned);
   AnswerLocks(orphaned, Gone(file));
-  for (const ClientId client : InterestedIn(file, inode, ClientId()))
-    DropInterest(*FindSession(client), file, inode);
+  for (const ClientId client : interests_.Of(file, inode, ClientId()))
+    interests_.Drop(*FindSession(client), file, inode);
   texts_.Drop(inode.task);
   texts_.Drop(inode.hints);
   quotas_.Recharge(inode.charged, {});

@@ -1,6 +1,5 @@
 // Tracks which clients may have cached what, and recalls it.
 #include <algorithm>
-#include <bit>
 
 #include "common/base/check.h"
 #include "manager/core/state.h"
@@ -8,7 +7,6 @@
 namespace mosa::manager {
 namespace {
 
-constexpr uint32_t kNearSlots = 64;
 constexpr size_t kDelegationsPerSessionMax = 4096;
 constexpr size_t kContendedMax = 65536;
 // How long a directory wanted by two sessions is not delegated again.
@@ -16,79 +14,10 @@ constexpr Duration kContendedFor = Seconds(2);
 
 }  // namespace
 
-void ManagerCore::State::AddInterest(Session& session, FileId file, Inode& inode) {
-  if (session.slot < kNearSlots) {
-    const uint64_t bit = uint64_t{1} << session.slot;
-    if (!(inode.interest & bit)) ++session.interests;
-    inode.interest |= bit;
-  } else if (far_interest_[file].insert(session.slot).second) {
-    ++session.interests;
-  }
-}
-
-void ManagerCore::State::DropInterest(Session& session, FileId file, Inode& inode) {
-  if (session.slot < kNearSlots) {
-    const uint64_t bit = uint64_t{1} << session.slot;
-    if (inode.interest & bit) --session.interests;
-    inode.interest &= ~bit;
-    return;
-  }
-  const auto found = far_interest_.find(file);
-  if (found == far_interest_.end()) return;
-  if (found->second.erase(session.slot) > 0) --session.interests;
-  if (found->second.empty()) far_interest_.erase(found);
-}
-
-std::vector<ClientId> ManagerCore::State::InterestedIn(FileId file, const Inode& inode,
-                                                       ClientId except) const {
-  std::vector<ClientId> clients;
-  for (uint64_t bits = inode.interest & live_slots_; bits != 0; bits &= bits - 1) {
-    const ClientId client = slots_[static_cast<size_t>(std::countr_zero(bits))];
-    if (client != except) clients.push_back(client);
-  }
-  if (!far_interest_.empty()) {
-    if (const auto far = far_interest_.find(file); far != far_interest_.end()) {
-      for (const uint32_t slot : far->second) {
-        if (slots_[slot] != except) clients.push_back(slots_[slot]);
-      }
-    }
-  }
-  return clients;
-}
-
-// Bits of a retired slot may remain in any inode. They are all cleared at once when no clean slot
-// is left, that is, after 64 sessions have ended.
 uint32_t ManagerCore::State::TakeSlot(ClientId client) {
-  const auto first_clean = [this] {
-    return static_cast<uint32_t>(std::countr_one(live_slots_ | retired_slots_));
-  };
-  uint32_t slot = first_clean();
-  if (slot >= kNearSlots && retired_slots_ != 0) {
-    for (auto& [file, inode] : inodes_) inode->interest &= ~retired_slots_;
-    retired_slots_ = 0;
-    slot = first_clean();
-  }
-  if (slot >= kNearSlots) {
-    while (slot < slots_.size() && slots_[slot] != ClientId()) ++slot;
-  } else {
-    live_slots_ |= uint64_t{1} << slot;
-  }
-  if (slot >= slots_.size()) slots_.resize(slot + 1);
-  slots_[slot] = client;
-  return slot;
-}
-
-void ManagerCore::State::RetireSlot(uint32_t slot) {
-  slots_[slot] = ClientId();
-  if (slot < kNearSlots) {
-    live_slots_ &= ~(uint64_t{1} << slot);
-    retired_slots_ |= uint64_t{1} << slot;
-    return;
-  }
-  for (auto entry = far_interest_.begin(); entry != far_interest_.end();) {
-    entry->second.erase(slot);
-    entry = entry->second.empty() ? far_interest_.erase(entry) : std::next(entry);
-  }
+  return interests_.TakeSlot(client, [this](uint64_t bits) {
+    for (auto& [file, inode] : inodes_) inode->interest &= ~bits;
+  });
 }
 
 RecallId ManagerCore::State::SendRecall(Session& session, FileId file, RecallKind kind) {
@@ -118,7 +47,7 @@ size_t ManagerCore::State::RecallAccess(ClientId actor, std::optional<Waiter> wa
   for (const auto& [file, waits] : std::exchange(access_changed_, {})) {
     const Inode* inode = Find(file);
     if (!inode) continue;
-    const std::vector<ClientId> interested = InterestedIn(file, *inode, actor);
+    const std::vector<ClientId> interested = interests_.Of(file, *inode, actor);
     std::set<ClientId> clients(interested.begin(), interested.end());
     if (const auto opens = write_opens_.find(file); opens != write_opens_.end())
       clients.insert(opens->second.begin(), opens->second.end());
@@ -196,9 +125,9 @@ size_t ManagerCore::State::RecallTouched(ClientId actor, std::optional<Waiter> w
     if (!inode) continue;
     const RecallKind kind =
         inode->type == FileType::kDirectory ? RecallKind::kEntries : RecallKind::kFile;
-    for (const ClientId client : InterestedIn(file, *inode, actor)) {
+    for (const ClientId client : interests_.Of(file, *inode, actor)) {
       Session& session = *FindSession(client);
-      DropInterest(session, file, *inode);
+      interests_.Drop(session, file, *inode);
       SendRecall(session, file, kind);
     }
     // A client that has not confirmed an earlier recall may still show the state before it.
@@ -247,7 +176,7 @@ void ManagerCore::State::FinishRecall(Session& session, const RecallDoneRequest&
     orphan_checks_.insert(recall.file);
   } else if (Inode* inode = Find(recall.file); inode && done.holds_open) {
     // The client must learn when the file loses its last name.
-    AddInterest(session, recall.file, *inode);
+    interests_.Add(session, recall.file, *inode);
   }
   NoteHolder(recall.file, client, done.holds_open);
   if (done.writes && Find(recall.file)) NoteWriter(session, recall.file);
@@ -279,7 +208,7 @@ bool ManagerCore::State::MayDelegate(const Session& session, FileId directory) c
   const auto outstanding = recalls_by_file_.find(directory);
   if (outstanding != recalls_by_file_.end()) return false;
   if (!rules_.empty() && rules_.MaySettleIn(PathOf(directory))) return false;
-  return InterestedIn(directory, *Find(directory), session.start.client).empty();
+  return interests_.Of(directory, *Find(directory), session.start.client).empty();
 }
 
 void ManagerCore::State::Delegate(Session& session, FileId directory) {
@@ -318,7 +247,7 @@ void ManagerCore::State::RecallDelegation(FileId directory) {
   if (!delegation.wanted_since) delegation.wanted_since = now_;
   if (std::exchange(delegation.recalled, true)) return;
   Session& holder = *FindSession(delegation.holder);
-  if (Inode* inode = Find(directory)) DropInterest(holder, directory, *inode);
+  if (Inode* inode = Find(directory)) interests_.Drop(holder, directory, *inode);
   SendRecall(holder, directory, RecallKind::kEntries);
 }
 

@@ -136,7 +136,7 @@ void ManagerCore::State::Exchange(const RenameRequest& request, FileId moved, Fi
 void ManagerCore::State::TouchBothParents(const RenameRequest& request) {
   for (const FileId parent : {request.old_parent, request.new_parent}) {
     TouchDirectory(parent, now_);
-    AddInterest(actor(), parent, *Find(parent));
+    interests_.Add(actor(), parent, *Find(parent));
   }
 }
 

@@ -42,7 +42,7 @@ void ManagerCore::State::Handle(const StartSession& command) {
   const bool replies_kept = was_known || reply_logs_.contains(start.client);
   if (session) {
     ForgetHeld(*session, /*ended=*/false, /*clean=*/false);
-    RetireSlot(session->slot);
+    interests_.RetireSlot(session->slot);
   } else {
     session = &sessions_[start.client];
     effects_.frequent_log.push_back(fmt::format("session {:016x} of {} at {} begins",
@@ -150,7 +150,7 @@ void ManagerCore::State::Redeclare(Session& session, const SessionStart& start, 
       orphan->second.insert(client);
       SendRecall(session, held.file, RecallKind::kFile);
     } else {
-      AddInterest(session, held.file, *inode);
+      interests_.Add(session, held.file, *inode);
     }
   }
   std::vector<HeldLock> locks = start.locks;
@@ -217,7 +217,7 @@ void ManagerCore::State::EndSession(ClientId client, std::string_view reason, bo
   std::erase_if(freezes_, [client](const auto& entry) { return entry.second.holder == client; });
   AnswerLocks(granted, EmptyReply{});
   for (const FileId directory : std::set<FileId>(session.delegations)) EndDelegation(directory);
-  RetireSlot(session.slot);
+  interests_.RetireSlot(session.slot);
   effects_.writes.Delete(SessionKey(client));
   if (!clean) {
     // The client may only be late and repeat requests that ran. An empty log is kept too: it shows

@@ -31,10 +31,11 @@ ClusterView ManagerCore::State::ViewFor(const Session* session, bool count_grant
   static const std::map<NodeId, uint64_t> kNone;
   const std::map<NodeId, uint64_t>& grants = session ? session->grants : kNone;
   auto own = grants.begin();
-  auto anchor = anchors_.begin();
+  const std::map<NodeId, uint32_t>& anchored = groups_.anchored();
+  auto anchor = anchored.begin();
   for (const auto& [id, node] : nodes_) {
     while (own != grants.end() && own->first < id) ++own;
-    while (anchor != anchors_.end() && anchor->first < id) ++anchor;
+    while (anchor != anchored.end() && anchor->first < id) ++anchor;
     const uint64_t own_bytes = own != grants.end() && own->first == id ? own->second : 0;
     const uint64_t others_bytes = node.granted_bytes - own_bytes;
     const uint64_t free_bytes =
@@ -45,7 +46,7 @@ ClusterView ManagerCore::State::ViewFor(const Session* session, bool count_grant
     seen.free_bytes = std::min(free_bytes, node.limit_bytes);
     seen.accepts = node.address.state == NodeState::kLive;
     seen.reclaimable_bytes = count_grants_of_others ? 0 : others_bytes;
-    seen.groups = anchor != anchors_.end() && anchor->first == id ? anchor->second : 0;
+    seen.groups = anchor != anchored.end() && anchor->first == id ? anchor->second : 0;
   }
   return view;
 }

@@ -42,9 +42,9 @@ StageOutcome ManagerCore::State::Stage(const StagedFile& staged) {
   const auto [asked, is_new] = staging_.try_emplace(file, staged.data_version);
   if (is_new || asked->second != staged.data_version) {
     asked->second = staged.data_version;
-    for (const ClientId client : InterestedIn(file, *inode, ClientId())) {
+    for (const ClientId client : interests_.Of(file, *inode, ClientId())) {
       Session& session = *FindSession(client);
-      DropInterest(session, file, *inode);
+      interests_.Drop(session, file, *inode);
       SendRecall(session, file, RecallKind::kFile);
     }
   }

@@ -60,7 +60,7 @@ struct Inode {
   uint64_t size_bytes = 0;
   Time access_time, modify_time, change_time, birth_time;
   uint64_t data_version = 0;
-  uint64_t interest = 0;  // Session slots 0 to 63; higher ones are in `far_interest_`.
+  uint64_t interest = 0;  // Session slots 0 to 63; see Interests.
   uint64_t placement_seed = 0;
   FileId named_in;  // Directory of its latest name.
   uint32_t uid = 0, gid = 0;
@@ -178,12 +178,6 @@ struct Freeze {
   Time until;
   bool pinned = false;  // Another client's kernel has the object open.
   bool cleans = false;  // The holder was asked to clean nodes: what it sent may still arrive.
-};
-
-// Files that are to lie on one node.
-struct Group {
-  NodeId anchor;       // kNoNode: the next file chooses one.
-  uint64_t files = 0;  // Bound files; the group is forgotten with the last one.
 };
 
 // State of a file that is to be removed automatically.

@@ -260,7 +260,8 @@ std::string ManagerCore::State::LayoutJsonOf(FileId file, const Inode& inode) co
   std::string segments, nodes;
   for (const NodeId node : layout.Nodes())
     nodes += (nodes.empty() ? "" : ",") + JsonText(NameOf(node));
-  for (const Segment& segment : layout.segments) {
+  // Schedulers look here: a copy that can be read is as good as the first one.
+  for (const Segment& segment : ReaderLayoutOf(inode).segments) {
     std::string names;
     for (const NodeId node : segment.nodes)
       names += (names.empty() ? "" : ",") + JsonText(NameOf(node));
@@ -371,7 +372,7 @@ std::optional<Failure> ManagerCore::State::PrepareLayoutHint(FileId file, Inode&
 
 bool ManagerCore::State::IsKnownElsewhere(FileId file, const Inode& inode) const {
   const ClientId asker = actor_ ? actor_->start.client : ClientId();
-  if (!InterestedIn(file, inode, asker).empty()) return true;
+  if (!interests_.Of(file, inode, asker).empty()) return true;
   const auto outstanding = recalls_by_file_.find(file);
   return outstanding != recalls_by_file_.end() &&
          std::any_of(outstanding->second.begin(), outstanding->second.end(),

@@ -293,7 +293,9 @@ des::Activity<sai::Outcome<FileLook>> SimulatedClient::Look(const std::string& p
   std::vector<Request> requests;
   requests.emplace_back(GetXattrRequest{*file, "user.layout"});
   const std::vector<Reply> replies = co_await manager_.Call(id_, std::move(requests));
-  for (const auto& [node, bytes, positions] : BytesByNode(status->layout, look.size_bytes))
+  const ReadableFile readable = manager_.core().ListReadable({"/" + path}).front();
+  const Layout& layout = readable.failure ? status->layout : readable.layout;
+  for (const auto& [node, bytes, positions] : BytesByNode(layout, look.size_bytes))
     look.bytes_by_machine[manager_.MachineOf(node)] += bytes;
   co_return look;
 }

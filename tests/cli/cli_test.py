@@ -8,10 +8,12 @@ Exit code 77: skipped, with the reason.
 
 import argparse
 import base64
+import contextlib
 import errno
 import json
 import os
 import pathlib
+import pty
 import re
 import shutil
 import signal
@@ -554,6 +556,23 @@ def simultaneous(tool):
     check_clean(tool, "all are down")
 
 
+def answer_on_terminal(tool, answer, *words):
+    """Runs a command on a terminal where somebody answers its question. Returns exit code and what it wrote."""
+    own, terminal = pty.openpty()
+    with subprocess.Popen([str(tool.path), *words], stdin=terminal, stdout=terminal, stderr=terminal,
+                          env={**os.environ, "MOSA_CLUSTER_DIR": tool.directory}) as process:
+        os.close(terminal)
+        said = b""
+        with contextlib.suppress(OSError):  # The terminal's end.
+            while part := os.read(own, 4096):
+                said += part
+                if said.endswith(b"[y/N] "):
+                    os.write(own, answer)
+        code = process.wait(timeout=60)
+    os.close(own)
+    return code, said.decode()
+
+
 def plain(tool):
     """Without namespaces: the same commands, loopback processes."""
     facts = up(tool, "n", "--plain")
@@ -562,13 +581,20 @@ def plain(tool):
     other = pathlib.Path(facts["hosts"][1]["mount"]) / "file"
     check(other.read_bytes() == b"y" * 1_000_000, "other bytes than were written")
     check("lifetime=none\n" in tool.good("hint", "get", str(other)), "what nobody wants kept is said to be")
+    code, said = answer_on_terminal(tool, b"n\n", "cluster", "down", "--name", name("n"))
+    check(code == 5 and "End cluster" in said and "is unchanged" in said, f"a refused question: {code} {said}")
+    check(other.read_bytes() == b"y" * 1_000_000, "the cluster ended although the answer was no")
     for words in (["stage", "check"], ["cluster", "down"]):
         done = tool.run(*words, "--name", name("n"))
         check(done.returncode == 0 and "No file was marked to be kept: 1 file, " in done.stderr, f"{words}: {done.returncode} {done.stderr}")
     check_clean(tool, "down of plain processes")
     done = tool.run("cluster", "up", "--name", name("n"), "--hosts", "1", "--ram", "64M", "--plain")
     check(done.returncode == 0 and f"export MOSA_CLUSTER={name('n')} MOSA_CLUSTER_DIR={tool.directory}\n" in done.stderr, done.stderr)
-    down(tool, "n")
+    done = tool.run("cluster", "status", "--name", "nosuch")
+    check(f"there is: {name('n')}" in done.stderr, f"other clusters are not named: {done.stderr}")
+    (pathlib.Path(tool.directory) / name("n") / "h1/mount/file").write_bytes(b"z")
+    code, said = answer_on_terminal(tool, b"y\n", "cluster", "down", "--name", name("n"))
+    check(code == 0 and "1 file, 1 B, ends with the store" in said, f"a question answered with y: {code} {said}")
 
 
 def hosts(tool):

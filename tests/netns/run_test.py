@@ -137,6 +137,28 @@ def check_systems_agree(runner):
     check(moved["wass"] < moved["dss"], f"WASS moved no less: {moved}")
 
 
+def check_copies_are_near(runner):
+    """Tasks that read one broadcast file run at once on all hosts that have a copy, and move nothing."""
+    directory = runner.path("near", "")
+    directory.mkdir()
+    table = directory / "table"
+    table.touch()
+    os.setxattr(table, "user.mosa.pattern", b"broadcast:3")
+    table.write_bytes(os.urandom(40_000_000))
+
+    def copies():
+        layout = json.loads(os.getxattr(table, "user.mosa.layout"))
+        return {node for segment in layout["segments"] for node in segment["nodes"]}
+
+    cluster.wait_until(lambda: len(copies()) == 3, 30, "the table has three copies")
+    tasks = "".join(f"  - {{id: t{i}, command: cksum table > sum{i} && sleep 1, inputs: [table], outputs: [sum{i}]}}\n"
+                    for i in range(3))
+    runner.write("near", "name: near\ntasks:\n" + tasks)
+    record, _ = runner.run("near", "--slots", "1")
+    check({task["host"] for task in record["tasks"]} == set(runner.store.hosts), f"they ran on {record['tasks']}")
+    check(all(task["input_bytes_remote"] == 0 for task in record["tasks"]), f"bytes moved: {record['tasks']}")
+
+
 def check_one_directory(runner):
     """DSS after WASS in one directory finds no hints of it there; absolute names of files of the run are known."""
     runner.write("both", f"""tasks:
@@ -426,8 +448,8 @@ def check_exec(runner):
 
 
 def test(arguments):
-    groups = ((check_refusals, check_systems_agree, check_one_directory, check_rules, check_resume, check_exec, check_retry,
-               check_failures, check_interrupt, check_killed_runner, check_lost_host),
+    groups = ((check_refusals, check_systems_agree, check_copies_are_near, check_one_directory, check_rules,
+               check_resume, check_exec, check_retry, check_failures, check_interrupt, check_killed_runner, check_lost_host),
               (check_hung_host, check_lost_node))
     for parts in groups:
         with cluster.Cluster(arguments.bin, 3, ram="256M", rate="400mbit") as store, tempfile.TemporaryDirectory() as directory:

@@ -43,6 +43,20 @@ Status Save(const ClusterState& state) {
   return OkStatus();
 }
 
+namespace {
+
+// The clusters that there are instead, for a sentence.
+std::string OthersIn(const std::string& directory) {
+  std::string names;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(directory, error))
+    if (std::filesystem::exists(entry.path() / "state.json", error))
+      names += (names.empty() ? " (there is: " : ", ") + entry.path().filename().string();
+  return names.empty() ? names : names + "; choose one with --name)";
+}
+
+}  // namespace
+
 Result<ClusterState> Load(const std::string& directory, const std::string& name) {
   MOSA_RETURN_IF_ERROR(CheckName(name));
   const std::string path = fmt::format("{}/{}/state.json", directory, name);
@@ -52,8 +66,10 @@ Result<ClusterState> Load(const std::string& directory, const std::string& name)
       return PermissionDeniedError(
           fmt::format("{} belongs to another user: use that user's account or root", path));
     }
-    return NotFoundError(fmt::format(
-        "there is no cluster named '{}' in {}: 'mosa cluster up' starts one", name, directory));
+    const std::string others = OthersIn(directory);
+    return NotFoundError(
+        fmt::format("there is no cluster named '{}' in {}{}: 'mosa cluster up' starts one", name,
+                    directory, others));
   }
   try {
     nlohmann::json json = nlohmann::json::parse(file);

@@ -19,7 +19,7 @@ _mosa_of() {
         --default-placement --platform --no-passthrough --allow-other --plain --dry-run --json"
       ;;
     'cluster down')
-      flags="-h --help --name --dir --discard --stage-out --dry-run --json"
+      flags="-h --help --name --dir --discard --stage-out -y --yes --dry-run --json"
       ;;
     'cluster restart')
       flags="-h --help --name --dir --json"

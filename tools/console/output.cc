@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -28,6 +29,15 @@ std::string Counted(uint64_t count, std::string_view noun) {
   if (count == 1) return fmt::format("1 {}", noun);
   if (noun.ends_with('y')) return fmt::format("{} {}ies", count, noun.substr(0, noun.size() - 1));
   return fmt::format("{} {}s", count, noun);
+}
+
+bool Confirm(std::string_view question) {
+  if (isatty(STDIN_FILENO) != 1 || isatty(STDERR_FILENO) != 1) return true;
+  fmt::print(stderr, "{} [y/N] ", question);
+  std::array<char, 256> answer{};  // A terminal hands over one line.
+  const ssize_t count = read(STDIN_FILENO, answer.data(), answer.size());
+  if (count <= 0) fmt::print(stderr, "\n");
+  return count > 0 && (answer[0] == 'y' || answer[0] == 'Y');
 }
 
 void PutBytes(nlohmann::json& object, const std::string& key, const std::string& bytes) {

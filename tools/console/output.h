@@ -25,6 +25,10 @@ void PutBytes(nlohmann::json& object, const std::string& key,
 // "1 file", "2 files"; "1 directory", "2 directories".
 std::string Counted(uint64_t count, std::string_view noun);
 
+// Asks on the terminal, and returns whether the answer begins with y. True without a terminal,
+// where nobody could answer; false if the question is interrupted.
+bool Confirm(std::string_view question);
+
 // Rows under a heading: aligned for a terminal, separated by tabs for a program.
 class Table {
  public:

@@ -10,7 +10,9 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <set>
 #include <sstream>
+#include <utility>
 #include <vector>
 
 #include "common/base/unique_fd.h"
@@ -126,8 +128,11 @@ std::map<std::string, uint64_t> BytesByNode(const nlohmann::json& layout, uint64
     const uint64_t end = std::min(next, size_bytes);
     if (begin >= end || width == 0 || nodes.size() < width) continue;
     const auto bytes = BytesByPosition(begin, end, chunk, width);
-    // Every copy of a position is one stripe width further on.
-    for (size_t node = 0; node < nodes.size(); ++node) held[nodes[node]] += bytes[node % width];
+    // Every copy of a position is one stripe width further on. A position with fewer copies than
+    // others names one of them again.
+    std::set<std::pair<size_t, std::string>> counted;
+    for (size_t at = 0; at < nodes.size(); ++at)
+      if (counted.emplace(at % width, nodes[at]).second) held[nodes[at]] += bytes[at % width];
   }
   return held;
 }

@@ -16,6 +16,7 @@ struct DownOptions {
   ClusterChoice choice;
   bool dry_run = false;
   bool discard = false;
+  bool yes = false;
   std::string stage_out;
 };
 
@@ -28,10 +29,14 @@ Status RunDown(const DownOptions& options, const CommandLine& line) {
                   Counted(state.plan.hosts.size(), "host"), Counted(state.daemons.size(), "daemon"),
                   state.plan.directory);
   const cluster::InterruptGuard guard;
+  uint64_t ends = 0;  // Files that nobody asked to be kept.
   if (!options.discard) {
     const ManagerChoice choice{.address = "", .secret = "", .cluster = options.choice};
-    MOSA_RETURN_IF_ERROR(StageBeforeDown(state, choice, options.stage_out, options.dry_run));
+    MOSA_ASSIGN_OR_RETURN(ends, StageBeforeDown(state, choice, options.stage_out, options.dry_run));
   }
+  if (ends > 0 && !options.yes && !options.dry_run &&
+      !Confirm(fmt::format("End cluster '{}' and these files?", options.choice.name)))
+    return AbortedError(fmt::format("cluster '{}' is unchanged", options.choice.name));
   if (cluster::InterruptGuard::Interrupted() != 0)
     return AbortedError(fmt::format("interrupted: cluster '{}' is unchanged", options.choice.name));
   if (!options.dry_run) {
@@ -57,7 +62,7 @@ void AddClusterDown(CLI::App& noun, CommandLine& line) {
       "  mosa cluster down\n"
       "  mosa cluster down --name second --stage-out /archive/run7\n\n"
       "Refuses while the store has files with lifetime=keep whose current version is not staged\n"
-      "out.");
+      "out. On a terminal, asks before other files end with the store.");
   AddClusterChoice(*command, options->choice);
   CLI::Option* discard = command->add_flag(
       "--discard", options->discard, "Discard files with lifetime=keep that are not staged out");
@@ -66,6 +71,7 @@ void AddClusterDown(CLI::App& noun, CommandLine& line) {
           "--stage-out", options->stage_out,
           "Directory to copy files with lifetime=keep to first, by their paths in the store")
       ->excludes(discard);
+  command->add_flag("-y,--yes", options->yes, "Do not ask, also on a terminal");
   command->add_flag("--dry-run", options->dry_run, "Print what would be stopped, but stop nothing");
   command->callback(
       [options, &line] { line.action = [options, &line] { return RunDown(*options, line); }; });

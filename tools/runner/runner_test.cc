@@ -70,6 +70,10 @@ TEST(BytesByNode, CountsStripesSpillsAndCopies) {
   EXPECT_THAT(
       Held(R"({"chunk_size":100,"segments":[{"begin":0,"width":1,"nodes":["a","b"]}]})", 50),
       ElementsAre(Pair("a", 50), Pair("b", 50)));
+  EXPECT_THAT(Held(R"({"chunk_size":100,
+                       "segments":[{"begin":0,"width":2,"nodes":["a","b","b","b"]}]})",
+                   250),
+              ElementsAre(Pair("a", 150), Pair("b", 250)));
   EXPECT_THAT(Held(R"({"chunk_size":50,"run_chunks":2,
                        "segments":[{"begin":0,"width":2,"nodes":["a","b"]}]})",
                    250),

@@ -35,7 +35,12 @@ std::vector<size_t> ShareOut(const std::vector<StageShare>& files, size_t hosts)
 }
 
 std::string WarningFor(const UnstagedFiles& unstaged) {
-  if (unstaged.kept_files > 0 || unstaged.all_files == 0) return "";
+  if (unstaged.kept_files >= unstaged.all_files) return "";
+  if (unstaged.kept_files > 0) {
+    const uint64_t others = unstaged.all_files - unstaged.kept_files;
+    return fmt::format("{} of {} files {} not marked to be kept, and end{} with the store", others,
+                       unstaged.all_files, others == 1 ? "is" : "are", others == 1 ? "s" : "");
+  }
   return fmt::format(
       "No file was marked to be kept: {} file{}, {}, end{} with the store; copy results out, or "
       "mark them with lifetime=keep before they are written",

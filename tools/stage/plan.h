@@ -20,7 +20,7 @@ struct StageShare {
 // For each file its host: of its holders the one with the least to copy, the largest files first.
 std::vector<size_t> ShareOut(const std::vector<StageShare>& files, size_t hosts);
 
-// Nothing, or that nobody asked for any of the store's files to be kept, and what then goes.
+// Nothing, or how many of the store's files nobody asked to be kept: they end with it.
 std::string WarningFor(const UnstagedFiles& unstaged);
 
 // The refusal to end what holds these files; `stage_out` is the command that stages them out, and

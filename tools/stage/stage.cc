@@ -178,20 +178,20 @@ Status StageOutUnstaged(const ManagerChoice& choice, const std::string& target) 
 
 }  // namespace
 
-Status CheckAllStaged(const ManagerChoice& choice, const std::string& what,
-                      const std::string& override) {
+Result<uint64_t> CheckAllStaged(const ManagerChoice& choice, const std::string& what,
+                                const std::string& override) {
   MOSA_ASSIGN_OR_RETURN(const auto manager, ConnectManager(choice));
   MOSA_ASSIGN_OR_RETURN(const UnstagedFiles unstaged, manager->ListUnstaged(kNamedInRefusal));
   if (const std::string warning = WarningFor(unstaged); !warning.empty())
     fmt::print(stderr, "{}\n", warning);
-  if (unstaged.files == 0) return OkStatus();
+  if (unstaged.files == 0) return unstaged.all_files - unstaged.kept_files;
   return FailedPreconditionError(RefusalFor(
       unstaged, what, fmt::format("mosa stage out --unstaged{} DIR", WordsFor(choice)), override));
 }
 
-Status StageBeforeDown(const cluster::ClusterState& state, const ManagerChoice& choice,
-                       const std::string& stage_out, bool dry_run) {
-  if (!state.complete) return OkStatus();
+Result<uint64_t> StageBeforeDown(const cluster::ClusterState& state, const ManagerChoice& choice,
+                                 const std::string& stage_out, bool dry_run) {
+  if (!state.complete) return uint64_t{0};
   if (!state.manager_runs())
     return FailedPreconditionError(fmt::format(
         "cluster '{}' cannot say which files of lifetime=keep are nowhere else, since its manager "
@@ -202,7 +202,7 @@ Status StageBeforeDown(const cluster::ClusterState& state, const ManagerChoice& 
     MOSA_ASSIGN_OR_RETURN(const UnstagedFiles unstaged, manager->ListUnstaged(0));
     fmt::print(stderr, "Would copy {}, {}, to {}\n", Counted(unstaged.files, "file"),
                Size(unstaged.bytes), stage_out);
-    return OkStatus();
+    return unstaged.all_files - unstaged.kept_files;
   }
   if (!stage_out.empty()) MOSA_RETURN_IF_ERROR(StageOutUnstaged(choice, stage_out));
   return CheckAllStaged(choice, fmt::format("cluster '{}'", state.plan.name), "--discard");
@@ -235,7 +235,7 @@ Status RunCopy(CopyRequest options, bool as_json) {
 }
 
 Status ShowUnstaged(const ManagerChoice& choice, bool as_json) {
-  if (!as_json) return CheckAllStaged(choice, "the store", "");
+  if (!as_json) return CheckAllStaged(choice, "the store", "").status();
   MOSA_ASSIGN_OR_RETURN(const auto manager, ConnectManager(choice));
   MOSA_ASSIGN_OR_RETURN(const UnstagedFiles unstaged, manager->ListUnstaged(10'000));
   nlohmann::json first = nlohmann::json::array();

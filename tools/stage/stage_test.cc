@@ -67,6 +67,12 @@ TEST(WarningFor, SaysWhatGoesWhereNobodyWantsAnythingKept) {
             "No file was marked to be kept: 19 files, 130.0 MiB, end with the store; copy results "
             "out, or mark them with lifetime=keep before they are written");
   unstaged.kept_files = 1;
+  EXPECT_EQ(WarningFor(unstaged),
+            "18 of 19 files are not marked to be kept, and end with the store");
+  unstaged.kept_files = 18;
+  EXPECT_EQ(WarningFor(unstaged),
+            "1 of 19 files is not marked to be kept, and ends with the store");
+  unstaged.kept_files = 19;
   EXPECT_EQ(WarningFor(unstaged), "");
 }
 
