@@ -337,7 +337,7 @@ struct ManagerCore::State {
   void RemoveRule(const HintRule& rule);
   // PermissionDenied if the run has begun and a user other than its owner asks.
   Status CheckRunOwner(std::string_view run, Asker asker) const;
-  // The group of a bound file; empty if it has none.
+  // The group of a bound file; empty if it has none. Valid until the next call of HintsOf.
   std::string_view GroupOf(const Inode& inode) const;
   void CountGroups();
 

@@ -50,7 +50,7 @@ SeenRun Simulated(const Workflow& workflow, const Platform& platform, uint64_t s
   configuration->seed = seed;
   const auto prediction = Predict(workflow, platform, *configuration, {.with_layouts = true});
   EXPECT_TRUE(prediction.ok()) << prediction.status();
-  return SeenOf(workflow, *prediction, platform, *configuration, kHosts);
+  return SeenOf(workflow, *prediction, platform, kHosts);
 }
 
 // A run of a cluster with the figures of draw `seed`; `repeat` numbers its runs.

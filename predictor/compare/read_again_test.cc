@@ -42,7 +42,7 @@ SeenRun SimulatedFromBase(const Workflow& workflow, const std::string& deploymen
   const auto prediction =
       Predict(workflow, Perturbed(platform, seed), *configuration, {.with_layouts = true});
   EXPECT_TRUE(prediction.ok()) << prediction.status();
-  SeenRun run = SeenOf(workflow, *prediction, platform, *configuration, kHosts);
+  SeenRun run = SeenOf(workflow, *prediction, platform, kHosts);
   run.name = fmt::format("run-{}", seed);
   return run;
 }

@@ -43,7 +43,7 @@ SeenRun SeenWithResidence(const Workflow& workflow, const Platform& platform,
   const auto prediction =
       Predict(workflow, platform, *configuration, {.with_layouts = true, .with_residence = true});
   EXPECT_TRUE(prediction.ok()) << prediction.status();
-  return SeenOf(workflow, *prediction, platform, *configuration, kNamedHosts);
+  return SeenOf(workflow, *prediction, platform, kNamedHosts);
 }
 
 // A run of a cluster with the figures of draw `seed`; `repeat` numbers its runs.

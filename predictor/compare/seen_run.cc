@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "predictor/model/cost.h"
-#include "predictor/run/held_bytes.h"
 
 namespace mosa::predict {
 namespace {
@@ -33,7 +32,7 @@ uint64_t AddFile(uint64_t size_bytes, const BytesByNodeName& held, const std::st
 }
 
 SeenRun SeenOf(const Workflow& workflow, const Prediction& prediction, const Platform& platform,
-               const Configuration& configuration, const std::vector<std::string>& hosts) {
+               const std::vector<std::string>& hosts) {
   SeenRun run;
   run.hosts = hosts;
   run.computing = prediction.computing;
@@ -45,14 +44,12 @@ SeenRun SeenOf(const Workflow& workflow, const Prediction& prediction, const Pla
   std::map<std::string, std::string> peers;
   for (uint32_t i = 0; i < prediction.machines.size(); ++i)
     peers.emplace(prediction.machines[i].name, name_of(i));
-  const uint32_t before = configuration.storage_hosts == 0 ? 0 : configuration.hosts;
   std::vector<HeldFile> files(workflow.files.size());
   for (const PredictedFile& file : prediction.files) {
     HeldFile& held = files[file.file.value];
     held.size_bytes = workflow.at(file.file).size_bytes.value_or(0);
     if (file.is_inline || !file.layout.bound()) continue;
-    for (const NodeBytes& own : BytesByNode(file.layout, held.size_bytes))
-      held.held[name_of(before + own.node.value - 1)] += own.bytes;
+    for (const auto& [machine, bytes] : file.held) held.held[name_of(machine.value)] += bytes;
     run.bytes_by_chunk[file.layout.chunk_bytes] += held.size_bytes;
   }
   for (const PredictedDaemon& daemon : prediction.daemons) {

@@ -70,7 +70,7 @@ uint64_t AddFile(uint64_t size_bytes, const BytesByNodeName& held, const std::st
 // Nodes on other hosts keep the names of the prediction. A task ends when the runner notices it.
 // Requests are included if the prediction was made with residence.
 SeenRun SeenOf(const Workflow& workflow, const Prediction& prediction, const Platform& platform,
-               const Configuration& configuration, const std::vector<std::string>& hosts);
+               const std::vector<std::string>& hosts);
 
 }  // namespace mosa::predict
 

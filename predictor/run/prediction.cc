@@ -81,7 +81,8 @@ class Simulation {
     for (uint32_t i = 0; i < workflow_.files.size(); ++i) {
       const auto status = manager_.core().GetFileStatus("/" + workflow_.files[i].path);
       if (status.ok())
-        prediction_.files.push_back({PathIndex{i}, status->is_inline, status->layout});
+        prediction_.files.push_back({PathIndex{i}, status->is_inline, status->layout,
+                                     runners_.back()->HeldOf(PathIndex{i})});
     }
   }
   des::Activity<void> Everything() {

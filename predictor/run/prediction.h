@@ -63,6 +63,8 @@ struct PredictedFile {
   PathIndex file;
   bool is_inline = false;
   Layout layout;
+  // What each machine could serve of it when the runner looked, as a real run records it.
+  std::map<MachineIndex, uint64_t> held;
 };
 
 struct PredictedMachine {

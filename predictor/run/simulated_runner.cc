@@ -298,6 +298,12 @@ des::Activity<void> SimulatedRunner::Handle(Ended ended) {
   execution_.Finish(ended.task);
 }
 
+std::map<MachineIndex, uint64_t> SimulatedRunner::HeldOf(PathIndex file) const {
+  const auto found = files_.find(file);
+  return found == files_.end() ? std::map<MachineIndex, uint64_t>()
+                               : found->second.bytes_by_machine;
+}
+
 des::Activity<bool> SimulatedRunner::LocateOutputs(TaskIndex task, HostIndex host) {
   for (const PathIndex output : workflow_.at(task).outputs) {
     if (!IsOnTheStore(workflow_.at(output))) continue;

@@ -38,6 +38,9 @@ class SimulatedRunner {
   // Hints directories, then runs all tasks.
   des::Activity<void> Run();
 
+  // What each machine could serve of a file when the runner looked; nothing if it never did.
+  std::map<MachineIndex, uint64_t> HeldOf(PathIndex file) const;
+
  private:
   struct Ended {
     TaskIndex task;

@@ -557,7 +557,7 @@ def simultaneous(tool):
 
 
 def answer_on_terminal(tool, answer, *words):
-    """Runs a command on a terminal where somebody answers its question. Returns exit code and what it wrote."""
+    """Runs a command on a terminal where somebody answers its question, or ends it. Returns exit code and what it wrote."""
     own, terminal = pty.openpty()
     with subprocess.Popen([str(tool.path), *words], stdin=terminal, stdout=terminal, stderr=terminal,
                           env={**os.environ, "MOSA_CLUSTER_DIR": tool.directory}) as process:
@@ -566,8 +566,12 @@ def answer_on_terminal(tool, answer, *words):
         with contextlib.suppress(OSError):  # The terminal's end.
             while part := os.read(own, 4096):
                 said += part
-                if said.endswith(b"[y/N] "):
+                if not said.endswith(b"[y/N] "):
+                    continue
+                if answer:
                     os.write(own, answer)
+                else:
+                    process.send_signal(signal.SIGINT)
         code = process.wait(timeout=60)
     os.close(own)
     return code, said.decode()
@@ -582,7 +586,7 @@ def plain(tool):
     check(other.read_bytes() == b"y" * 1_000_000, "other bytes than were written")
     check("lifetime=none\n" in tool.good("hint", "get", str(other)), "what nobody wants kept is said to be")
     code, said = answer_on_terminal(tool, b"n\n", "cluster", "down", "--name", name("n"))
-    check(code == 5 and "End cluster" in said and "is unchanged" in said, f"a refused question: {code} {said}")
+    check(code == 5 and "End cluster" in said and "the answer was not y" in said, f"a refused question: {code} {said}")
     check(other.read_bytes() == b"y" * 1_000_000, "the cluster ended although the answer was no")
     for words in (["stage", "check"], ["cluster", "down"]):
         done = tool.run(*words, "--name", name("n"))
@@ -591,10 +595,16 @@ def plain(tool):
     done = tool.run("cluster", "up", "--name", name("n"), "--hosts", "1", "--ram", "64M", "--plain")
     check(done.returncode == 0 and f"export MOSA_CLUSTER={name('n')} MOSA_CLUSTER_DIR={tool.directory}\n" in done.stderr, done.stderr)
     done = tool.run("cluster", "status", "--name", "nosuch")
-    check(f"there is: {name('n')}" in done.stderr, f"other clusters are not named: {done.stderr}")
+    check(f"choose {name('n')} with --name" in done.stderr, f"other clusters are not named: {done.stderr}")
     (pathlib.Path(tool.directory) / name("n") / "h1/mount/file").write_bytes(b"z")
     code, said = answer_on_terminal(tool, b"y\n", "cluster", "down", "--name", name("n"))
     check(code == 0 and "1 file, 1 B, ends with the store" in said, f"a question answered with y: {code} {said}")
+    facts = up(tool, "n", "--plain")
+    (pathlib.Path(facts["hosts"][0]["mount"]) / "file").write_bytes(b"z")
+    code, said = answer_on_terminal(tool, None, "cluster", "down", "--name", name("n"))
+    check(code != 0 and "answer was" not in said and processes(tool.directory), f"an interrupted question: {code} {said}")
+    code, said = answer_on_terminal(tool, b"", "cluster", "down", "--yes", "--name", name("n"))
+    check(code == 0 and "[y/N]" not in said, f"--yes asks: {code} {said}")
 
 
 def hosts(tool):

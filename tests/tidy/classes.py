@@ -6,15 +6,23 @@ one counts for itself.
 
 import functions
 
-OTHERS = {"using", "friend", "typedef", "enum", "template", "static_assert", "constexpr"}
+OTHERS = {"using", "friend", "typedef", "enum", "static_assert"}
 ATTRIBUTE = "ABSL_"
+END = ("", 0)
 
 
 def classes(text):
     """(line, name, methods, fields) of each class and struct with a body."""
-    tokens = list(_tokens(text)) + [("}", 0)] * 2  # Should a bracket be missing.
+    tokens = list(_tokens(text)) + [END] * 3  # Also should a bracket be missing.
     found = []
-    _scan(tokens, 0, found)
+    at = 0
+    while tokens[at] != END:
+        begin = _body(tokens, at)
+        at = begin[0] if begin else at
+        if begin:
+            at = _members(tokens, at, found, (tokens[at][1], begin[1])) + 1
+        else:
+            at += 1
     return sorted(found)
 
 
@@ -24,46 +32,53 @@ def _tokens(text):
         yield token, reader.line
 
 
-def _scan(tokens, at, found):
-    """Looks for classes from `at` to the bracket that closes the block; returns where that is."""
-    while at < len(tokens):
+def _body(tokens, at):
+    """(where it begins, name) of the body of the class whose head begins at `at`, or None."""
+    if tokens[at][0] not in ("class", "struct") or (at > 0 and tokens[at - 1][0] in ("enum", "<", ",", "friend")):
+        return None
+    name, angles, bases = "", 0, False
+    at += 1
+    while tokens[at] != END:
         token = tokens[at][0]
-        if token == "}":
-            return at
-        if token in ("class", "struct") and tokens[at - 1][0] not in ("enum", "<", ","):
-            head = at + 1
-            while tokens[head][0] not in ("{", ";", "(", ")", ">", "=", ","):
-                head += 1
-            if tokens[head][0] == "{":
-                names = [word for word, _ in tokens[at + 1 : head]]
-                names = names[: names.index(":")] if ":" in names else names
-                name = next((word for word in reversed(names) if word != "final"), "")
-                at = _members(tokens, head + 1, found, (tokens[at][1], name))
-        elif token == "{":
-            at = _scan(tokens, at + 1, found)
+        if token == "(":
+            attribute = tokens[at - 1][0] == "alignas" or tokens[at - 1][0].startswith(ATTRIBUTE)
+            if not attribute:
+                return None  # A function or a variable of that type.
+            at = _closing(tokens, at, "(", ")")
+        elif token == "<":
+            angles += 1
+        elif token == ">":
+            if angles == 0:
+                return None  # A template's parameter.
+            angles -= 1
+        elif angles == 0:
+            if token == "{":
+                return at + 1, name
+            if token in (";", "=", ")", "&", "*") or (token == "," and not bases):
+                return None
+            bases = bases or token == ":"
+            if not bases and token not in ("final", "alignas", "[", "]") and not token.startswith(ATTRIBUTE):
+                name = token
         at += 1
-    return at
+    return None
 
 
 def _members(tokens, at, found, head):
     """Counts the members of the class whose body begins at `at`; returns where it ends."""
     methods = fields = 0
     statement = []
-    while at + 1 < len(tokens) and tokens[at][0] != "}":
+    while tokens[at] != END and tokens[at][0] != "}":
         token = tokens[at][0]
-        if token in ("class", "struct") and not statement:
-            inner = at
-            while tokens[inner][0] not in ("{", ";"):
-                inner += 1
-            if tokens[inner][0] == "{":
-                names = [word for word, _ in tokens[at + 1 : inner]]
-                at = _members(tokens, inner + 1, found, (tokens[at][1], names[0] if names else "")) + 1
-                continue
+        inner = _body(tokens, at) if not statement or statement[-1] == ">" else None
+        if inner:
+            at = _members(tokens, inner[0], found, (tokens[at][1], inner[1])) + 1
+            statement = []
+            continue
         if token == "{":
-            at = _closing(tokens, at)
+            at = _closing(tokens, at, "{", "}")
             within = statement.count("(") > statement.count(")")
             if not within and _is_function(statement) and tokens[at + 1][0] not in (";", ",", "{"):
-                methods, statement = methods + 1, []
+                methods, statement = methods + ("friend" not in statement), []
         elif token == ":" and statement and statement[-1] in ("public", "private", "protected"):
             statement = []
         elif token == ";":
@@ -76,10 +91,10 @@ def _members(tokens, at, found, head):
     return at
 
 
-def _closing(tokens, at):
+def _closing(tokens, at, opening, closing):
     depth = 0
-    while at + 1 < len(tokens):
-        depth += {"{": 1, "}": -1}.get(tokens[at][0], 0)
+    while tokens[at] != END:
+        depth += {opening: 1, closing: -1}.get(tokens[at][0], 0)
         if depth == 0:
             return at
         at += 1
@@ -98,7 +113,7 @@ def _outside(statement):
             round_ += {"(": 1, ")": -1}.get(token, 0)
             skips = round_ > 0
             continue
-        if token == "<" and "operator" not in kept[-1:]:
+        if token == "<" and "operator" not in kept[-2:]:
             angles += 1
         elif token == ">" and angles:
             angles -= 1
@@ -115,13 +130,13 @@ def _is_function(statement):
 
 def _declares(statement):
     """(methods, fields) of a declaration that ends in a semicolon."""
-    if not statement or statement[0] in OTHERS - {"template", "constexpr"}:
+    if not statement or statement[0] in OTHERS:
         return 0, 0
     if _is_function(statement):
-        return (0, 0) if statement[-1] in ("default", "delete") else (1, 0)
-    if "constexpr" in statement or statement[0] in ("class", "struct"):
-        return 0, 0
+        return (0, 0) if statement[-1] in ("default", "delete") or "friend" in statement else (1, 0)
     kept = _outside(statement)
+    if "constexpr" in statement or (kept and kept[0] in ("class", "struct") and len(kept) < 3):
+        return 0, 0
     depth = commas = 0
     for token in kept:
         depth += {"(": 1, ")": -1}.get(token, 0)

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -43,20 +44,6 @@ Status Save(const ClusterState& state) {
   return OkStatus();
 }
 
-namespace {
-
-// The clusters that there are instead, for a sentence.
-std::string OthersIn(const std::string& directory) {
-  std::string names;
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(directory, error))
-    if (std::filesystem::exists(entry.path() / "state.json", error))
-      names += (names.empty() ? " (there is: " : ", ") + entry.path().filename().string();
-  return names.empty() ? names : names + "; choose one with --name)";
-}
-
-}  // namespace
-
 Result<ClusterState> Load(const std::string& directory, const std::string& name) {
   MOSA_RETURN_IF_ERROR(CheckName(name));
   const std::string path = fmt::format("{}/{}/state.json", directory, name);
@@ -66,10 +53,13 @@ Result<ClusterState> Load(const std::string& directory, const std::string& name)
       return PermissionDeniedError(
           fmt::format("{} belongs to another user: use that user's account or root", path));
     }
-    const std::string others = OthersIn(directory);
+    const std::vector<std::string> others = ListClusters(directory);
     return NotFoundError(
-        fmt::format("there is no cluster named '{}' in {}{}: 'mosa cluster up' starts one", name,
-                    directory, others));
+        others.empty()
+            ? fmt::format("there is no cluster named '{}' in {}: 'mosa cluster up' starts one",
+                          name, directory)
+            : fmt::format("there is no cluster named '{}' in {}: choose {} with --name", name,
+                          directory, fmt::join(others, " or ")));
   }
   try {
     nlohmann::json json = nlohmann::json::parse(file);

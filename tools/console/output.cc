@@ -3,6 +3,8 @@
 #include <absl/strings/escaping.h>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -31,9 +33,16 @@ std::string Counted(uint64_t count, std::string_view noun) {
   return fmt::format("{} {}s", count, noun);
 }
 
-bool Confirm(std::string_view question) {
+bool Confirm(std::string_view question, const std::function<bool()>& given_up) {
   if (isatty(STDIN_FILENO) != 1 || isatty(STDERR_FILENO) != 1) return true;
+  tcflush(STDIN_FILENO, TCIFLUSH);  // What was typed before is no answer.
   fmt::print(stderr, "{} [y/N] ", question);
+  pollfd input{STDIN_FILENO, POLLIN, 0};
+  while (poll(&input, 1, 200) <= 0) {
+    if (!given_up()) continue;
+    fmt::print(stderr, "\n");
+    return false;
+  }
   std::array<char, 256> answer{};  // A terminal hands over one line.
   const ssize_t count = read(STDIN_FILENO, answer.data(), answer.size());
   if (count <= 0) fmt::print(stderr, "\n");

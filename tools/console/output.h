@@ -3,6 +3,7 @@
 #define MOSA_TOOLS_CONSOLE_OUTPUT_H_
 
 #include <cstdint>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
@@ -26,8 +27,8 @@ void PutBytes(nlohmann::json& object, const std::string& key,
 std::string Counted(uint64_t count, std::string_view noun);
 
 // Asks on the terminal, and returns whether the answer begins with y. True without a terminal,
-// where nobody could answer; false if the question is interrupted.
-bool Confirm(std::string_view question);
+// where nobody could answer; false once `given_up`, polled a few times a second, returns true.
+bool Confirm(std::string_view question, const std::function<bool()>& given_up);
 
 // Rows under a heading: aligned for a terminal, separated by tabs for a program.
 class Table {

@@ -23,15 +23,14 @@ Result<DrawnRuns> DrawRuns(const Inputs& inputs, const predict::Configuration& c
     std::optional<std::string> failure;
   };
   std::vector<Outcome> outcomes(draws);
-  MOSA_RETURN_IF_ERROR(
-      ForEachDraw(inputs, configuration, draws, {.with_layouts = true, .with_residence = true},
-                  [&](const Draw& draw) {
-                    Outcome& outcome = outcomes[draw.number - 1];
-                    outcome.failure = draw.prediction.failure;
-                    outcome.seen = predict::SeenOf(inputs.workflow, draw.prediction, draw.platform,
-                                                   draw.configuration, hosts);
-                    outcome.seen.factor = draw.factor;
-                  }));
+  MOSA_RETURN_IF_ERROR(ForEachDraw(
+      inputs, configuration, draws, {.with_layouts = true, .with_residence = true},
+      [&](const Draw& draw) {
+        Outcome& outcome = outcomes[draw.number - 1];
+        outcome.failure = draw.prediction.failure;
+        outcome.seen = predict::SeenOf(inputs.workflow, draw.prediction, draw.platform, hosts);
+        outcome.seen.factor = draw.factor;
+      }));
   for (Outcome& outcome : outcomes) {
     if (!outcome.failure) {
       drawn.draws.push_back(std::move(outcome.seen));

@@ -34,10 +34,14 @@ Status RunDown(const DownOptions& options, const CommandLine& line) {
     const ManagerChoice choice{.address = "", .secret = "", .cluster = options.choice};
     MOSA_ASSIGN_OR_RETURN(ends, StageBeforeDown(state, choice, options.stage_out, options.dry_run));
   }
-  if (ends > 0 && !options.yes && !options.dry_run &&
-      !Confirm(fmt::format("End cluster '{}' and these files?", options.choice.name)))
-    return AbortedError(fmt::format("cluster '{}' is unchanged", options.choice.name));
-  if (cluster::InterruptGuard::Interrupted() != 0)
+  const auto interrupted = [] { return cluster::InterruptGuard::Interrupted() != 0; };
+  if (ends > 0 && !options.yes && !options.dry_run && !line.json && !interrupted() &&
+      !Confirm(fmt::format("End cluster '{}' and these files?", options.choice.name),
+               interrupted) &&
+      !interrupted())
+    return AbortedError(
+        fmt::format("the answer was not y: cluster '{}' is unchanged", options.choice.name));
+  if (interrupted())
     return AbortedError(fmt::format("interrupted: cluster '{}' is unchanged", options.choice.name));
   if (!options.dry_run) {
     // Interrupting the teardown would leave half a cluster behind.
@@ -64,8 +68,9 @@ void AddClusterDown(CLI::App& noun, CommandLine& line) {
       "Refuses while the store has files with lifetime=keep whose current version is not staged\n"
       "out. On a terminal, asks before other files end with the store.");
   AddClusterChoice(*command, options->choice);
-  CLI::Option* discard = command->add_flag(
-      "--discard", options->discard, "Discard files with lifetime=keep that are not staged out");
+  CLI::Option* discard =
+      command->add_flag("--discard", options->discard,
+                        "Discard files with lifetime=keep that are not staged out, and do not ask");
   command
       ->add_option(
           "--stage-out", options->stage_out,
