@@ -647,6 +647,10 @@ TEST_F(CoreCopies, WholeHoldersComeFirstAndOnlyValidOnesAreNamed) {
   EXPECT_NE(Xattr(f, "layout").find(both), std::string::npos) << Xattr(f, "layout");
   const Attributes a = Ok<AttributesReply>(kAnna, GetAttributesRequest{f}).attributes;
   EXPECT_EQ(a.allocated_bytes, 2 * kMiB) << "copies are not the file's own blocks";
+  Step(NodeStreamLost{nodes_[0]});
+  AdvanceAlive(Seconds(6), {kAnna, kBen}, Others({nodes_[0]}));
+  EXPECT_EQ(Xattr(f, "layout").find("\"width\":1,\"nodes\":[\"n1\""), std::string::npos)
+      << "nobody can read from a silent node: " << Xattr(f, "layout");
 }
 
 }  // namespace

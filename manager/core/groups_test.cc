@@ -20,11 +20,17 @@ TEST(Groups, AnAnchorHoldsUntilTheLastFileIsGone) {
   groups.Join("g");
   groups.Join("g");
   groups.SetAnchor("g", kOne, writes);
+  ASSERT_EQ(writes.writes.size(), 1U) << "an anchor is recorded";
+  EXPECT_TRUE(writes.writes[0].value.has_value());
+  groups.SetAnchor("g", kOne, writes);
   groups.Leave("g", writes);
+  EXPECT_EQ(writes.writes.size(), 1U) << "nothing has changed";
   EXPECT_EQ(groups.AnchorOf("g"), kOne);
   EXPECT_THAT(groups.anchored(), ElementsAre(Pair(kOne, 1U)));
   groups.Leave("g", writes);
   EXPECT_EQ(groups.AnchorOf("g"), kNoNode);
+  ASSERT_EQ(writes.writes.size(), 2U) << "the record goes with the last file";
+  EXPECT_FALSE(writes.writes[1].value.has_value());
   EXPECT_TRUE(groups.empty());
   EXPECT_THAT(groups.anchored(), IsEmpty());
   groups.Leave("g", writes);  // Nothing is left.
