@@ -7,6 +7,7 @@
 #include <random>
 #include <utility>
 
+#include "client-sai/sai/failures.h"
 #include "client-sai/sai/impl.h"
 #include "common/base/sync.h"
 

@@ -33,8 +33,7 @@ Outcome<size_t> HandleWriter::Write(HandleId id, const CallPiece& piece,
   }
   // Not under io: dropping a dirty page writes it first.
   if (pages == PagesAfterWrite::kDrop)
-    pages_.DropNow(inode.file,
-                   [this, changed = handle->inode] { AttributeCache::Settle(*changed); });
+    pages_.DropNow(inode.file, [changed = handle->inode] { AttributeCache::Settle(*changed); });
   else
     AttributeCache::Settle(inode);
   if (!written.ok()) return written.failure();

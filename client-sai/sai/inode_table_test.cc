@@ -33,7 +33,7 @@ TEST_F(InodeTableTest, GetAddsAFileOnce) {
 }
 
 TEST_F(InodeTableTest, TheOldestIdleInodeIsDroppedFirst) {
-  for (const uint64_t id : {1, 2, 3, 4}) Pass(FileId{id});
+  for (const uint64_t id : {1U, 2U, 3U, 4U}) Pass(FileId{id});
   const std::vector<FileId> dropped = table_.DropIdle();
   EXPECT_EQ(dropped, std::vector{FileId{1}});
   EXPECT_EQ(dropped_, dropped);

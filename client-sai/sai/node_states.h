@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "common/base/sync.h"
-#include "common/model/messages.h"
+#include "common/model/session.h"
 
 namespace mosa::sai {
 

@@ -111,7 +111,7 @@ void SessionEvents::Recall(const RecallPush& push, const InodePtr& inode, uint64
   SendUnsent(unsent);
   blocks_.DropFile(push.file);
   if (push.kind == RecallKind::kEntries) kernel_names_.Forget(*known);
-  const auto dropped = [this, inode] {
+  const auto dropped = [inode] {
     if (inode) AttributeCache::Settle(*inode);
   };
   pages_.Drop(push.file, dropped, [this, known, recall](bool in_time) {
@@ -203,7 +203,7 @@ void SessionEvents::EvictIdle() {
     is_back = true;
     DropCached(*inode, RecallKind::kEntries);
     pages_.Drop(
-        file, [this, inode] { AttributeCache::Settle(*inode); }, [](bool) {});
+        file, [inode] { AttributeCache::Settle(*inode); }, [](bool) {});
     service_.Run([this, inode] {
       if (!commits_.EnsureAllMade(*inode).ok()) stats_.Add(Counter::kErrors);
     });

@@ -98,10 +98,9 @@ std::optional<OwnTime> FindColdPages(const ColdPagesQuestion& question) {
   for (const SeenRun& draw : question.draws)
     AddReading(question.workflow, question.stage, draw, predicted);
   if (predicted[host].cold_share() > kPredictedColdShareMax) return std::nullopt;
-  const auto in_a_run = [&reading](double bytes) {
+  const auto in_a_run = [runs = reading.runs](double bytes) {
     constexpr double kSaidMax = 1e18;
-    return HumanBytes(
-        static_cast<int64_t>(std::min(kSaidMax, bytes / static_cast<double>(reading.runs))));
+    return HumanBytes(static_cast<int64_t>(std::min(kSaidMax, bytes / static_cast<double>(runs))));
   };
   return OwnTime{
       {Part::kPageCache, host},
