@@ -57,7 +57,7 @@ class IdentifyWorkers {
   Result<nlohmann::json> AnswerOf(HostWorker& worker, uint64_t number, Time until,
                                   OnSignal on_signal);
 
-  const SystemClock clock_;
+  const SystemClock clock_{};
   std::vector<HostWorker> workers_;
   uint64_t number_ = 0;  // The last questions'; an answer has its question's.
 };
