@@ -50,7 +50,7 @@ Result<std::vector<uint64_t>> SizesOf(const std::string& option,
 std::vector<std::string> MixesByDefault(const std::vector<uint64_t>& sizes) {
   std::vector<std::string> mixes;
   for (const char* share_of : {"clients", "operations"}) {
-    for (const uint32_t reads : {100, 0, 50})
+    for (const uint32_t reads : {100U, 0U, 50U})
       mixes.push_back(fmt::format("{0}={1}:{3}%r:0.5,{2}:{3}%r:0.5", share_of, sizes.front(),
                                   sizes.back(), reads));
   }
