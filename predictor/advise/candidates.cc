@@ -150,7 +150,8 @@ class Classifier {
     if (name != "scatter" && name != "gather") return others;
     const auto bytes = ParseBytes(colon == std::string::npos ? "1M" : pattern.substr(colon + 1));
     if (!bytes.ok()) return others;
-    for (const uint64_t size : {*bytes / 4, *bytes * 4})
+    const auto own_bytes = static_cast<uint64_t>(*bytes);
+    for (const uint64_t size : {own_bytes / 4, own_bytes * 4})
       if (size >= kRegionBytesMin && size <= kRegionBytesMax && size % 4096 == 0)
         others.push_back({{"pattern", fmt::format("{}:{}", name, size)}});
     return others;

@@ -8,12 +8,10 @@ Exit code 77: skipped, with the reason.
 
 import argparse
 import base64
-import contextlib
 import errno
 import json
 import os
 import pathlib
-import pty
 import re
 import shutil
 import signal
@@ -23,7 +21,7 @@ import tempfile
 import time
 import traceback
 
-from cli_tool import Tool, check, check_clean, down, name, processes, remember_bridges, up
+from cli_tool import Tool, answer_on_terminal, check, check_clean, down, name, processes, remember_bridges, up
 
 SKIPPED = 77
 MOSA_HOSTS = pathlib.Path(__file__).resolve().parents[2] / "deploy/mosa-hosts"
@@ -554,27 +552,6 @@ def simultaneous(tool):
             if directory.exists():
                 directory.rmdir()
     check_clean(tool, "all are down")
-
-
-def answer_on_terminal(tool, answer, *words):
-    """Runs a command on a terminal where somebody answers its question, or ends it. Returns exit code and what it wrote."""
-    own, terminal = pty.openpty()
-    with subprocess.Popen([str(tool.path), *words], stdin=terminal, stdout=terminal, stderr=terminal,
-                          env={**os.environ, "MOSA_CLUSTER_DIR": tool.directory}) as process:
-        os.close(terminal)
-        said = b""
-        with contextlib.suppress(OSError):  # The terminal's end.
-            while part := os.read(own, 4096):
-                said += part
-                if not said.endswith(b"[y/N] "):
-                    continue
-                if answer:
-                    os.write(own, answer)
-                else:
-                    process.send_signal(signal.SIGINT)
-        code = process.wait(timeout=60)
-    os.close(own)
-    return code, said.decode()
 
 
 def plain(tool):

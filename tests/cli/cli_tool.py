@@ -1,8 +1,11 @@
 """The program mosa with a directory of its own, and what it may leave on the machine: for cli_test.py."""
 
+import contextlib
 import json
 import os
 import pathlib
+import pty
+import signal
 import subprocess
 
 
@@ -38,6 +41,27 @@ class Tool:
     def start(self, *words):
         return subprocess.Popen([str(self.path), *words], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
                                 env={**os.environ, "MOSA_CLUSTER_DIR": self.directory}, start_new_session=True)
+
+
+def answer_on_terminal(tool, answer, *words):
+    """Runs a command on a terminal where somebody answers its question, or ends it. Returns exit code and what it wrote."""
+    own, terminal = pty.openpty()
+    with subprocess.Popen([str(tool.path), *words], stdin=terminal, stdout=terminal, stderr=terminal,
+                          env={**os.environ, "MOSA_CLUSTER_DIR": tool.directory}) as process:
+        os.close(terminal)
+        said = b""
+        with contextlib.suppress(OSError):  # The terminal's end.
+            while part := os.read(own, 4096):
+                said += part
+                if not said.endswith(b"[y/N] "):
+                    continue
+                if answer:
+                    os.write(own, answer)
+                else:
+                    process.send_signal(signal.SIGINT)
+        code = process.wait(timeout=60)
+    os.close(own)
+    return code, said.decode()
 
 
 def processes(directory):
