@@ -59,19 +59,6 @@ def predict(binaries, path, system):
     return json.loads(done.stdout)
 
 
-def bytes_by_node(file, size):
-    """As `mosa run` counts them: of whole chunks."""
-    held = {}
-    for segment in file["segments"]:
-        check(segment["begin"] == 0 and len(file["segments"]) == 1, f"{file}: nothing may spill")
-        for chunk in range((size + file["chunk_size"] - 1) // file["chunk_size"]):
-            length = min(file["chunk_size"], size - chunk * file["chunk_size"])
-            for copy in range(len(segment["nodes"]) // segment["width"]):
-                node = segment["nodes"][copy * segment["width"] + chunk % segment["width"]]
-                held[node] = held.get(node, 0) + length
-    return held
-
-
 def link_bytes(store):
     def counter(host, name):
         return int(pathlib.Path(f"/sys/class/net/{store.host(host)['link']}/statistics/{name}").read_text())
@@ -97,7 +84,8 @@ def compare(real, predicted, moved, system, copied):
             if said[path]["inline"] or size == SMALL:
                 check(said[path]["inline"], f"{path} of {SMALL} B is not predicted to be inline")
                 continue
-            expected = bytes_by_node(said[path], size)
+            check(said[path]["segments"][-1]["begin"] == 0, f"{path} is predicted to spill: {said[path]}")
+            expected = said[path]["nodes"]
             check(sorted(expected.values()) == sorted(output["nodes"].values()),
                   f"{system}: {path} lies as {output['nodes']}, predicted {expected}")
             alone = len(expected) == 1 and not path.startswith("two/")

@@ -92,10 +92,14 @@ nlohmann::json FileToJson(const predict::Workflow& workflow,
       nodes.push_back(fmt::format("h{}", before + node.value));
     segments.push_back({{"begin", segment.begin}, {"width", segment.width}, {"nodes", nodes}});
   }
+  nlohmann::json held = nlohmann::json::object();
+  for (const auto& [machine, bytes] : file.held)
+    held[fmt::format("h{}", machine.value + 1)] = bytes;
   return {{"path", workflow.at(file.file).path},
           {"inline", file.is_inline},
           {"chunk_size", file.layout.chunk_bytes},
-          {"segments", std::move(segments)}};
+          {"segments", std::move(segments)},
+          {"nodes", std::move(held)}};
 }
 
 nlohmann::json StagesToJson(const predict::Prediction& prediction, const Forecast& forecast) {
