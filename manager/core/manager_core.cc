@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "common/base/check.h"
+#include "manager/core/dispatch.h"
 #include "manager/core/state.h"
-#include "manager/core/state_recovery.h"
 
 namespace mosa::manager {
 
@@ -20,127 +20,165 @@ ManagerCore::ManagerCore(ManagerOptions options)
 ManagerCore::~ManagerCore() = default;
 
 Status ManagerCore::LoadRecord(std::string_view key, std::string_view value) {
-  return state_->LoadRecord(key, value);
+  return state_->loader.LoadRecord(key, value);
 }
-Status ManagerCore::FinishLoad(Time now) { return state_->FinishLoad(now); }
-Effects ManagerCore::Step(const Command& command, Time now) { return state_->Step(command, now); }
+Status ManagerCore::FinishLoad(Time now) { return state_->loader.FinishLoad(now); }
+Effects ManagerCore::Step(const Command& command, Time now) { return state_->Run(command, now); }
 ClusterStatus ManagerCore::GetClusterStatus(Time now) const {
-  return state_->GetClusterStatus(now);
+  return state_->queries.GetClusterStatus(now);
 }
 Result<FileStatus> ManagerCore::GetFileStatus(std::string_view path) const {
-  return state_->GetFileStatus(path);
+  return state_->file_view.GetFileStatus(path);
 }
 std::vector<FileStatus> ManagerCore::ListLostFiles(size_t files_max) const {
   FileScan scan({.kind = FileScanQuestion::Kind::kLost, .files_max = files_max});
-  state_->ContinueScan(scan, SIZE_MAX);
+  state_->queries.ContinueScan(scan, SIZE_MAX);
   return std::move(scan.lost);
 }
 Result<HintExplanation> ManagerCore::ExplainHints(std::string_view path) const {
-  return state_->ExplainHints(path);
+  return state_->hint_commands.ExplainHints(path);
 }
-std::vector<HintRule> ManagerCore::ListHintRules() const { return state_->ListHintRules(); }
+std::vector<HintRule> ManagerCore::ListHintRules() const { return state_->rules.List(); }
 std::vector<FileLocation> ManagerCore::ListLocations(const std::vector<std::string>& paths,
                                                      bool with_chunks) const {
-  return state_->ListLocations(paths, with_chunks);
+  return state_->queries.ListLocations(paths, with_chunks);
 }
-uint32_t ManagerCore::CountStayingNodes() const { return state_->CountStayingNodes(); }
+uint32_t ManagerCore::CountStayingNodes() const { return state_->nodes.CountStayingNodes(); }
 std::vector<ReadableFile> ManagerCore::ListReadable(const std::vector<std::string>& paths) const {
-  return state_->ListReadable(paths);
+  return state_->queries.ListReadable(paths);
 }
 UnstagedFiles ManagerCore::ListUnstaged(size_t files_max, FileId after) const {
   FileScan scan(
       {.kind = FileScanQuestion::Kind::kUnstaged, .files_max = files_max, .after = after});
-  state_->ContinueScan(scan, SIZE_MAX);
+  state_->queries.ContinueScan(scan, SIZE_MAX);
   return std::move(scan.unstaged);
 }
 
 bool ManagerCore::ContinueScan(FileScan& scan, size_t steps) const {
-  return state_->ContinueScan(scan, steps);
+  return state_->queries.ContinueScan(scan, steps);
 }
 
-CapabilityTerms ManagerCore::TermsFor(ClientId client) const { return state_->TermsFor(client); }
+CapabilityTerms ManagerCore::TermsFor(ClientId client) const {
+  return state_->sessions.TermsFor(client);
+}
 
 std::vector<AsideFile> ManagerCore::ListAside(size_t files_max, FileId after) const {
-  return State::RecoveryRules{*state_}.ListAside(files_max, after);
+  return state_->adoption.ListAside(files_max, after);
 }
 
 ManagerCore::State::State(ManagerOptions options)
-    : options_(std::move(options)), quotas_(options_.quotas), texts_(options_.text_bytes_max) {
-  cluster_.cluster_name = options_.cluster_name;
-  cluster_.cluster_seed = options_.cluster_seed;
+    : cluster(std::move(options), step),
+      texts(cluster.options.text_bytes_max),
+      quotas(cluster.options.quotas),
+      files(step, texts),
+      nodes(step, groups),
+      sessions(step, cluster, nodes),
+      hints(cluster, files, nodes, rules, texts),
+      limits(step, cluster, files, quotas, texts),
+      reply_logs(step, cluster, sessions),
+      copy_view(nodes, texts, hints),
+      recalls(step, files, sessions, interests),
+      lifetimes(step, cluster, files, runs, texts, hints),
+      copy_queue(step, files, nodes, copy),
+      uncut_objects(step, files, nodes, copy, hints),
+      grants(step, cluster, files, nodes, sessions, quotas),
+      recovery_rules(step, cluster, files, nodes, copy, fences, hints),
+      generations(step, cluster, files, nodes, sessions, copy, fences, hints, copy_view, lifetimes,
+                  copy_queue),
+      delegations(step, queues, files, sessions, interests, rules, recalls, lifetimes),
+      copy_ordering(step, cluster, files, nodes, sessions, copy, hints, copy_view, copy_queue),
+      staging(step, cluster, files, sessions, fences, interests, recalls, generations, delegations),
+      copy_planner(step, cluster, files, nodes, sessions, copy, hints, copy_view, copy_queue,
+                   generations),
+      node_events(step, queues, cluster, nodes, sessions, copy_queue, uncut_objects, recovery_rules,
+                  generations),
+      copy_reviews(step, cluster, files, nodes, sessions, copy, hints, copy_view, recalls,
+                   copy_queue, uncut_objects, copy_ordering, copy_planner),
+      placing(step, cluster, files, nodes, sessions, groups, interests, hints, recalls, copy_queue,
+              uncut_objects, generations, copy_planner),
+      file_view(step, cluster, files, nodes, fences, interests, texts, hints, limits, copy_view,
+                generations, copy_planner),
+      loader(step, cluster, files, nodes, sessions, copy, fences, groups, rules, runs, texts, hints,
+             limits, reply_logs, recalls, lifetimes, copy_queue, recovery_rules, generations,
+             staging),
+      byte_requests(step, cluster, files, nodes, groups, interests, texts, hints, limits, copy_view,
+                    recalls, lifetimes, copy_queue, uncut_objects, grants, generations, staging,
+                    copy_reviews, placing, file_view),
+      names(step, cluster, files, sessions, interests, quotas, texts, hints, limits, lifetimes,
+            copy_queue, uncut_objects, recovery_rules, generations, delegations, staging, placing,
+            file_view),
+      xattrs(step, files, nodes, quotas, texts, hints, limits, copy_view, lifetimes, copy_queue,
+             copy_planner, placing, file_view),
+      answers(step, queues, files, nodes, sessions, locks, copy_view, generations, delegations,
+              file_view),
+      queries(cluster, files, nodes, sessions, locks, quotas, runs, texts, hints, reply_logs,
+              copy_view, staging, file_view),
+      reclaim(step, cluster, files, sessions, interests, runs, texts, recalls, lifetimes,
+              delegations, names),
+      hint_commands(step, cluster, files, quotas, rules, hints, delegations, xattrs),
+      orphans(step, cluster, files, nodes, sessions, copy, fences, groups, interests, locks, quotas,
+              texts, hints, recalls, copy_queue, delegations, staging, placing, answers),
+      adoption(step, cluster, files, nodes, texts, hints, lifetimes, delegations, names),
+      envelopes(step, queues, cluster, files, sessions, copy, interests, limits, reply_logs,
+                recalls, lifetimes, delegations, staging, names, byte_requests, xattrs, grants,
+                copy_reviews, answers, orphans),
+      session_events(step, queues, cluster, files, nodes, sessions, copy, fences, interests, locks,
+                     rules, reply_logs, recalls, lifetimes, copy_queue, grants, generations,
+                     delegations, node_events, copy_reviews, answers, reclaim, envelopes) {
+  cluster.record.cluster_name = cluster.options.cluster_name;
+  cluster.record.cluster_seed = cluster.options.cluster_seed;
 }
 
-Effects ManagerCore::State::Step(const Command& command, Time now) {
+Effects ManagerCore::State::Run(const Command& command, Time now) {
   // A core that was given no image starts with an empty one.
-  if (!loaded_) MOSA_CHECK(FinishLoad(now).ok());
-  effects_ = {};
-  effects_.log = std::exchange(load_log_, {});
-  now_ = std::max(now_, now);
+  if (!loader.loaded()) MOSA_CHECK(loader.FinishLoad(now).ok());
+  step.effects = {};
+  step.effects.log = std::exchange(cluster.load_log, {});
+  step.now = std::max(step.now, now);
   // Ends what has expired before the command is handled, however late the shell's tick is.
-  if (now_ >= next_tick_ && !std::holds_alternative<Stalled>(command)) Handle(Tick{});
-  if (!std::holds_alternative<Tick>(command))
-    std::visit([this](const auto& what) { Handle(what); }, command);
+  if (step.now >= step.wake_at && !std::holds_alternative<Stalled>(command)) Dispatch(Tick{});
+  if (!std::holds_alternative<Tick>(command)) Dispatch(command);
   FinishStep();
-  return std::move(effects_);
+  return std::move(step.effects);
+}
+
+void ManagerCore::State::Dispatch(const Command& command) {
+  std::visit(
+      [this](const auto& what) {
+        HandleBy(what, session_events, node_events, copy_ordering, copy_reviews, recovery_rules,
+                 lifetimes, reclaim, staging, hint_commands, adoption);
+      },
+      command);
 }
 
 void ManagerCore::State::FinishStep() {
-  while (MayRunReady() || space_changed_) {
-    RunReady();
-    if (std::exchange(space_changed_, false)) RetrySpaceWaiters(false);
+  while (envelopes.MayRunReady() || step.space_changed) {
+    envelopes.RunReady();
+    if (std::exchange(step.space_changed, false)) envelopes.RetrySpaceWaiters(false);
   }
-  if (!ready_.empty()) Schedule(now_);
-  CheckDue();
-  RunCopyReviews();
-  RecallTouched(ClientId(), std::nullopt);
-  for (const FileId file : std::exchange(copy_.leftover_checks, {})) DropLeftovers(file);
-  for (const FileId file : std::exchange(orphan_checks_, {})) CheckOrphan(file);
-  recharges_.clear();
-  for (const FileId file : dirty_) {
-    Inode* const inode = Find(file);
+  if (!queues.ready.empty()) step.Schedule(step.now);
+  reclaim.CheckDue();
+  copy_reviews.Run();
+  recalls.RecallTouched(ClientId(), std::nullopt);
+  for (const FileId file : std::exchange(copy.leftover_checks, {}))
+    copy_reviews.DropLeftovers(file);
+  for (const FileId file : std::exchange(step.orphan_checks, {})) orphans.CheckOrphan(file);
+  step.recharges.clear();
+  for (const FileId file : step.dirty) {
+    Inode* const inode = files.Find(file);
     if (!inode) continue;
-    quotas_.Recharge(inode->charged, ChargeOf(file, *inode));
-    effects_.writes.Put(InodeKey(file), Encode(RecordOf(file, *inode)));
+    quotas.Recharge(inode->charged, limits.ChargeOf(file, *inode));
+    step.effects.writes.Put(InodeKey(file), Encode(files.RecordOf(file, *inode)));
   }
-  dirty_.clear();
-  for (const FileId file : fences_.TakeChanged()) WriteWriterBounds(file);
-  if (std::exchange(cluster_dirty_, false)) WriteCluster();
-  if (std::exchange(recovery_dirty_, false)) {
-    effects_.writes.Put(RecoveryKey(), Encode(recovery_.record()));
-    effects_.writes.Put(CountersKey(), Encode(counters_));
+  step.dirty.clear();
+  for (const FileId file : fences.TakeChanged()) generations.WriteWriterBounds(file);
+  if (std::exchange(step.cluster_dirty, false)) cluster.WriteCluster();
+  if (std::exchange(step.recovery_dirty, false)) {
+    step.effects.writes.Put(RecoveryKey(), Encode(cluster.recovery.record()));
+    step.effects.writes.Put(CountersKey(), Encode(cluster.counters));
   }
-  SendDrops();
-  if (next_tick_ != kNever) effects_.wake_at = next_tick_;
-}
-
-Inode* ManagerCore::State::Find(FileId file) {
-  const auto found = inodes_.find(file);
-  return found == inodes_.end() ? nullptr : found->second.get();
-}
-const Inode* ManagerCore::State::Find(FileId file) const {
-  const auto found = inodes_.find(file);
-  return found == inodes_.end() ? nullptr : found->second.get();
-}
-Directory* ManagerCore::State::FindDirectory(FileId file) {
-  const auto found = directories_.find(file);
-  return found == directories_.end() ? nullptr : found->second.get();
-}
-const Directory* ManagerCore::State::FindDirectory(FileId file) const {
-  const auto found = directories_.find(file);
-  return found == directories_.end() ? nullptr : found->second.get();
-}
-
-std::optional<FileId> ManagerCore::State::ChildOf(FileId parent, std::string_view name) const {
-  const Directory* directory = FindDirectory(parent);
-  if (!directory) return std::nullopt;
-  const auto found = directory->entries.find(name);
-  if (found == directory->entries.end()) return std::nullopt;
-  return found->second;
-}
-
-Session* ManagerCore::State::FindSession(ClientId client) {
-  const auto found = sessions_.find(client);
-  return found == sessions_.end() ? nullptr : &found->second;
+  nodes.SendDrops();
+  if (step.wake_at != Step::kNever) step.effects.wake_at = step.wake_at;
 }
 
 }  // namespace mosa::manager

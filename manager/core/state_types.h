@@ -21,7 +21,6 @@
 #include "manager/core/manager_core.h"
 #include "manager/core/quotas.h"
 #include "manager/core/records.h"
-#include "manager/core/reply_log.h"
 
 namespace mosa::manager {
 
@@ -210,6 +209,10 @@ struct CopyWork {
   std::map<FileId, std::vector<Waiter>> waiters;
   std::set<FileId> marked;  // Loaded with `may_differ`, until sessions have declared their opens.
 };
+
+Failure Refuse(StatusCode code, ErrorReason reason, std::string message);
+// `name` refers to `found` (FileId{}: nothing) instead of `meant`.
+Failure AnotherFile(std::string_view name, FileId found, FileId meant);
 
 struct Uncommitted {
   ClientId maker;
