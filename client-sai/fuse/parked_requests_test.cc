@@ -28,7 +28,7 @@ TEST(ParkedRequests, TheOldestGoesFirstWhenATurnEnds) {
   EXPECT_TRUE(parked.TakeTurn());
   EXPECT_TRUE(parked.TakeTurn());
   EXPECT_FALSE(parked.TakeTurn());
-  for (const size_t bytes : {10, 20}) {
+  for (const size_t bytes : {10U, 20U}) {
     ParkedRequest request = RequestOf(bytes);
     EXPECT_TRUE(parked.Park(request));
   }

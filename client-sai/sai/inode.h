@@ -12,6 +12,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "client-sai/core/kept_names.h"
 #include "client-sai/core/read_ahead.h"
 #include "client-sai/core/size_in_kernel.h"
 #include "client-sai/core/write_buffer.h"
@@ -44,10 +45,7 @@ struct Names {
   std::optional<uint64_t> inline_bytes_max;
   uint64_t hints_generation = 0;         // NameCache's when that was learned.
   std::map<std::string, FileId> unsent;  // Created here and not yet known to the manager.
-  // The kernel may cache names that it was told in this epoch of its names; see KernelNames.
-  uint64_t kernel_epoch = 0;
-  Time shared_until;    // Others change the directory: until then the kernel asks for each name.
-  Duration patience{};  // How long shared_until last lay ahead.
+  KeptNames kept;                        // By the kernel; see KernelNames.
 };
 
 // Copies all but the inline bytes. (After clear(), their memory would still be in use.)

@@ -1,28 +1,16 @@
 #include "client-sai/sai/kernel_names.h"
 
-#include <algorithm>
-
 namespace mosa::sai {
-namespace {
-
-// How long the kernel may not cache the names of a directory that others have changed; doubles at
-// each further change. Meanwhile a lookup costs some tens of microseconds.
-constexpr Duration kPatienceMin = Seconds(30);
-constexpr Duration kPatienceMax = Seconds(300);
-
-}  // namespace
 
 bool KernelNames::MayKeep(Inode& directory) {
   if (!notifier_.capabilities().epoch) return false;
   const MutexLock lock(directory.mutex);
-  if (clock_.Monotonic() < directory.names.shared_until) return false;
-  directory.names.kernel_epoch = epoch_;
-  return true;
+  return directory.names.kept.MayKeep(epoch_, clock_.Monotonic());
 }
 
 void KernelNames::NoteKept(Inode& directory) {
   const MutexLock lock(directory.mutex);
-  directory.names.kernel_epoch = epoch_;
+  directory.names.kept.NoteKept(epoch_);
 }
 
 void KernelNames::Forget(Inode& directory) {
@@ -30,11 +18,7 @@ void KernelNames::Forget(Inode& directory) {
   const MutexLock epoch_lock(mutex_);
   {
     const MutexLock lock(directory.mutex);
-    Names& names = directory.names;
-    const bool kept = names.kernel_epoch == epoch_;
-    if (kept) names.patience = std::clamp(names.patience * 2, kPatienceMin, kPatienceMax);
-    names.shared_until = clock_.Monotonic() + names.patience;
-    if (!kept) return;
+    if (!directory.names.kept.Forget(epoch_, clock_.Monotonic())) return;
   }
   BeginEpoch();
 }

@@ -1,8 +1,5 @@
-// KernelNames: which names the kernel may cache, and how it forgets them.
-//
-// The kernel can only forget all names of a mount at once (FUSE_NOTIFY_INC_EPOCH), and a closed
-// file loses its pages with its name. So while other mounts change a directory, its names are not
-// kept. Without the notifier's capability `epoch`, none are.
+// KernelNames: which names the kernel may cache, and how it forgets them (KeptNames decides).
+// Without the notifier's capability `epoch`, none are cached.
 #ifndef MOSA_CLIENT_SAI_SAI_KERNEL_NAMES_H_
 #define MOSA_CLIENT_SAI_SAI_KERNEL_NAMES_H_
 

@@ -168,15 +168,28 @@ void OpenModes::EnterBacking(OpenFile& handle, std::shared_ptr<LocalObject> obje
                          !inode.wrote_locally && inode.finishing == 0 && inode.write_handles == 1;
 }
 
+// What a program writes into an empty file stays in the kernel's pages, so that the next program
+// here does not fetch it from other hosts. An object of this host needs no second copy in memory.
+// Where other bytes exist, several hosts may be storing, and waiting for each other's pages. A full
+// trace is to see the first read of what was written.
+bool OpenModes::KeepsWhatItWrites(const Inode& inode) const {
+  if (!passthrough_allowed_ || AttributeCache::View(inode).size_bytes > 0) return false;
+  if (!inode.access || !inode.access->layout.bound()) return true;
+  const Layout& layout = inode.access->layout;
+  return !layout.OnOneNode() || !nodes_.IsLocal(layout.segments.front().nodes.front());
+}
+
 void OpenModes::EnterPages(OpenFile& handle) {
   Inode& inode = *handle.inode;
   inode.mutex.AssertHeld();
   const bool only_writes = (handle.flags & O_ACCMODE) == O_WRONLY;
-  if (!only_writes) {
+  const bool by_pages = !handle.append && (handle.flags & O_DIRECT) == 0 &&
+                        (!only_writes || KeepsWhatItWrites(inode));
+  if (!only_writes || by_pages) {
     handle.unbacked = true;
     ++inode.unbacked_handles;
   }
-  if (handle.append || only_writes || (handle.flags & O_DIRECT) != 0) {
+  if (!by_pages) {
     handle.mode = {OpenMode::Kind::kDirect, false, -1};
     return;
   }

@@ -81,6 +81,7 @@ class OpenModes {
   // Count the handle in the inode's numbers of handles. The caller must hold the inode's mutex.
   void EnterBacking(OpenFile& handle, std::shared_ptr<LocalObject> object);
   void EnterPages(OpenFile& handle);
+  bool KeepsWhatItWrites(const Inode& inode) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(inode.mutex);
 
   const FilesystemOptions& options_;
   NodeApi& nodes_;

@@ -64,7 +64,7 @@ TEST(NodesOf, AgreesWithThePiecesOfTheRange) {
     Layout layout = LayoutOf(1 + rng.Below(12), {});
     for (uint64_t begin = 0; layout.segments.size() < 3; begin += 1 + rng.Below(40)) {
       Segment segment{begin, static_cast<uint32_t>(1 + rng.Below(4)), {}};
-      while (segment.nodes.size() < segment.width * (1 + round % 2))
+      while (segment.nodes.size() < segment.width * (1 + static_cast<uint32_t>(round % 2)))
         segment.nodes.push_back(NodeId{static_cast<uint32_t>(1 + rng.Below(6))});
       layout.segments.push_back(segment);
     }

@@ -298,15 +298,15 @@ TEST_F(ManagerServiceTest, QuestionsAreAnsweredOrRefusedWhileTheManagerStops) {
   const auto anna = Client(1);
   const MakeRequest tiny = anna->MakeOf(kRootFile, "tiny");
   anna->api().Call({tiny, CommitOf(tiny.file, "tiny bytes")}, kWaitMax);
-  constexpr int kAskers = 8;
-  std::atomic<int> answered = 0;
+  constexpr size_t kAskers = 8;
+  std::atomic<size_t> answered = 0;
   std::vector<Status> last(kAskers);
   std::vector<std::thread> askers;
-  for (int i = 0; i < kAskers; ++i)
+  for (size_t i = 0; i < kAskers; ++i)
     askers.emplace_back([&, i, address = server_->address()] {
       sai::AdminClient admin(address, std::nullopt);
       const std::vector<std::vector<std::string>> many(10'000, {"/tiny"});
-      for (; last[i].ok(); answered += last[i].ok() ? 1 : 0)
+      for (; last[i].ok(); answered += last[i].ok() ? 1U : 0U)
         last[i] = admin.PredictReads({many, {"n1"}}).status();
     });
   for (int i = 0; i < 3000 && answered < 2 * kAskers; ++i)

@@ -80,7 +80,7 @@ bool OwnOf(const RequestClass& which, const std::string& host) {
 }
 
 TEST(OwnTimes, NobodyIsSlow) {
-  for (const size_t hosts : {2, 3, 4, 8}) EXPECT_FALSE(RequestsAmong(hosts).Find()) << hosts;
+  for (const size_t hosts : {2U, 3U, 4U, 8U}) EXPECT_FALSE(RequestsAmong(hosts).Find()) << hosts;
 }
 
 TEST(OwnTimes, TellAHostFromItsLinkAndItsNode) {
@@ -169,7 +169,7 @@ TEST(OwnTimes, SaysWhichSideOfALinkIsSlow) {
 
 // Two hosts have no others to compare with; three have only one other pair.
 TEST(OwnTimes, WantOtherHosts) {
-  for (const size_t hosts : {2, 3, 4}) {
+  for (const size_t hosts : {2U, 3U, 4U}) {
     RequestsAmong requests(hosts);
     requests.Slow(
         3, [](const RequestClass& which) { return AskedOf(which, "h2") || AskedBy(which, "h2"); });

@@ -25,7 +25,7 @@ Workflow Shared() {
   WorkflowMaker maker;
   maker.File("base", 64 * kMiB);
   maker.Task("begin_0", {}, {"base"}, Nanoseconds(50'000'000));
-  for (int i = 0; i < 16; ++i) {
+  for (int i = 0; i < 32; ++i) {
     const std::string n = std::to_string(i);
     maker.File("out." + n, 2 * kMiB);
     maker.Task("use_" + n, {"base"}, {"out." + n}, Nanoseconds(200'000'000 + i % 3 * 20'000'000));

@@ -42,6 +42,7 @@ inline Platform RandomPlatform(Rng& rng) {
   platform.host.out_bytes_per_second = 5'000'000 + rng.Below(2'000'000'000);
   platform.client.passthrough = rng.Chance(500);
   if (rng.Chance(300)) platform.client.page_cache_read = {0, 0.001, 0};
+  if (rng.Chance(300)) platform.host.page_cache_bytes = rng.Chance(500) ? 0 : kMiB;
   if (rng.Chance(300)) platform.client.fuse_read_bytes = 3'000 + rng.Below(3'000'000);
   if (rng.Chance(300)) platform.client.fuse_write_bytes = 3'000 + rng.Below(3'000'000);
   return platform;

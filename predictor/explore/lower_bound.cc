@@ -40,6 +40,9 @@ class Needs {
   bool CrossesLinks(const WorkflowFile& file) const {
     return apart_ && IsOnTheStore(file) && BytesOf(file) > kInlineBytesMax;
   }
+  bool MayBeCached(const WorkflowFile& file) const {
+    return BytesOf(file) <= platform_.host.page_cache_bytes;
+  }
   static uint64_t BytesOf(const WorkflowFile& file) { return file.size_bytes.value_or(0); }
   // Whether one of these tasks reads or writes the whole file.
   bool IsWhole(const std::vector<TaskIndex>& tasks) const {
@@ -68,8 +71,7 @@ class Needs {
     double processor = (read && bytes == 0 ? 1 : 2) * Processor(client.call.ns_per_call);
     if (bytes > 0) processor += read ? CheapestRead(file, bytes) : CheapestWrite(bytes);
     double elapsed = processor;
-    // Only this task reads the file, so it cannot be in this host's page cache.
-    if (CrossesLinks(file) && (!read || file.consumers.size() == 1)) {
+    if (CrossesLinks(file) && !(read && MayBeCached(file))) {
       const uint64_t rate =
           read ? platform_.host.in_bytes_per_second : platform_.host.out_bytes_per_second;
       const uint64_t limited = bytes - std::min(bytes, platform_.network.burst_bytes);
@@ -83,7 +85,7 @@ class Needs {
     double least = ThroughFuse(client.fuse_read, bytes, client.fuse_read_bytes);
     if (client.passthrough && !apart_)
       least = std::min(least, Whole(client.passthrough_read, bytes));
-    if (file.consumers.size() > 1) least = std::min(least, Whole(client.page_cache_read, bytes));
+    if (MayBeCached(file)) least = std::min(least, Whole(client.page_cache_read, bytes));
     return least;
   }
   double CheapestWrite(uint64_t bytes) const {
@@ -142,7 +144,7 @@ LeastWork LeastWorkOf(const Workflow& workflow, const Platform& platform, bool s
     if (!needs.CrossesLinks(file)) continue;
     const auto bytes = static_cast<double>(Needs::BytesOf(file));
     if (file.producer && needs.IsWhole({*file.producer})) work.written_bytes += bytes;
-    if (needs.IsWhole(file.consumers)) work.read_bytes += bytes;
+    if (needs.IsWhole(file.consumers) && !needs.MayBeCached(file)) work.read_bytes += bytes;
     work.transfers += 2 * (bytes / static_cast<double>(kChunkBytesMin) + 1);
   }
   return work;

@@ -7,13 +7,14 @@
 //  1. path: tasks on a path of the graph run one after the other. Each takes, in sequence, its
 //     dispatch, its launch, reading its inputs, computing on one core, writing its outputs, and
 //     the runner's notice of its end. A byte is read or written in the cheapest possible way. If
-//     storage is apart it also crosses the link of the task's host, unless several tasks read the
-//     file; then it is assumed to be in the page cache.
+//     storage is apart it also crosses the link of the task's host. A file that fits into a host's
+//     page cache may be read from there, because that host has written it or read it before.
 //  2. slots: a task holds a slot of a host for all that time, and the number of slots is limited.
 //  3. cores: processor time of tasks and their files, over all cores of hosts that run tasks.
 //  4. runner: it dispatches tasks and looks at their outputs one after the other.
-//  5. links: if storage is apart, every byte that is written, and every file that is read at
-//     least once, crosses a link of a host that runs tasks and a link of one that stores.
+//  5. links: if storage is apart, every byte that is written, and every file that is read and
+//     fits into no page cache, crosses a link of a host that runs tasks and a link of one that
+//     stores.
 //
 // If a task's operations are known, only its computing counts, since it may read parts of files.
 // Small files that stay with the manager cross no link. Waiting for servers, messages, copies and

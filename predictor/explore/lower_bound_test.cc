@@ -84,6 +84,8 @@ TEST(LowerBound, IsNearWhereOneThingRulesTheTime) {
   no_shortcut.client.fuse_read.ns_per_byte = 0.5;
   Platform slow_runner = PlainPlatform();
   slow_runner.runner.dispatch.ns_per_call = 1e8;
+  Platform forgetful = PlainPlatform();
+  forgetful.host.page_cache_bytes = 0;
   const struct {
     const char* what;
     Workflow workflow;
@@ -91,7 +93,7 @@ TEST(LowerBound, IsNearWhereOneThingRulesTheTime) {
     const char* configuration;
   } rows[] = {
       {"a path, where its files are", chain.Build(), no_shortcut, "hosts=4,placement=local"},
-      {"a path, over links", chain.Build(), PlainPlatform(), "hosts=4,storage=4"},
+      {"a path, over links", chain.Build(), forgetful, "hosts=4,storage=4"},
       {"slots", many.Build(), PlainPlatform(), "hosts=2,slots=2"},
       {"cores", many.Build(), PlainPlatform(), "hosts=2,slots=20"},
       {"the runner", many.Build(), slow_runner, "hosts=50,slots=8"},

@@ -14,8 +14,8 @@ TEST(FullStore, LetsAFileGoOnAtTheOtherNode) {
   maker.File("large", 90 * kMiB);
   maker.Task("write", {}, {"large"}).Task("read", {"large"}, {});
   const Prediction prediction =
-      MustPredict(maker.Build(), BusyPlatform(), "hosts=2,slots=1,placement=local,store=64M",
-                  {.with_layouts = true});
+      MustPredict(maker.Build(), Forgetful(BusyPlatform()),
+                  "hosts=2,slots=1,placement=local,store=64M", {.with_layouts = true});
   ASSERT_FALSE(prediction.failure) << *prediction.failure;
   ASSERT_EQ(prediction.files.size(), 1U);
   const std::vector<Segment>& segments = prediction.files[0].layout.segments;

@@ -44,19 +44,22 @@ TEST(Operations, OfAPartMoveThatPart) {
   EXPECT_EQ(here.tasks[0].read_local, 4 * kMiB);
   EXPECT_EQ(here.tasks[0].reading.ns, static_cast<int64_t>(2 * kMiB));
   // From another host, only read-ahead moves additional bytes.
-  const Prediction there = MustPredict(workflow, PlainPlatform(), "hosts=1,storage=1");
+  const Prediction there = MustPredict(workflow, Forgetful(PlainPlatform()), "hosts=1,storage=1");
   EXPECT_GE(there.tasks[0].read_remote, 4 * kMiB);
   EXPECT_LE(there.tasks[0].read_remote, 32 * kMiB);
 }
 
-// Reads "in" from another host, part by part.
+// Reads "in" from another host than the one that staged it in, part by part.
 PredictedTask ReadThere(const std::vector<ByteRange>& parts) {
-  std::vector<TaskOperation> operations;
+  WorkflowMaker maker;
+  maker.File("in", kBytes).Task("hold", {}, {}, Seconds(100)).Task("read", {"in"}, {});
+  Workflow workflow = maker.Build();
+  Task& task = workflow.tasks[1];
   for (const ByteRange& part : parts)
-    operations.push_back({{}, Kind::kRead, {}, part.begin, part.size()});
-  Workflow workflow = Turn(operations);
-  workflow.tasks[0].outputs.clear();
-  return MustPredict(workflow, BusyPlatform(), "hosts=1,storage=2").tasks[0];
+    task.operations.push_back({{}, Kind::kRead, task.inputs[0], part.begin, part.size()});
+  const Prediction prediction = MustPredict(workflow, BusyPlatform(), "hosts=2,slots=1,storage=2");
+  EXPECT_NE(prediction.tasks[1].host, HostIndex{0});
+  return prediction.tasks[1];
 }
 
 TEST(Operations, PartsInARowAreOneStream) {

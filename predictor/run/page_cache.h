@@ -38,6 +38,14 @@ class PageCache {
     by_age_.erase(found->second.age);
     files_.erase(found);
   }
+  // The kernel has forgotten all names, and with them the pages of files that are not open.
+  void BeginEpoch() {
+    ++epoch_;
+    files_.clear();
+    by_age_.clear();
+    bytes_ = 0;
+  }
+  uint64_t epoch() const { return epoch_; }
   uint64_t bytes() const { return bytes_; }
 
  private:
@@ -48,6 +56,7 @@ class PageCache {
   };
   const uint64_t bytes_max_;
   uint64_t bytes_ = 0;
+  uint64_t epoch_ = 1;
   std::map<FileId, Pages> files_;
   std::list<FileId> by_age_;  // Least recently used first.
 };

@@ -49,6 +49,12 @@ inline Platform BusyPlatform() {
   return platform;
 }
 
+// Hosts keep no pages of what they write or read.
+inline Platform Forgetful(Platform platform) {
+  platform.host.page_cache_bytes = 0;
+  return platform;
+}
+
 class WorkflowMaker {
  public:
   WorkflowMaker& File(const std::string& path, uint64_t size_bytes, const HintMap& hints = {}) {

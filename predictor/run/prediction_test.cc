@@ -71,7 +71,8 @@ TEST(Prediction, AccountsForTheTimeThatPartsOfHostsAreBusy) {
   maker.Task("turn", {"in"}, {"out"}, Milliseconds(300));
   const double read_s = 100 * static_cast<double>(kMiB) / 1e8;
   const double written_s = 50 * static_cast<double>(kMiB) / 1e8;
-  const Prediction apart = MustPredict(maker.Build(), PlainPlatform(), "hosts=1,storage=1");
+  const Prediction apart =
+      MustPredict(maker.Build(), Forgetful(PlainPlatform()), "hosts=1,storage=1");
   ASSERT_EQ(apart.machines.size(), 2U);
   const HostUse host = apart.machines[0].use;
   const HostUse node = apart.machines[1].use;
@@ -138,10 +139,12 @@ TEST(Prediction, ReadsWhatTheKernelHasWithoutTheNetwork) {
   maker.Task("second", {"in"}, {"two"});
   const Prediction prediction =
       MustPredict(maker.Build(), PlainPlatform(), "hosts=1,storage=1,slots=1");
-  EXPECT_EQ(prediction.tasks[0].read_remote, 64 * kMiB);
-  EXPECT_EQ(prediction.tasks[1].read_cached, 64 * kMiB);
-  EXPECT_EQ(prediction.tasks[1].read_remote, 0U);
-  EXPECT_EQ(prediction.machines[1].link.sent, 64 * kMiB);
+  // Also the first: the host itself has staged it in.
+  for (const PredictedTask& task : prediction.tasks) {
+    EXPECT_EQ(task.read_cached, 64 * kMiB);
+    EXPECT_EQ(task.read_remote, 0U);
+  }
+  EXPECT_EQ(prediction.machines[1].link.sent, 0U);
   Platform forgetful = PlainPlatform();
   forgetful.host.page_cache_bytes = 32 * kMiB;
   EXPECT_EQ(
@@ -216,7 +219,8 @@ TEST(Prediction, ReadsAtTheRateOfTheLink) {
   maker.File("in", 200 * kMiB);
   maker.Task("read", {"in"}, {});
   for (const char* configuration : {"hosts=1,storage=1", "hosts=1,storage=4"}) {
-    const Prediction prediction = MustPredict(maker.Build(), BusyPlatform(), configuration);
+    const Prediction prediction =
+        MustPredict(maker.Build(), Forgetful(BusyPlatform()), configuration);
     const double link_s = 200.0 * static_cast<double>(kMiB) / 1e8;
     EXPECT_NEAR(static_cast<double>(prediction.tasks[0].reading.ns) / 1e9, link_s, 0.05 * link_s)
         << configuration;
@@ -232,7 +236,7 @@ TEST(Prediction, KnowsWhichPatternsHintsHelp) {
     double wass_at_most;
   } rows[] = {
       {"pipeline", Pipelines(8, 20 * kMiB), 0.2, 0.7},
-      {"reduce", Reduce(8, 20 * kMiB), 0.2, 0.9},
+      {"reduce", Reduce(8, 20 * kMiB), 0.2, 0.95},
       // A striped file is already read from all nodes at once, so copies gain less.
       {"broadcast", Broadcast(8, 20 * kMiB), 0.5, 0.95},
   };
@@ -479,8 +483,9 @@ TEST(Stages, PipelinesFindTheirInputWhereItWasStagedIn) {
   EXPECT_EQ(wass.stages.front().name, "stage-1");
   EXPECT_EQ(ReadRemotely(wass), 0u);
   for (const PredictedMachine& machine : wass.machines) EXPECT_EQ(machine.link.sent, 0u);
-  const Prediction dss = Stages("pipeline,medium,scale=0.1",
-                                "hosts=4,slots=1,manager=apart,system=dss", BusyPlatform());
+  const Prediction dss =
+      Stages("pipeline,medium,scale=0.1", "hosts=4,slots=1,manager=apart,system=dss",
+             Forgetful(BusyPlatform()));
   EXPECT_GT(ReadRemotely(dss), 130'000'000u);
   EXPECT_GT(dss.turnaround, wass.turnaround);
 }

@@ -72,7 +72,7 @@ class Cluster {
       done = co_await writer_->WriteFile(path, rows[i].bytes, task);
       EXPECT_TRUE(done.ok()) << done.failure().message;
       co_await writer_->AwaitSealed();
-      for (const auto& reader : readers_) co_await reader->ReadFile(other, task);
+      for (const auto& reader : readers_) static_cast<void>(co_await reader->ReadFile(other, task));
       for (const auto& reader : readers_) {
         const Time begin = loop_.now();
         const auto read = co_await reader->ReadFile(path, task);

@@ -76,6 +76,7 @@ des::Activity<sai::Outcome<FileId>> SimulatedClient::Lookup(FileId parent, std::
     co_return known->second;
   const Timed timed(machines_.residence(), Daemon::kMount, machine_, "fuse.lookup");
   co_await Work(platform_.client.call);
+  directory.kept.MayKeep(pages_.epoch(), loop_.now());
   if (directory.delegated && directory.complete) co_return FileId{};
   const uint64_t recalls = recalls_[parent];
   Request request = LookupRequest{parent, std::string(name)};
@@ -172,6 +173,7 @@ des::Activity<sai::Outcome<FileId>> SimulatedClient::Create(FileId parent, std::
   make.now = loop_.now();
   make.open = true;
   Directory& directory = directories_[parent];
+  directory.kept.MayKeep(pages_.epoch(), loop_.now());
   if (defer && directory.delegated && directory.inline_bytes_max > 0) {
     directory.names.insert_or_assign(make.name, *id);
     File& file = files_[*id];
@@ -331,7 +333,12 @@ des::Activity<void> SimulatedClient::Confirm(RecallPush recall) {
       requests.emplace_back(*std::exchange(file->second.unsent, std::nullopt));
       file->second.manager_counts_open = true;
     }
-    directory = {};
+    if (directory.kept.Forget(pages_.epoch(), loop_.now())) pages_.BeginEpoch();
+    directory = Directory{.delegated = false,
+                          .complete = false,
+                          .inline_bytes_max = 0,
+                          .names = {},
+                          .kept = directory.kept};
   } else {
     File& file = files_[recall.file];
     file.fresh = false;

@@ -19,6 +19,7 @@
 #include <utility>
 #include <vector>
 
+#include "client-sai/core/kept_names.h"
 #include "client-sai/core/outcome.h"
 #include "client-sai/core/read_ahead.h"
 #include "common/model/ranges.h"
@@ -120,6 +121,7 @@ class SimulatedClient {
     bool complete = false;  // All its names are known.
     uint64_t inline_bytes_max = 0;
     std::map<std::string, FileId, std::less<>> names;  // Id 0: known to be absent.
+    sai::KeptNames kept;                               // By the kernel.
   };
   struct File {
     bool fresh = false;  // `access` and `attributes` are up to date.

@@ -144,6 +144,11 @@ des::Activity<sai::Outcome<sai::Done>> SimulatedClient::CloseWrite(Writing& writ
   if (writer.full) written = NoSpace(writer, {*writer.full});
   co_await Work(platform_.client.call);
   if (written.ok()) written = co_await Commit(writer);
+  // As OpenModes::KeepsWhatItWrites.
+  if (written.ok() && writer.before == Content::kReplaced && !writer.by_kernel &&
+      writer.state.access.layout.bound())
+    pages_.Put(writer.file, writer.state.attributes.data_version,
+               writer.state.attributes.size_bytes);
   NoteFull(writing, written);
   Leave(writer);
   if (written.ok()) co_await AwaitCopies(writer);

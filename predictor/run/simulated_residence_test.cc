@@ -133,7 +133,8 @@ TEST(SimulatedResidenceTest, WhatIsStagedInIsNotCounted) {
                                 .File("out", 1)
                                 .Task("read", {"in"}, {"out"}, Milliseconds(10))
                                 .Build();
-  const Prediction prediction = Predicted(workflow, PlainPlatform(), "hosts=2,slots=1,system=dss");
+  const Prediction prediction =
+      Predicted(workflow, Forgetful(PlainPlatform()), "hosts=2,slots=1,system=dss");
   EXPECT_EQ(Of(prediction, Daemon::kMount, "node.write").Count(), 0U);
   EXPECT_GT(Of(prediction, Daemon::kMount, "node.read").Count(), 0U);
 }

@@ -103,9 +103,9 @@ def check_all(bench):
     check(network("pipeline", "local") < pipelines / 8, f"local pipelines moved {network('pipeline', 'local')}")
     check(network("reduce", "wass") < network("reduce", "dss") * 0.6, "reduce under wass moved as much as under dss")
     check(network("gather", "wass") < network("gather", "dss") * 0.8, "gather's regions were not written where they lie")
-    # Over links the kernel reads ahead besides, behind the regions' ends.
+    # Over links the kernel reads ahead besides, behind the regions' ends. One host has written its own.
     local = [run["stages"]["by_path"]["bytes_read_local"] for run in cells["scatter", "wass"]["runs"]]
-    check(min(local) >= HOSTS * REGION, f"scatter's regions were not read where they lie, but {local} bytes of them")
+    check(min(local) >= (HOSTS - 1) * REGION, f"scatter's regions were not read where they lie, but {local} bytes of them")
     stages = {stage["stage"]: stage["hosts"] for stage in cells["pipeline", "wass"]["runs"][-1]["tasks_by_stage"]}
     for own in stages["stage-2"].values():
         check(own["stored_bytes"] == own["tasks"] * MIDDLE, f"a file lies elsewhere than its task: {stages}")

@@ -4,6 +4,8 @@ Each task of a workflow makes its outputs in a directory that tasks on other hos
 same input: it is to come over a host's link once, not once per task. Names stay true meanwhile: each is looked for, and
 known to be absent, before another host makes it.
 
+What a program wrote into an empty file stays in its host's memory, too: the next program there does not fetch it.
+
 A host reads what its own programs have just written past these pages, while others of its programs open and read the
 file: also with a kernel protocol from before kernels dropped pages by themselves at such a write.
 """
@@ -72,8 +74,37 @@ def check_own_writes(store, name):
     print(f"{APPENDS} appends, {name}: read at once by their own host")
 
 
+def check_written_stays(store):
+    """A host does not fetch what its programs wrote, until another host changes it."""
+    here = cluster.placed_directory(f"{store.mount('h1')}/written", "node:h2")
+    contents = {}
+    for number, (flags, piece) in enumerate(((os.O_EXCL, 1 << 20), (os.O_TRUNC, 4096))):
+        path = f"{here}/{number}"
+        contents[path] = os.urandom(SIZE)
+        if flags == os.O_TRUNC:
+            pathlib.Path(path).write_bytes(b"replaced")
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | flags, 0o644)
+        for begin in range(0, SIZE, piece):
+            os.write(descriptor, contents[path][begin:begin + piece])
+        os.close(descriptor)
+    before = received(store, "h1")
+    for path, content in contents.items():
+        check(pathlib.Path(path).read_bytes() == content, f"{path} is not as it was written")
+    moved = received(store, "h1") - before
+    print(f"{len(contents)} files of {SIZE} B, read where they were written: {moved} B over the link")
+    check(moved < SIZE, f"{moved} B of {len(contents) * SIZE} came over the link, although this host has written them")
+    for path, content in contents.items():
+        there = path.replace(store.mount("h1"), store.mount("h2"), 1)
+        with open(there, "r+b", buffering=0) as file:
+            file.seek(SIZE // 2)
+            file.write(b"another")
+        changed = content[:SIZE // 2] + b"another" + content[SIZE // 2 + 7:]
+        check(pathlib.Path(path).read_bytes() == changed, f"{path}: another host's change is not seen")
+
+
 def test(arguments):
     with cluster.Cluster(arguments.bin, 2) as store:
+        check_written_stays(store)
         check_own_writes(store, "own")
         command = store.kill("mount", "h1")
         store.start("mount", "h1", [*command, "--fuse-minor-max", str(OLD_PROTOCOL)])

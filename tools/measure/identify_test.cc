@@ -104,7 +104,7 @@ TEST(IdentifyNetwork, BearsFewStrangersAndNotForLong) {
               0);
   }
   // Connections beyond the eighth are dropped at once, the others after a second; none gets a byte.
-  for (const size_t i : {11, 0}) {
+  for (const size_t i : {11U, 0U}) {
     pollfd wait{strangers[i].get(), POLLIN, 0};
     ASSERT_EQ(poll(&wait, 1, 10'000), 1) << i;
     char byte = 0;

@@ -96,7 +96,7 @@ class Keys {
     if (tcgetattr(STDIN_FILENO, &terminal_before) != 0) return false;
     struct sigaction action {};
     action.sa_handler = OnEndOrStop;
-    action.sa_flags = SA_RESETHAND | SA_RESTART;
+    action.sa_flags = static_cast<int>(SA_RESETHAND) | SA_RESTART;
     for (const int number : kSignals) sigaction(number, &action, nullptr);
     struct termios now = terminal_before;
     now.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO);

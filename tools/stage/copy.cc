@@ -118,7 +118,7 @@ Status ReadBack(const CopyJob& job, const struct stat& source, const std::vector
   struct stat written {};
   if (!fd || fstat(fd.get(), &written) != 0) return Cannot("read back", job.target);
   // So that the bytes come from where they are kept, and not out of this machine's cache.
-  if (job.sync) posix_fadvise(fd.get(), 0, 0, POSIX_FADV_DONTNEED);
+  posix_fadvise(fd.get(), 0, 0, POSIX_FADV_DONTNEED);
   const auto size = static_cast<uint64_t>(source.st_size);
   MOSA_ASSIGN_OR_RETURN(const uint32_t again,
                         Transfer(job, job.target, fd.get(), -1, extents, size, buffer));
