@@ -26,16 +26,17 @@ std::optional<Outcome<Fresh>> AccessRights::FreshFromCache(Inode& inode, bool wr
                                                            bool with_attributes) {
   const Time now = lease_.ManagerNow();
   MutexLock lock(inode.mutex);
-  while (inode.make_state == MakeState::kSending) inode.changed.wait(lock);
-  if (inode.make_state == MakeState::kRefused) return inode.make_failure;
+  while (inode.making.state == MakeState::kSending) inode.changed.wait(lock);
+  if (inode.making.state == MakeState::kRefused) return inode.making.failure;
   const uint64_t era = lease_.ValidEra();
-  const bool valid =
-      inode.access && era != 0 && inode.access_era == era &&
-      inode.AccessServes(*inode.access, write) &&
-      (!inode.access->layout.bound() || now + kCapabilityMargin < inode.access->expires) &&
-      (!with_attributes || inode.attributes_era == era);
-  if (!valid && inode.make_state != MakeState::kUnsent) return std::nullopt;
-  return Fresh{inode.access, inode.attributes, inode.access_version, inode.own_changes};
+  const bool valid = inode.right.access && era != 0 && inode.right.era == era &&
+                     inode.AccessServes(*inode.right.access, write) &&
+                     (!inode.right.access->layout.bound() ||
+                      now + kCapabilityMargin < inode.right.access->expires) &&
+                     (!with_attributes || inode.known.era == era);
+  if (!valid && inode.making.state != MakeState::kUnsent) return std::nullopt;
+  return Fresh{inode.right.access, inode.known.attributes, inode.right.version,
+               inode.known.own_changes};
 }
 
 Outcome<Fresh> AccessRights::AskFresh(Inode& inode, bool write, const std::string& task) {
@@ -43,7 +44,7 @@ Outcome<Fresh> AccessRights::AskFresh(Inode& inode, bool write, const std::strin
   bool reads_first = false;  // To read, the mount asks as the writer that it is.
   {
     const MutexLock lock(inode.mutex);
-    own_changes = inode.own_changes;
+    own_changes = inode.known.own_changes;
     reads_first = !write && inode.MustReadFirstCopy();
     write = write || reads_first;
   }
@@ -64,18 +65,19 @@ Outcome<Fresh> AccessRights::AskFresh(Inode& inode, bool write, const std::strin
   Fresh fresh{std::make_shared<const DataAccess>(std::move(reply->access)), reply->attributes,
               version, own_changes};
   const MutexLock lock(inode.mutex);
-  inode.counts_readers = reply->counts_readers;
-  if (write && !reads_first) inode.manager_counts_open = true;
+  inode.uses.counts_readers = reply->counts_readers;
+  if (write && !reads_first) inode.uses.manager_counts_open = true;
   // The content is already in the objects, and the manager is being told.
-  if (inode.moves_inline && inode.access && !inode.access->is_inline) fresh.access = inode.access;
+  if (inode.content.moves && inode.right.access && !inode.right.access->is_inline)
+    fresh.access = inode.right.access;
   // The answer may be older than a change that this mount has made or heard of. Then the cached
   // access stays for its current users, and the next use asks again.
   const bool outdated =
-      inode.own_changes != own_changes || recalls_.HappenedForeign(mark.log, inode.file);
+      inode.known.own_changes != own_changes || recalls_.HappenedForeign(mark.log, inode.file);
   // A right to read may have been asked for before the mount became a writer.
   const bool serves = inode.AccessServes(*fresh.access, write);
-  if ((!outdated && serves) || !inode.access) Keep(inode, fresh.access, mark, version);
-  if (outdated) inode.access_era = 0;
+  if ((!outdated && serves) || !inode.right.access) Keep(inode, fresh.access, mark, version);
+  if (outdated) inode.right.era = 0;
   return fresh;
 }
 
@@ -103,8 +105,8 @@ bool AccessRights::TakeBackRelease(Inode& inode) {
 void AccessRights::NoteUnheardOpen(Inode& inode) {
   {
     const MutexLock lock(inode.mutex);
-    inode.manager_counts_open = inode.handles > 0 || inode.resizing;
-    if (inode.manager_counts_open) return;
+    inode.uses.manager_counts_open = inode.uses.handles > 0 || inode.cut.resizing;
+    if (inode.uses.manager_counts_open) return;
   }
   releases_.Queue({.file = inode.file});
 }
@@ -112,25 +114,25 @@ void AccessRights::NoteUnheardOpen(Inode& inode) {
 AccessPtr AccessRights::Store(Inode& inode, DataAccess access, Mark mark, uint64_t version) {
   const MutexLock lock(inode.mutex);
   Keep(inode, std::make_shared<const DataAccess>(std::move(access)), mark, version);
-  ++inode.own_changes;
-  return inode.access;
+  ++inode.known.own_changes;
+  return inode.right.access;
 }
 
 void AccessRights::Keep(Inode& inode, AccessPtr access, Mark mark, uint64_t version) {
-  if (inode.access && inode.access->layout.bound() && inode.passthrough_handles == 0 &&
-      inode.access->layout != access->layout)
-    inode.objects.clear();
-  if (inode.access) inline_bytes_ -= inode.access->inline_data.size();
+  if (inode.right.access && inode.right.access->layout.bound() &&
+      inode.kernel.passthrough_handles == 0 && inode.right.access->layout != access->layout)
+    inode.local.objects.clear();
+  if (inode.right.access) inline_bytes_ -= inode.right.access->inline_data.size();
   inline_bytes_ += access->inline_data.size();
-  inode.access = std::move(access);
-  inode.access_era = recalls_.HappenedForeign(mark.log, inode.file) ? 0 : mark.era;
-  inode.access_version = version;
+  inode.right.access = std::move(access);
+  inode.right.era = recalls_.HappenedForeign(mark.log, inode.file) ? 0 : mark.era;
+  inode.right.version = version;
 }
 
 AccessPtr AccessRights::Renew(Inode& inode, const AccessPtr& refused) {
   {
     const MutexLock lock(inode.mutex);
-    if (inode.access == refused) inode.access_era = 0;
+    if (inode.right.access == refused) inode.right.era = 0;
   }
   const auto renewed = Ensure(inode, refused->may_write);
   return renewed.ok() ? *renewed : refused;
@@ -138,36 +140,37 @@ AccessPtr AccessRights::Renew(Inode& inode, const AccessPtr& refused) {
 
 // Makes the committed content the access' inline data, so that the next open here needs no call.
 void AccessRights::KeepInline(Inode& inode) {
-  auto access = WithoutInlineBytes(*inode.access);
-  inode.inline_buffer->shrink_to_fit();  // Only its size is counted.
-  access->is_inline = !inode.inline_buffer->empty();
-  access->inline_data = std::move(*inode.inline_buffer);
+  auto access = WithoutInlineBytes(*inode.right.access);
+  inode.content.buffer->shrink_to_fit();  // Only its size is counted.
+  access->is_inline = !inode.content.buffer->empty();
+  access->inline_data = std::move(*inode.content.buffer);
   access->inline_valid_bytes = access->inline_data.size();
   inline_bytes_ += access->inline_data.size();
-  inline_bytes_ -= inode.access->inline_data.size();
-  inode.access = std::move(access);
-  inode.inline_buffer.reset();
-  inode.inline_ranges.Clear();
+  inline_bytes_ -= inode.right.access->inline_data.size();
+  inode.right.access = std::move(access);
+  inode.content.buffer.reset();
+  inode.content.ranges.Clear();
 }
 
 void AccessRights::DropUnusedInline(Inode& inode) {
-  if (inode.handles > 0 || !inode.access || inode.access->inline_data.empty()) return;
-  const bool is_current = inode.access_era != 0 && inode.access_era == lease_.ValidEra();
+  if (inode.uses.handles > 0 || !inode.right.access || inode.right.access->inline_data.empty())
+    return;
+  const bool is_current = inode.right.era != 0 && inode.right.era == lease_.ValidEra();
   if (is_current && inline_bytes_ <= kInlineCachedBytesMax) return;
-  inline_bytes_ -= inode.access->inline_data.size();
-  inode.access = WithoutInlineBytes(*inode.access);
-  inode.access_era = 0;
+  inline_bytes_ -= inode.right.access->inline_data.size();
+  inode.right.access = WithoutInlineBytes(*inode.right.access);
+  inode.right.era = 0;
 }
 
 void AccessRights::NoteInlineMoved(Inode& inode) {
-  inline_bytes_ -= inode.access->inline_data.size();
-  auto objects_only = WithoutInlineBytes(*inode.access);
+  inline_bytes_ -= inode.right.access->inline_data.size();
+  auto objects_only = WithoutInlineBytes(*inode.right.access);
   objects_only->is_inline = false;
-  inode.access = std::move(objects_only);
+  inode.right.access = std::move(objects_only);
 }
 
 void AccessRights::NoteDropped(const Inode& inode) {
-  if (inode.access) inline_bytes_ -= inode.access->inline_data.size();
+  if (inode.right.access) inline_bytes_ -= inode.right.access->inline_data.size();
 }
 
 }  // namespace mosa::sai

@@ -51,13 +51,14 @@ Outcome<Done> Appends::Write(OpenFile& handle, std::span<const std::byte> data,
 
 bool Appends::WriteUnsent(Inode& inode, std::span<const std::byte> data) {
   const MutexLock lock(inode.mutex);
-  if (inode.make_state != MakeState::kUnsent) return false;
+  if (inode.making.state != MakeState::kUnsent) return false;
   const uint64_t offset = AttributeCache::View(inode).size_bytes;
-  if (offset + data.size() > inode.access->inline_bytes_max) return false;
-  writer_.PutInline(inode,
-                    {inode.access, inode.attributes, inode.access_version, inode.own_changes},
-                    offset, data);
-  inode.appended = true;
+  if (offset + data.size() > inode.right.access->inline_bytes_max) return false;
+  writer_.PutInline(
+      inode,
+      {inode.right.access, inode.known.attributes, inode.right.version, inode.known.own_changes},
+      offset, data);
+  inode.content.appended = true;
   return true;
 }
 
@@ -89,7 +90,7 @@ Outcome<Done> Appends::Begin(Inode& inode, HandleId handle) {
   hold.until = clock_.Monotonic() + kAppendHoldMax;
   {
     const MutexLock lock(inode.mutex);
-    inode.access_era = inode.attributes_era = 0;
+    inode.right.era = inode.known.era = 0;
   }
   auto fresh = rights_.EnsureFresh(inode, true);
   {
@@ -99,7 +100,7 @@ Outcome<Done> Appends::Begin(Inode& inode, HandleId handle) {
       hold.data_version = fresh->attributes.data_version;
       inode.append_right = AppendRight{hold.era, hold.data_version};
     }
-    hold.errors_before = inode.error_count;
+    hold.errors_before = inode.behind.error_count;
   }
   inode.append_hold = hold;
   if (fresh.ok()) return Done{};
@@ -120,11 +121,11 @@ Outcome<Done> Appends::End(Inode& inode, bool stored) {
     const MutexLock lock(inode.mutex);
     inode.append_right.reset();
     const bool counts = stored && appended.ok();
-    if (counts && inode.error_count != hold.errors_before) appended = inode.error;
+    if (counts && inode.behind.error_count != hold.errors_before) appended = inode.behind.error;
     // The session, and the lock with it, may have ended meanwhile; then others have appended at the
     // same place.
     if (counts && appended.ok() && hold.session != lease_.Session() &&
-        inode.attributes.data_version > hold.data_version + 1)
+        inode.known.attributes.data_version > hold.data_version + 1)
       appended = Fail(StatusCode::kAborted, ErrorReason::kStale,
                       fmt::format("other clients appended to file {} while this mount could not "
                                   "reach the manager: the bytes appended here may be lost",

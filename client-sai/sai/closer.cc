@@ -16,7 +16,7 @@ void Closer::Flush(HandleId id, uint64_t lock_owner, std::function<void(Outcome<
   copies_.Await(*awaited, [inode = handle->inode, done = std::move(done)](Outcome<Done> copied) {
     {
       const MutexLock lock(inode->mutex);
-      --inode->closes_waiting;
+      --inode->uses.closes_waiting;
     }
     done(std::move(copied));
   });
@@ -29,7 +29,7 @@ Outcome<Done> Closer::FlushData(OpenFile& handle, uint64_t lock_owner,
   bool concerned = handle.write;
   {
     const MutexLock lock(inode.mutex);
-    concerned = concerned || (inode.unsaved.needs_commit && inode.write_handles == 0);
+    concerned = concerned || (inode.unsaved.needs_commit && inode.uses.write_handles == 0);
   }
   if (concerned) {
     const MutexLock io(inode.io);
@@ -45,13 +45,14 @@ Outcome<Done> Closer::FlushData(OpenFile& handle, uint64_t lock_owner,
       // passthrough after one of several descriptors was closed are not seen here.
       const bool by_kernel = handle.mode.kind == OpenMode::Kind::kPassthrough;
       if (handle.write && !by_kernel && !std::exchange(handle.closed, true))
-        --inode.unclosed_writers;
+        --inode.uses.unclosed_writers;
       handle.was_closed = true;
-      last = inode.unclosed_writers <= (handle.write && by_kernel ? 1U : 0U) &&
-             inode.attributes.link_count > 0 && !MappedStores::MayBeStoredInto(inode);
-      awaits_copies = last && (inode.unsaved.data_dirty || (handle.write && inode.awaits_copies));
-      tells_close = awaits_copies && inode.access && inode.access->close_copies > 1;
-      if (awaits_copies) ++inode.closes_waiting;
+      last = inode.uses.unclosed_writers <= (handle.write && by_kernel ? 1U : 0U) &&
+             inode.known.attributes.link_count > 0 && !MappedStores::MayBeStoredInto(inode);
+      awaits_copies =
+          last && (inode.unsaved.data_dirty || (handle.write && inode.uses.awaits_copies));
+      tells_close = awaits_copies && inode.right.access && inode.right.access->close_copies > 1;
+      if (awaits_copies) ++inode.uses.closes_waiting;
     }
     if (awaits_copies) copies_.Prepare(inode);
     // Only files that nobody has open for writing are copied. So the manager must hear of this
@@ -68,7 +69,7 @@ Outcome<Done> Closer::FlushData(OpenFile& handle, uint64_t lock_owner,
     }
     if (awaits_copies && !awaited->has_value()) {
       const MutexLock lock(inode.mutex);
-      --inode.closes_waiting;
+      --inode.uses.closes_waiting;
     }
   }
   locks_.DropOf(inode, lock_owner, false);
@@ -108,7 +109,7 @@ void Closer::Release(HandleId id, std::optional<uint64_t> flock_owner) {
   for (const uint64_t owner : handle->lock_owners) {
     locks_.DropOf(*inode, owner, false);
     const MutexLock lock(inode->mutex);
-    inode->owners_closing.erase(owner);
+    inode->locking.owners_closing.erase(owner);
     inode->changed.notify_all();
   }
   if (mapped) DropObject(*handle);
@@ -125,13 +126,13 @@ bool Closer::CommitAtRelease(Inode& inode, HandleId id) {
   uint64_t errors_before = 0;
   {
     const MutexLock lock(inode.mutex);
-    errors_before = inode.error_count;
+    errors_before = inode.behind.error_count;
   }
   write_behind_.Drain(inode);
   std::optional<Failure> lost;
   {
     const MutexLock lock(inode.mutex);
-    if (inode.error_count != errors_before) lost = inode.error;
+    if (inode.behind.error_count != errors_before) lost = inode.behind.error;
   }
   if (lost) mapped_stores_.NoteUnsaved(inode, *lost);
   const Outcome<Done> committed = writer_.Commit(inode, false);
@@ -151,7 +152,8 @@ void Closer::DropObject(OpenFile& handle) {
   {
     const MutexLock lock(inode.mutex);
     const bool writes = handle.mode.kind == OpenMode::Kind::kPassthrough;
-    if (writes && inode.passthrough_writers == 1) unused = std::exchange(inode.kernel_room, 0);
+    if (writes && inode.kernel.passthrough_writers == 1)
+      unused = std::exchange(inode.kernel.room, 0);
     handle.object = std::make_shared<LocalObject>(LocalObject{.node = node, .fd = {}});
   }
   if (unused > 0) grants_.Unreserve(node, unused);

@@ -33,20 +33,20 @@ Outcome<Done> Commits::SendOnce(Inode& inode, CommitKind kind, bool* outdated) {
   FileId made_in;
   {
     MutexLock lock(inode.mutex);
-    while (inode.make_state == MakeState::kSending) inode.changed.wait(lock);
-    if (inode.make_state == MakeState::kRefused) return inode.make_failure;
-    unsent = inode.make_state == MakeState::kUnsent;
+    while (inode.making.state == MakeState::kSending) inode.changed.wait(lock);
+    if (inode.making.state == MakeState::kRefused) return inode.making.failure;
+    unsent = inode.making.state == MakeState::kUnsent;
     if (kind.make_only && !unsent) return Done{};
     const bool has_news =
-        inode.unsaved.data_dirty || inode.unsaved.change_failed || inode.unsent_times;
+        inode.unsaved.data_dirty || inode.unsaved.change_failed || inode.making.unsent_times;
     if (!unsent && !inode.unsaved.needs_commit && !has_news && !kind.tells_close) return Done{};
-    tells = !kind.make_only || (has_news && (!kind.bare || inode.appended));
+    tells = !kind.make_only || (has_news && (!kind.bare || inode.content.appended));
     if (unsent) {
-      inode.make_state = MakeState::kSending;
-      requests.push_back(inode.make);
-      made_in = inode.make.parent;
+      inode.making.state = MakeState::kSending;
+      requests.push_back(inode.making.request);
+      made_in = inode.making.request.parent;
     }
-    times = inode.unsent_times;
+    times = inode.making.unsent_times;
   }
   bool is_inline = false;
   if (tells) {
@@ -82,18 +82,18 @@ Outcome<Done> Commits::SendOnce(Inode& inode, CommitKind kind, bool* outdated) {
   EndClosing(inode, committed);
   const MutexLock lock(inode.mutex);
   if (tells && !committed && !lost) TakeBack(inode);
-  if (committed && kind.last_close && unsent) inode.manager_counts_open = false;
-  if (committed) inode.appended = false;
+  if (committed && kind.last_close && unsent) inode.uses.manager_counts_open = false;
+  if (committed) inode.content.appended = false;
   if (unsent) EndMake(inode, made);
   *outdated =
       !committed && is_inline && failure != nullptr &&
       (failure->code == StatusCode::kAborted || failure->code == StatusCode::kFailedPrecondition);
-  if (*outdated) inode.access_era = inode.attributes_era = 0;  // Another mount was faster.
-  if (inode.make_state == MakeState::kRefused) return inode.make_failure;
+  if (*outdated) inode.right.era = inode.known.era = 0;  // Another mount was faster.
+  if (inode.making.state == MakeState::kRefused) return inode.making.failure;
   if (failure != nullptr) return *failure;
   if (!tells) return Done{};
   if (!committed && !lost) return ManagerCalls::UnexpectedReply();
-  inode.unsent_times.reset();
+  inode.making.unsent_times.reset();
   return Done{};
 }
 
@@ -105,27 +105,29 @@ CommitRequest Commits::Build(Inode& inode, bool last_close) {
   {
     const MutexLock lock(inode.mutex);
     inode.committing = std::exchange(inode.unsaved, {});
-    inode.closes = last_close;
+    inode.uses.closes = last_close;
     // Cleared before the commit is sent: an open that comes meanwhile counts.
-    if (last_close && inode.make_state == MakeState::kSent) inode.manager_counts_open = false;
+    if (last_close && inode.making.state == MakeState::kSent)
+      inode.uses.manager_counts_open = false;
     changed = inode.committing.needs_commit || inode.committing.data_dirty;
     // What is told of the nodes must not be older.
-    if (inode.make_state == MakeState::kSent)
-      request.based_on_version = inode.attributes.data_version;
+    if (inode.making.state == MakeState::kSent)
+      request.based_on_version = inode.known.attributes.data_version;
   }
   if (changed) request.nodes = NodeBytesOf(inode);
   const MutexLock lock(inode.mutex);
   request.data_changed = inode.committing.data_dirty || inode.committing.change_failed;
   request.change_failed = inode.committing.change_failed && !inode.committing.data_dirty;
   request.generation = inode.committing.stored_by;
-  if (request.generation == 0 && inode.access) request.generation = inode.access->generation;
-  request.inline_moved = inode.moves_inline;
+  if (request.generation == 0 && inode.right.access)
+    request.generation = inode.right.access->generation;
+  request.inline_moved = inode.content.moves;
   request.modify_time = inode.committing.modify_time;
   request.modify_time_stays = request.data_changed && !request.modify_time;
-  if (inode.inline_buffer) {
-    request.inline_data = *inode.inline_buffer;
-    if (inode.make_state == MakeState::kSent) request.based_on_version = inode.inline_version;
-    request.size_bytes = inode.inline_buffer->size();
+  if (inode.content.buffer) {
+    request.inline_data = *inode.content.buffer;
+    if (inode.making.state == MakeState::kSent) request.based_on_version = inode.content.version;
+    request.size_bytes = inode.content.buffer->size();
   } else {
     request.size_bytes = inode.committing.dirty_end;
     request.size_is_exact = false;
@@ -142,11 +144,11 @@ std::vector<CommitRequest::NodeBytes> Commits::NodeBytesOf(Inode& inode) {
   std::set<NodeId> stored_on;
   {
     const MutexLock lock(inode.mutex);
-    access = inode.access;
+    access = inode.right.access;
     known = inode.allocated_known();
-    allocated = inode.allocated;
-    objects = inode.objects;
-    stored_on = inode.stored_on;
+    allocated = inode.room.allocated;
+    objects = inode.local.objects;
+    stored_on = inode.gate.stored_on;
   }
   std::vector<CommitRequest::NodeBytes> result;
   if (!access || !access->layout.bound()) return result;
@@ -212,11 +214,11 @@ void Commits::DropUnsaved(Inode& inode) {
   {
     const MutexLock lock(inode.mutex);
     inode.committing = inode.unsaved = {};
-    inode.pages.Clear();
-    inode.allocated.clear();
-    inode.allocated_version.reset();
-    inode.access_era = inode.attributes_era = 0;
-    if (inode.passthrough_handles == 0) inode.objects.clear();
+    inode.room.pages.Clear();
+    inode.room.allocated.clear();
+    inode.room.version.reset();
+    inode.right.era = inode.known.era = 0;
+    if (inode.kernel.passthrough_handles == 0) inode.local.objects.clear();
   }
   write_behind_.DropFailedPages(inode);
 }
@@ -228,13 +230,13 @@ void Commits::GiveUpUnsaved(Inode& inode, const Failure& failure) {
   {
     const MutexLock lock(inode.mutex);
     const bool in_objects =
-        inode.access && inode.access->layout.bound() && !inode.access->is_inline;
+        inode.right.access && inode.right.access->layout.bound() && !inode.right.access->is_inline;
     change_failed = inode.HasUntold() &&
                     (in_objects || inode.unsaved.change_failed || inode.committing.change_failed);
-    inode.inline_buffer.reset();
-    inode.inline_ranges.Clear();
-    inode.appended = false;
-    concerns_others = inode.write_handles > 1;
+    inode.content.buffer.reset();
+    inode.content.ranges.Clear();
+    inode.content.appended = false;
+    concerns_others = inode.uses.write_handles > 1;
   }
   DropUnsaved(inode);
   {
@@ -249,16 +251,16 @@ Outcome<Done> Commits::TakePrivileges(Inode& inode) {
   SetAttributesRequest request;
   {
     const MutexLock lock(inode.mutex);
-    if (!std::exchange(inode.must_lose_privileges, false)) return Done{};
+    if (!std::exchange(inode.kernel.must_lose_privileges, false)) return Done{};
     request.file = inode.file;
-    request.permissions = WithoutPrivileges(inode.attributes.permissions);
-    if (*request.permissions == inode.attributes.permissions) return Done{};
+    request.permissions = WithoutPrivileges(inode.known.attributes.permissions);
+    if (*request.permissions == inode.known.attributes.permissions) return Done{};
   }
   const Mark mark = recalls_.Now();
   auto reply = calls_.Ask<AttributesReply>(request);
   if (!reply.ok()) {
     const MutexLock lock(inode.mutex);
-    inode.must_lose_privileges = true;
+    inode.kernel.must_lose_privileges = true;
     return reply.failure();
   }
   attributes_.Store(inode, reply->attributes, mark, true);
@@ -269,31 +271,31 @@ Outcome<Done> Commits::TakePrivileges(Inode& inode) {
 void Commits::Finish(Inode& inode, bool is_inline, const Attributes& attributes, Mark mark) {
   {
     const MutexLock lock(inode.mutex);
-    const uint64_t version_before = inode.attributes.data_version;
+    const uint64_t version_before = inode.known.attributes.data_version;
     const bool raises = inode.committing.data_dirty || inode.committing.change_failed;
     if (attributes.data_version == version_before + (raises ? 1 : 0)) {  // Only by this commit.
-      if (inode.pages_version == version_before) inode.pages_version = attributes.data_version;
-      if (inode.allocated_version == version_before)
-        inode.allocated_version = attributes.data_version;
+      if (inode.kernel.pages_version == version_before)
+        inode.kernel.pages_version = attributes.data_version;
+      if (inode.room.version == version_before) inode.room.version = attributes.data_version;
     }
-    if (inode.committing.data_dirty) inode.awaits_copies = true;
+    if (inode.committing.data_dirty) inode.uses.awaits_copies = true;
     // The appenders' lock ensures that nobody else has appended.
     if (inode.append_right && inode.append_right->era == lease_.ValidEra())
       inode.append_right->data_version = attributes.data_version;
-    if (inode.committing.stored_by != 0 && !inode.access->empty_nodes.empty()) {
+    if (inode.committing.stored_by != 0 && !inode.right.access->empty_nodes.empty()) {
       // The manager knows which nodes have bytes now.
-      auto access = std::make_shared<DataAccess>(*inode.access);
+      auto access = std::make_shared<DataAccess>(*inode.right.access);
       access->empty_nodes.clear();
-      inode.access = std::move(access);
+      inode.right.access = std::move(access);
     }
-    if (is_inline && inode.inline_buffer && inode.access) rights_.KeepInline(inode);
-    if (is_inline) inode.access_version = attributes.data_version;
-    ++inode.own_changes;
+    if (is_inline && inode.content.buffer && inode.right.access) rights_.KeepInline(inode);
+    if (is_inline) inode.right.version = attributes.data_version;
+    ++inode.known.own_changes;
     // A reader may have asked before the manager knew that the content is in the objects, or that
     // other copies are older now.
-    const bool outdated =
-        !is_inline && inode.access && (inode.access->is_inline || !inode.access->may_write);
-    if (outdated || recalls_.HappenedForeign(mark.log, inode.file)) inode.access_era = 0;
+    const bool outdated = !is_inline && inode.right.access &&
+                          (inode.right.access->is_inline || !inode.right.access->may_write);
+    if (outdated || recalls_.HappenedForeign(mark.log, inode.file)) inode.right.era = 0;
   }
   attributes_.Store(inode, attributes, mark, true);
   const MutexLock lock(inode.mutex);
@@ -305,9 +307,9 @@ void Commits::EndClosing(Inode& inode, bool committed) {
   std::optional<ReleaseRequest> release;
   {
     const MutexLock lock(inode.mutex);
-    inode.closes = false;
-    const bool named = std::exchange(inode.named_while_closing, false);
-    if (named && committed && !inode.manager_counts_open) release = inode.EndUnlessWriter();
+    inode.uses.closes = false;
+    const bool named = std::exchange(inode.uses.named_while_closing, false);
+    if (named && committed && !inode.uses.manager_counts_open) release = inode.EndUnlessWriter();
   }
   if (release) releases_.Queue(*std::move(release));
 }
@@ -318,7 +320,7 @@ Outcome<Done> Commits::EnsureMade(Inode& inode, bool bare) {
   const MutexLock lock(inode.mutex);
   const bool unheard = !sent.ok() && sent.failure().reason == ErrorReason::kTimedOut;
   // The next commit reports, or fails with, what could not be sent with the make.
-  return inode.make_state == MakeState::kSent && !unheard ? Outcome<Done>(Done{}) : sent;
+  return inode.making.state == MakeState::kSent && !unheard ? Outcome<Done>(Done{}) : sent;
 }
 
 MakeState Commits::FinishMake(Inode& inode, const Reply& reply, Mark mark) {
@@ -331,28 +333,28 @@ MakeState Commits::FinishMake(Inode& inode, const Reply& reply, Mark mark) {
   std::string name;
   {
     const MutexLock lock(inode.mutex);
-    parent = inode.make.parent;
-    name = inode.make.name;
+    parent = inode.making.request.parent;
+    name = inode.making.request.name;
     if (made != nullptr) {
-      const Time changed = inode.attributes.change_time;
-      inode.attributes = made->entry.attributes;
-      inode.attributes.change_time = std::max(changed, inode.attributes.change_time);
-      inode.attributes_era = recalls_.HappenedForeign(mark.log, inode.file) ? 0 : mark.era;
+      const Time changed = inode.known.attributes.change_time;
+      inode.known.attributes = made->entry.attributes;
+      inode.known.attributes.change_time = std::max(changed, inode.known.attributes.change_time);
+      inode.known.era = recalls_.HappenedForeign(mark.log, inode.file) ? 0 : mark.era;
       if (made->access) {
-        inode.access = std::make_shared<DataAccess>(*made->access);
-        inode.access_era = inode.attributes_era;
+        inode.right.access = std::make_shared<DataAccess>(*made->access);
+        inode.right.era = inode.known.era;
       }
-      inode.access_version = inode.inline_version = made->entry.attributes.data_version;
-      inode.counts_readers = made->counts_readers;
-      inode.manager_counts_open = true;
-      ++inode.own_changes;
+      inode.right.version = inode.content.version = made->entry.attributes.data_version;
+      inode.uses.counts_readers = made->counts_readers;
+      inode.uses.manager_counts_open = true;
+      ++inode.known.own_changes;
     } else if (unheard) {
-      inode.manager_counts_open = true;
-      inode.attributes_era = inode.access_era = 0;
+      inode.uses.manager_counts_open = true;
+      inode.known.era = inode.right.era = 0;
     } else {
-      inode.make_failure = failure != nullptr ? *failure : ManagerCalls::UnexpectedReply();
-      inode.error = inode.make_failure;
-      ++inode.error_count;
+      inode.making.failure = failure != nullptr ? *failure : ManagerCalls::UnexpectedReply();
+      inode.behind.error = inode.making.failure;
+      ++inode.behind.error_count;
     }
   }
   const InodePtr directory = inodes_.Get(parent);
@@ -360,19 +362,19 @@ MakeState Commits::FinishMake(Inode& inode, const Reply& reply, Mark mark) {
   directory->names.unsent.erase(name);
   if (made == nullptr) {
     name_cache_.Forget(*directory, name);
-    directory->attributes_era = 0;
+    directory->known.era = 0;
   } else if (directory->names.unsent.empty()) {
     // The last of several answers is valid, and their order is unknown.
     const bool certain = !recalls_.Happened(mark.log, parent);
-    if (certain && directory->attributes_era != 0) directory->attributes = made->parent_attributes;
-    if (!certain) directory->attributes_era = 0;
+    if (certain && directory->known.era != 0) directory->known.attributes = made->parent_attributes;
+    if (!certain) directory->known.era = 0;
   }
   return made != nullptr || unheard ? MakeState::kSent : MakeState::kRefused;
 }
 
 void Commits::EndMake(Inode& inode, MakeState state) {
-  inode.make_state = state;
-  std::exchange(inode.make, {});  // Frees its memory, too.
+  inode.making.state = state;
+  std::exchange(inode.making.request, {});  // Frees its memory, too.
   inode.changed.notify_all();
 }
 

@@ -31,12 +31,12 @@ void CopiesAtClose::Prepare(Inode& inode) {
   AccessPtr access;
   {
     const MutexLock lock(inode.mutex);
-    access = inode.access;
+    access = inode.right.access;
     if (!access || access->close_copies <= 1 || !access->layout.bound() ||
-        inode.passthrough_writers > 0 || inode.mappable_handles > 0 ||
-        !std::exchange(inode.wrote_locally, false))
+        inode.kernel.passthrough_writers > 0 || inode.kernel.mappable_handles > 0 ||
+        !std::exchange(inode.local.wrote, false))
       return;
-    std::erase_if(inode.objects, [](const auto& o) { return o.second->writable; });
+    std::erase_if(inode.local.objects, [](const auto& o) { return o.second->writable; });
   }
   for (const NodeId node : access->layout.Nodes()) {
     if (!nodes_.IsLocal(node)) continue;
@@ -51,13 +51,13 @@ void CopiesAtClose::Prepare(Inode& inode) {
 
 std::optional<AwaitCopiesRequest> CopiesAtClose::Awaited(Inode& inode) {
   const MutexLock lock(inode.mutex);
-  const AccessPtr access = inode.access;
+  const AccessPtr access = inode.right.access;
   if (!access || access->close_copies <= 1 || !access->layout.bound()) {
-    inode.awaits_copies = false;
+    inode.uses.awaits_copies = false;
     return std::nullopt;
   }
   return AwaitCopiesRequest{.file = inode.file,
-                            .data_version = inode.attributes.data_version,
+                            .data_version = inode.known.attributes.data_version,
                             .copies = access->close_copies};
 }
 
@@ -80,7 +80,8 @@ void CopiesAtClose::NoteCopied(const AwaitCopiesRequest& request) {
   const InodePtr inode = inodes_.Find(request.file);
   if (!inode) return;
   const MutexLock lock(inode->mutex);
-  if (inode->attributes.data_version == request.data_version) inode->awaits_copies = false;
+  if (inode->known.attributes.data_version == request.data_version)
+    inode->uses.awaits_copies = false;
 }
 
 }  // namespace mosa::sai

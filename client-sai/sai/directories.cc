@@ -39,8 +39,8 @@ EntryResult Directories::Remember(HandleId handle, const DirectoryItem& item) {
   if (!inode) return {};
   {
     const MutexLock lock(inode->mutex);
-    if (!inode->attributes_known ||
-        (inode->make_state == MakeState::kSent && !attributes_.AreValid(*inode)))
+    if (!inode->known.received ||
+        (inode->making.state == MakeState::kSent && !attributes_.AreValid(*inode)))
       return {};
   }
   // The kernel assigns the epoch to a listing's names when it receives the reply, not when it asks.
@@ -112,7 +112,7 @@ bool Directories::ListFromCache(Listing& listing) {
     const InodePtr inode = inodes_.Find(file);
     if (!inode) return false;
     const MutexLock lock(inode->mutex);
-    if (!inode->attributes_known) return false;
+    if (!inode->known.received) return false;
     listing.items.push_back(
         {std::move(name), {file, AttributeCache::View(*inode)}, listing.items.size() + 1});
   }

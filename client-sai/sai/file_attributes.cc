@@ -17,7 +17,7 @@ Outcome<AttributesResult> FileAttributes::Get(FileId file) {
   MOSA_RETURN_IF_FAILED(Ensure(*inode));
   MutexLock lock(inode->mutex);
   AttributeCache::AwaitSettled(*inode, lock);
-  inode->size_in_kernel.NoteAnswered(asked, clock_.Monotonic());
+  inode->kernel.size.NoteAnswered(asked, clock_.Monotonic());
   return AttributesResult{AttributeCache::View(*inode), attributes_.CachedFor(*inode)};
 }
 
@@ -47,8 +47,8 @@ Outcome<AttributesResult> FileAttributes::Set(FileId file, const AttributeChange
       const MutexLock lock(inode->mutex);
       must_commit =
           (inode->unsaved.data_dirty && (changes.modify_time || changes.modify_time_now)) ||
-          (inode->unsent_times && (changes.modify_time || changes.modify_time_now ||
-                                   changes.access_time || changes.access_time_now));
+          (inode->making.unsent_times && (changes.modify_time || changes.modify_time_now ||
+                                          changes.access_time || changes.access_time_now));
     }
     // Settles earlier writes first, so that their commit cannot override the time being set.
     if (must_commit) {
@@ -66,7 +66,7 @@ Outcome<AttributesResult> FileAttributes::Set(FileId file, const AttributeChange
                                  changes.modify_time_now};
     if (changes.modify_time || changes.modify_time_now) {
       const MutexLock lock(inode->mutex);
-      ++inode->times_set;
+      ++inode->local.times_set;
     }
     Mark mark;
     auto reply = Change(*inode, std::move(request), &mark);
@@ -105,12 +105,12 @@ Outcome<Done> FileAttributes::Ensure(Inode& inode) {
   bool has_unsent = false;
   {
     const MutexLock lock(inode.mutex);
-    if (inode.make_state == MakeState::kRefused) return inode.make_failure;
-    if (inode.make_state != MakeState::kSent) return Done{};
+    if (inode.making.state == MakeState::kRefused) return inode.making.failure;
+    if (inode.making.state != MakeState::kSent) return Done{};
     if (attributes_.AreValid(inode)) return Done{};
     // A directory removed here keeps its attributes for programs that have it open or work in it.
-    if (inode.attributes.type == FileType::kDirectory && inode.attributes_known &&
-        inode.attributes.link_count == 0)
+    if (inode.known.attributes.type == FileType::kDirectory && inode.known.received &&
+        inode.known.attributes.link_count == 0)
       return Done{};
     has_unsent = !inode.names.unsent.empty();
   }
@@ -119,10 +119,11 @@ Outcome<Done> FileAttributes::Ensure(Inode& inode) {
   auto reply = calls_.Ask<AttributesReply>(GetAttributesRequest{inode.file});
   if (!reply.ok()) {
     const MutexLock lock(inode.mutex);
-    const bool directory = inode.attributes_known && inode.attributes.type == FileType::kDirectory;
+    const bool directory =
+        inode.known.received && inode.known.attributes.type == FileType::kDirectory;
     if (reply.failure().reason != ErrorReason::kStale || !directory) return reply.failure();
     // Removed while open here: fstat still answers, with no links left.
-    inode.attributes.link_count = 0;
+    inode.known.attributes.link_count = 0;
     return Done{};
   }
   attributes_.Store(inode, reply->attributes, mark, false);
@@ -133,7 +134,8 @@ Outcome<Done> FileAttributes::Ensure(Inode& inode) {
 std::optional<AwaitCopiesRequest> FileAttributes::CopiesOfClosed(Inode& inode) {
   {
     const MutexLock lock(inode.mutex);
-    if (!inode.awaits_copies || inode.write_handles > 0 || inode.attributes.link_count == 0)
+    if (!inode.uses.awaits_copies || inode.uses.write_handles > 0 ||
+        inode.known.attributes.link_count == 0)
       return std::nullopt;
   }
   releases_.Send();  // While the manager counts a writer, nobody copies.
@@ -147,8 +149,8 @@ Outcome<AttributesReply> FileAttributes::Change(Inode& inode, SetAttributesReque
   for (;;) {
     {
       const MutexLock lock(inode.mutex);
-      request.generation = inode.cut_by;
-      request.lay_out_anew = request.size_bytes && inode.lays_out_anew;
+      request.generation = inode.cut.by;
+      request.lay_out_anew = request.size_bytes && inode.cut.lays_out_anew;
     }
     *mark = recalls_.Now();
     auto reply = ManagerCalls::LastOf<AttributesReply>(
@@ -158,7 +160,7 @@ Outcome<AttributesReply> FileAttributes::Change(Inode& inode, SetAttributesReque
       // Another mount has begun to move the file into objects, or its bytes have moved. An answer
       // that is late may mean that the manager has laid it out anew.
       const MutexLock lock(inode.mutex);
-      inode.access_era = inode.attributes_era = 0;
+      inode.right.era = inode.known.era = 0;
     }
     if (reply.failure().code != StatusCode::kAborted) return reply;
     MOSA_RETURN_IF_FAILED(size_changes_.Resize(inode, *request.size_bytes));
@@ -170,33 +172,33 @@ Outcome<AttributesReply> FileAttributes::Change(Inode& inode, SetAttributesReque
 bool FileAttributes::SetUnsent(Inode& inode, const AttributeChanges& changes) {
   const Time now = lease_.ManagerNow();
   const MutexLock lock(inode.mutex);
-  if (inode.make_state != MakeState::kUnsent) return false;
+  if (inode.making.state != MakeState::kUnsent) return false;
   if (changes.uid || changes.gid) return false;
   const uint64_t size = changes.size_bytes.value_or(0);
-  if (size > inode.access->inline_bytes_max) return false;
+  if (size > inode.right.access->inline_bytes_max) return false;
   const auto in_future = [&](const std::optional<Time>& time) { return time && *time > now; };
   if (in_future(changes.modify_time) || in_future(changes.access_time)) return false;
   if (changes.size_bytes) {
-    if (!inode.inline_buffer) inode.inline_buffer.emplace();
-    inode.inline_buffer->resize(static_cast<size_t>(size));
-    inode.inline_ranges.Remove({size, UINT64_MAX});
+    if (!inode.content.buffer) inode.content.buffer.emplace();
+    inode.content.buffer->resize(static_cast<size_t>(size));
+    inode.content.ranges.Remove({size, UINT64_MAX});
     inode.unsaved.dirty_end = size;
     inode.unsaved.data_dirty = true;
     inode.unsaved.modify_time = now;
   }
   if (changes.permissions) {
-    inode.make.permissions = *changes.permissions & 07777;
-    inode.attributes.permissions = inode.make.permissions;
+    inode.making.request.permissions = *changes.permissions & 07777;
+    inode.known.attributes.permissions = inode.making.request.permissions;
   }
   const bool sets_modify = changes.modify_time || changes.modify_time_now;
   const bool sets_access = changes.access_time || changes.access_time_now;
   if (sets_modify || sets_access) {
-    if (!inode.unsent_times) inode.unsent_times.emplace();
-    inode.unsent_times->file = inode.file;
-    if (sets_modify) inode.unsent_times->modify_time = changes.modify_time.value_or(now);
-    if (sets_access) inode.unsent_times->access_time = changes.access_time.value_or(now);
+    if (!inode.making.unsent_times) inode.making.unsent_times.emplace();
+    inode.making.unsent_times->file = inode.file;
+    if (sets_modify) inode.making.unsent_times->modify_time = changes.modify_time.value_or(now);
+    if (sets_access) inode.making.unsent_times->access_time = changes.access_time.value_or(now);
   }
-  inode.attributes.change_time = now;
+  inode.known.attributes.change_time = now;
   return true;
 }
 

@@ -116,7 +116,7 @@ Status Filesystem::Impl::Start() {
   {
     const InodePtr root = inodes_.Get(kRootFile);
     const MutexLock lock(root->mutex);
-    ++root->kernel_lookups;
+    ++root->kernel.lookups;
   }
   MOSA_RETURN_IF_ERROR(manager_.Start(session_));
   timer_.Start([this](uint64_t round) { session_.RunTimers(round); });

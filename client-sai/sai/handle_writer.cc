@@ -17,19 +17,19 @@ Outcome<size_t> HandleWriter::Write(HandleId id, const CallPiece& piece,
   uint64_t opens_before = 0;
   {
     const MutexLock lock(inode.mutex);
-    ++inode.unsettled;
-    opens_before = inode.cached_opens;
+    ++inode.known.unsettled;
+    opens_before = inode.kernel.cached_opens;
   }
   const Outcome<Done> written = WriteThrough(*handle, piece, data, memory);
   PagesAfterWrite pages = PagesAfterWrite::kKeep;
   {
     const MutexLock lock(inode.mutex);
-    inode.size_in_kernel.NoteWrite(clock_.Monotonic());
+    inode.kernel.size.NoteWrite(clock_.Monotonic());
     if (handle->mode.kind == OpenMode::Kind::kDirect)
       pages = PagesAfter({.kernel_drops_pages = notifier_.capabilities().drops_pages,
-                          .opened_meanwhile = inode.cached_opens != opens_before,
-                          .open_by_pages = inode.cached_handles > 0});
-    if (pages != PagesAfterWrite::kKeep) inode.pages_version.reset();
+                          .opened_meanwhile = inode.kernel.cached_opens != opens_before,
+                          .open_by_pages = inode.kernel.cached_handles > 0});
+    if (pages != PagesAfterWrite::kKeep) inode.kernel.pages_version.reset();
   }
   // Not under io: dropping a dirty page writes it first.
   if (pages == PagesAfterWrite::kDrop)

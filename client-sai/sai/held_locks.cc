@@ -41,7 +41,7 @@ void HeldLocks::GiveUp(Inode& inode, Lock lock) {
 // Records the lock, to know whether an owner has any and to claim it again in a new session.
 void HeldLocks::Record(Inode& inode, const Lock& lock) {
   const MutexLock guard(inode.mutex);
-  std::vector<Lock>& held = inode.locks[lock.owner];
+  std::vector<Lock>& held = inode.locking.held[lock.owner];
   std::vector<Lock> kept;
   for (const Lock& old : held) {
     if (old.whole_file != lock.whole_file || old.last < lock.begin || old.begin > lock.last) {
@@ -59,7 +59,7 @@ void HeldLocks::Record(Inode& inode, const Lock& lock) {
   }
   if (lock.type != LockType::kUnlock) kept.push_back(lock);
   held = std::move(kept);
-  if (held.empty()) inode.locks.erase(lock.owner);
+  if (held.empty()) inode.locking.held.erase(lock.owner);
 }
 
 Outcome<Done> HeldLocks::AskToAppend(Inode& inode) { return Ask(inode, kAppendLock); }

@@ -8,14 +8,15 @@ namespace mosa::sai {
 
 Outcome<Done> OpenFile::UntoldError() const {
   const MutexLock lock(inode->mutex);
-  if (errors_seen == inode->error_count) return Done{};
-  return inode->error;
+  if (errors_seen == inode->behind.error_count) return Done{};
+  return inode->behind.error;
 }
 
 Outcome<Done> OpenFile::TellError() {
   const MutexLock lock(inode->mutex);
-  if (std::exchange(errors_seen, inode->error_count) == inode->error_count) return Done{};
-  return inode->error;
+  if (std::exchange(errors_seen, inode->behind.error_count) == inode->behind.error_count)
+    return Done{};
+  return inode->behind.error;
 }
 
 // A close of this handle's only descriptor looks like that of one of several. After it the manager
@@ -27,7 +28,7 @@ Outcome<Done> OpenFile::EnsureCounted() {
     return Fail(StatusCode::kInvalidArgument, ErrorReason::kInvalid,
                 "the file was closed before the write began");
   wrote = true;
-  if (std::exchange(closed, false)) ++inode->unclosed_writers;
+  if (std::exchange(closed, false)) ++inode->uses.unclosed_writers;
   inode->AskIfUncounted();
   return Done{};
 }

@@ -103,6 +103,156 @@ struct AppendRight {
   uint64_t data_version = 0;  // The data_version of the file with that end.
 };
 
+// A make that the manager does not know yet, or has refused.
+struct Making {
+  MakeState state = MakeState::kSent;
+  MakeRequest request;                               // While unsent.
+  std::optional<SetAttributesRequest> unsent_times;  // utimensat of an unsent file.
+  Failure failure;                                   // Set if refused.
+};
+
+// What the manager said of a file, and what this mount has changed since.
+struct KnownAttributes {
+  Attributes attributes;  // As last received.
+  uint64_t era = 0;       // The era in which they are valid; 0: none.
+  bool received = false;
+  // Counts this mount's changes that the manager has applied.
+  uint64_t own_changes = 0;
+  // Changes whose new size the kernel must not learn yet: it may still cache the page at the old
+  // end, which is zero where the new bytes are.
+  uint32_t unsettled = 0;
+};
+
+// Who uses a file on this mount, and what the manager knows of that.
+struct Uses {
+  uint32_t handles = 0;   // Includes handles being opened.
+  uint32_t removals = 0;  // Requests that may remove its last name and claim that it is not open.
+  uint32_t write_handles = 0;
+  uint32_t unclosed_writers = 0;  // Writers not closed since their last write.
+  uint32_t closes_waiting = 0;    // For copies, counted from before their commits.
+  // The manager knows of our write open and waits for its end.
+  bool manager_counts_open = false;
+  // Bytes were committed, and no close has waited for their copies yet.
+  bool awaits_copies = false;
+  // The manager was told that we hold the file open although it may lose its name, and no release
+  // that says otherwise was sent.
+  bool told_held = false;
+  // The manager wants to hear when a client closes the file after reading.
+  bool counts_readers = false;
+  // The commit of a last close is under way. A session that begins meanwhile names this mount as a
+  // writer still: a node that has lost its bytes must end the commit. If the commit had run before,
+  // the mount must be released once more.
+  bool closes = false;
+  bool named_while_closing = false;
+};
+
+// How the kernel uses a file: its names, its pages, and the object as a backing file.
+struct KernelUse {
+  uint64_t lookups = 0;
+  SizeInKernel size;
+  uint32_t cached_handles = 0;
+  // Handles that programs can map, and whose mappings use the kernel's pages. While there are any,
+  // the kernel refuses a backing file.
+  uint32_t unbacked_handles = 0;
+  // Handles for which the kernel has a backing file, or, if they only write, had one at their open.
+  // While there are any, others must name it, too.
+  uint32_t backed_handles = 0;
+  // Those of them that read, write or may map the object: it must stay where it is.
+  uint32_t passthrough_handles = 0;
+  uint32_t passthrough_writers = 0;  // The kernel writes the object by itself.
+  // Handles through which programs may have mapped the object for writing, including a handle that
+  // is kept for this reason.
+  uint32_t mappable_handles = 0;
+  uint64_t cached_opens = 0;              // Counts opens by the kernel's pages.
+  std::optional<uint64_t> pages_version;  // data_version of the pages in its cache.
+  // The kernel has written it directly while it was set-user-id or set-group-id.
+  bool must_lose_privileges = false;
+  // Passthrough only: the object's modify time and size as last reported.
+  Time modify_time;
+  uint64_t allocated = 0;
+  // Generation by which programs got the object that they write or map through the kernel.
+  uint64_t stored_by = 0;
+  uint64_t room = 0;  // Reserved for passthrough writers.
+};
+
+// Objects of this host, stores into them past the mount, and the node's looks for these.
+struct LocalStores {
+  std::map<NodeId, std::shared_ptr<LocalObject>> objects;
+  // Since the node's last look, the bytes were changed only through mappings: a difference found by
+  // the next look is not committed yet.
+  bool stores_known = false;
+  bool look_was_lost = false;  // A look failed, and its findings are lost.
+  uint64_t times_set = 0;      // How often a modification time was set.
+  uint32_t finishing = 0;      // Reports of the end of local writes in progress.
+  bool wrote = false;          // Through a descriptor, since the last FinishLocalWrites.
+  ByteRange unannounced;       // Not yet reported to nodes that copy the file eagerly.
+};
+
+// The right to a file's bytes.
+struct AccessRight {
+  std::shared_ptr<const DataAccess> access;
+  uint64_t era = 0;      // In which it is valid; 0: none.
+  uint64_t recalls = 0;  // How often the layout was recalled.
+  uint64_t version = 0;  // data_version of the inline content.
+};
+
+// The whole content of an inline file with unsaved writes. This mount wrote `ranges` since the last
+// commit; the rest is as of `version`.
+struct InlineContent {
+  std::optional<std::string> buffer;
+  IntervalSet ranges;
+  bool appended = false;  // Some of it was appended before others could know the file.
+  uint64_t version = 0;
+  // This mount moves inline content into objects; nobody else may store.
+  bool moves = false;
+};
+
+// Room that this mount has taken on nodes.
+struct TakenRoom {
+  IntervalSet pages;                     // That this mount has written, with room taken.
+  std::map<NodeId, uint64_t> allocated;  // Bytes of `pages`, per node.
+  // `allocated` covers the whole file at this data_version: nobody else has changed it since.
+  std::optional<uint64_t> version;
+};
+
+// Stores in progress and recalls that wait for them; see StoreGate.
+struct StoresInProgress {
+  uint32_t stores = 0;
+  bool fenced = false;  // Room is being made elsewhere: no store may begin.
+  std::vector<UnconfirmedRecall> unconfirmed;
+  // Nodes that have stored bytes of this mount, since it last cut the file to nothing.
+  std::set<NodeId> stored_on;
+};
+
+// Bytes that are yet to be sent to other nodes, and what came of those that were.
+struct BehindWrites {
+  WriteBuffer buffer;
+  std::vector<NodeId> full_nodes;  // Without room for bytes in `buffer`.
+  // Write errors. Each handle compares its own count to find unreported ones.
+  uint64_t error_count = 0;
+  Failure error;
+};
+
+// Truncations of objects.
+struct Cutting {
+  // The size to which objects are being truncated, before the manager knows it. Readers see this
+  // end, so that they do not mistake truncated bytes for a hole.
+  std::optional<uint64_t> to;
+  bool resizing = false;  // A truncation is under way: this mount is a writer until its end.
+  uint64_t by = 0;        // Generation of the layout by which the objects were last truncated.
+  // The objects are not truncated, because a node is silent: the manager lays the empty file out
+  // anew.
+  bool lays_out_anew = false;
+};
+
+struct HeldByOwners {
+  uint32_t posix_locks = 0;                    // Grants since the file was last without a lock.
+  std::map<uint64_t, std::vector<Lock>> held;  // By owner.
+  // Owners with a closed descriptor, and when it was closed. The kernel reports some time after
+  // close(2) that it was the last one.
+  std::map<uint64_t, Time> owners_closing;
+};
+
 struct Inode {
   explicit Inode(FileId id) : file(id) {}
 
@@ -125,126 +275,69 @@ struct Inode {
 
   // Held briefly, never across a call.
   Mutex mutex;
-  // Signals make_state, buffer, removals, unsettled and owners_closing.
+  // Signals making.state, behind.buffer, uses.removals, known.unsettled and locking.owners_closing.
   CondVar changed;
 
   // ---- guarded by mutex
   Unsaved unsaved ABSL_GUARDED_BY(mutex);
-  uint64_t kernel_lookups ABSL_GUARDED_BY(mutex) = 0;
-  SizeInKernel size_in_kernel ABSL_GUARDED_BY(mutex);
+  Unsaved committing ABSL_GUARDED_BY(mutex);  // Later changes go into the next commit.
+  Making making ABSL_GUARDED_BY(mutex);
+  KnownAttributes known ABSL_GUARDED_BY(mutex);
+  Uses uses ABSL_GUARDED_BY(mutex);
+  KernelUse kernel ABSL_GUARDED_BY(mutex);
+  LocalStores local ABSL_GUARDED_BY(mutex);
+  AccessRight right ABSL_GUARDED_BY(mutex);
+  InlineContent content ABSL_GUARDED_BY(mutex);
+  TakenRoom room ABSL_GUARDED_BY(mutex);
+  StoresInProgress gate ABSL_GUARDED_BY(mutex);
+  BehindWrites behind ABSL_GUARDED_BY(mutex);
+  Cutting cut ABSL_GUARDED_BY(mutex);
+  std::optional<AppendRight> append_right ABSL_GUARDED_BY(mutex);  // While a system call appends.
+  Names names ABSL_GUARDED_BY(mutex);                              // Directories only.
+  HeldByOwners locking ABSL_GUARDED_BY(mutex);
 
-  MakeState make_state ABSL_GUARDED_BY(mutex) = MakeState::kSent;
-  MakeRequest make ABSL_GUARDED_BY(mutex);  // While unsent.
-  std::optional<SetAttributesRequest> unsent_times
-      ABSL_GUARDED_BY(mutex);                   // utimensat of an unsent file.
-  Failure make_failure ABSL_GUARDED_BY(mutex);  // Set if refused.
+  std::atomic<uint64_t> cuts = 0;  // Counts truncations.
 
-  Attributes attributes ABSL_GUARDED_BY(mutex);        // As last received from the manager.
-  uint64_t attributes_era ABSL_GUARDED_BY(mutex) = 0;  // The era in which they are valid; 0: none.
-  bool attributes_known ABSL_GUARDED_BY(mutex) = false;
-
-  uint32_t handles ABSL_GUARDED_BY(mutex) = 0;  // Includes handles being opened.
-  // Requests in progress that may remove its last name and claim that it is not open.
-  uint32_t removals ABSL_GUARDED_BY(mutex) = 0;
-  uint32_t write_handles ABSL_GUARDED_BY(mutex) = 0;
-  // Writers not closed since their last write.
-  uint32_t unclosed_writers ABSL_GUARDED_BY(mutex) = 0;
-  // Closes that wait for copies, counted from before their commits.
-  uint32_t closes_waiting ABSL_GUARDED_BY(mutex) = 0;
-  uint32_t cached_handles ABSL_GUARDED_BY(mutex) = 0;
-  // Handles that programs can map, and whose mappings use the kernel's pages. While there are any,
-  // the kernel refuses a backing file.
-  uint32_t unbacked_handles ABSL_GUARDED_BY(mutex) = 0;
-  // Handles for which the kernel has a backing file, or, if they only write, had one at their open.
-  // While there are any, others must name it, too.
-  uint32_t backed_handles ABSL_GUARDED_BY(mutex) = 0;
-  // Those of them that read, write or may map the object: it must stay where it is.
-  uint32_t passthrough_handles ABSL_GUARDED_BY(mutex) = 0;
-  // The kernel writes the object by itself.
-  uint32_t passthrough_writers ABSL_GUARDED_BY(mutex) = 0;
-  // Handles through which programs may have mapped the object for writing, including a handle that
-  // is kept for this reason.
-  uint32_t mappable_handles ABSL_GUARDED_BY(mutex) = 0;
-  // Since the node's last look, the bytes were changed only through mappings: a difference found by
-  // the next look is not committed yet.
-  bool stores_known ABSL_GUARDED_BY(mutex) = false;
-  bool look_was_lost ABSL_GUARDED_BY(mutex) = false;  // A look failed, and its findings are lost.
-  uint64_t times_set ABSL_GUARDED_BY(mutex) = 0;      // How often a modification time was set.
-  // How many reports of the end of local writes are in progress.
-  uint32_t finishing ABSL_GUARDED_BY(mutex) = 0;
-  // Counts opens that read through the kernel's pages.
-  uint64_t cached_opens ABSL_GUARDED_BY(mutex) = 0;
-  // The kernel has written it directly while it was set-user-id or set-group-id.
-  bool must_lose_privileges ABSL_GUARDED_BY(mutex) = false;
-  // Changes whose new size the kernel must not learn yet: it may still cache the page at the old
-  // end, which is zero where the new bytes are.
-  uint32_t unsettled ABSL_GUARDED_BY(mutex) = 0;
-  // The manager knows of our write open and waits for its end.
-  bool manager_counts_open ABSL_GUARDED_BY(mutex) = false;
   // True if bytes may change without this mount asking the manager first. False after the last
   // close, although the kernel's release is still to come, unless the kernel writes directly.
   bool MayWriteUnasked() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
-    return write_handles > 0 &&
-           (manager_counts_open || passthrough_writers > 0 || mappable_handles > 0);
+    return uses.write_handles > 0 && (uses.manager_counts_open || kernel.passthrough_writers > 0 ||
+                                      kernel.mappable_handles > 0);
   }
   // Bytes that this mount has stored and not committed are in the first copies alone. A right to
   // read, which also names other copies, does not serve then. (Behind its last close the mount
   // cannot ask for another right: readers wait for that commit.)
   bool MustReadFirstCopy() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
-    return manager_counts_open &&
+    return uses.manager_counts_open &&
            (unsaved.stored_by != 0 || committing.stored_by != 0 || HasUntold());
   }
-  bool AccessServes(const DataAccess& right, bool write) const
+  bool AccessServes(const DataAccess& access, bool write) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
-    return right.may_write || !(write || MustReadFirstCopy());
+    return access.may_write || !(write || MustReadFirstCopy());
   }
   // The manager counts writers: call it before whatever may change bytes, so that the right to do
   // so is asked for.
   void AskIfUncounted() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
-    if (make_state == MakeState::kSent && !manager_counts_open) access_era = 0;
+    if (making.state == MakeState::kSent && !uses.manager_counts_open) right.era = 0;
   }
   // Call it when a use of the file has ended: a handle, a failed open, a truncation.
   // Returns what to tell the manager, if it counts this mount as a writer or holder and need not
   // any more.
   std::optional<ReleaseRequest> EndUse() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
-    if (resizing || write_handles > 0) return std::nullopt;
-    if (!manager_counts_open && !(told_held && handles == 0)) return std::nullopt;
-    manager_counts_open = false;
+    if (cut.resizing || uses.write_handles > 0) return std::nullopt;
+    if (!uses.manager_counts_open && !(uses.told_held && uses.handles == 0)) return std::nullopt;
+    uses.manager_counts_open = false;
     return ReleaseRequest{.file = file, .uncommitted = TakeUntold()};
   }
   // The mount asked to be a writer, or was named as one, for programs that may have closed the file
   // since. Returns what to tell the manager; nothing if there are others, whose end does so.
   std::optional<ReleaseRequest> EndUnlessWriter() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
-    manager_counts_open = resizing || unclosed_writers > 0 || passthrough_writers > 0 ||
-                          mappable_handles > 0 || HasUntold();
-    if (manager_counts_open) return std::nullopt;
+    uses.manager_counts_open = cut.resizing || uses.unclosed_writers > 0 ||
+                               kernel.passthrough_writers > 0 || kernel.mappable_handles > 0 ||
+                               HasUntold();
+    if (uses.manager_counts_open) return std::nullopt;
     return ReleaseRequest{.file = file};
   }
-  // Bytes were committed, and no close has waited for their copies yet.
-  bool awaits_copies ABSL_GUARDED_BY(mutex) = false;
-  // The manager was told that we hold the file open although it may lose its name, and no release
-  // that says otherwise was sent.
-  bool told_held ABSL_GUARDED_BY(mutex) = false;
-  // data_version of the pages in the kernel's cache.
-  std::optional<uint64_t> pages_version ABSL_GUARDED_BY(mutex);
-
-  // The manager wants to hear when a client closes the file after reading.
-  bool counts_readers ABSL_GUARDED_BY(mutex) = false;
-
-  std::shared_ptr<const DataAccess> access ABSL_GUARDED_BY(mutex);
-  uint64_t access_era ABSL_GUARDED_BY(mutex) = 0;
-  uint64_t access_recalls ABSL_GUARDED_BY(mutex) = 0;  // How often the layout was recalled.
-  uint64_t access_version ABSL_GUARDED_BY(mutex) = 0;  // data_version of the inline content.
-  // Counts this mount's changes that the manager has applied.
-  uint64_t own_changes ABSL_GUARDED_BY(mutex) = 0;
-
-  // Being committed; later changes go into the next commit.
-  Unsaved committing ABSL_GUARDED_BY(mutex);
-  // The commit of a last close is under way. A session that begins meanwhile names this mount as a
-  // writer still: a node that has lost its bytes must end the commit. If the commit had run before,
-  // the mount must be released once more.
-  bool closes ABSL_GUARDED_BY(mutex) = false;
-  bool named_while_closing ABSL_GUARDED_BY(mutex) = false;
   // The manager has yet to hear of bytes that this mount may have changed.
   bool HasUntold() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
     return unsaved.data_dirty || unsaved.change_failed || committing.data_dirty ||
@@ -260,70 +353,12 @@ struct Inode {
     const bool untold = HasUntold();
     unsaved.data_dirty = unsaved.change_failed = false;
     unsaved.stored_by = 0;
-    if (make_state == MakeState::kSent) unsaved.needs_commit = false;
+    if (making.state == MakeState::kSent) unsaved.needs_commit = false;
     return untold;
   }
-  // The whole content of an inline file with unsaved writes. This mount wrote `inline_ranges` since
-  // the last commit; the rest is as of `inline_version`.
-  std::optional<std::string> inline_buffer ABSL_GUARDED_BY(mutex);
-  IntervalSet inline_ranges ABSL_GUARDED_BY(mutex);
-  // Some of it was appended before others could know the file.
-  bool appended ABSL_GUARDED_BY(mutex) = false;
-  uint64_t inline_version ABSL_GUARDED_BY(mutex) = 0;
-  WriteBuffer buffer ABSL_GUARDED_BY(mutex);  // Write-behind to other nodes.
-  IntervalSet pages ABSL_GUARDED_BY(mutex);   // Pages that this mount has written, with room taken.
-  std::map<NodeId, uint64_t> allocated ABSL_GUARDED_BY(mutex);  // Bytes of `pages`, per node.
-  // `allocated` covers the whole file at this data_version: nobody else has changed it since.
-  std::optional<uint64_t> allocated_version ABSL_GUARDED_BY(mutex);
   bool allocated_known() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
-    return allocated_version == attributes.data_version;
+    return room.version == known.attributes.data_version;
   }
-  std::optional<AppendRight> append_right ABSL_GUARDED_BY(mutex);  // While a system call appends.
-  std::set<NodeId> stored_on ABSL_GUARDED_BY(mutex);  // Nodes that have stored bytes of this mount,
-                                                      // since it last cut the file to nothing.
-  uint32_t stores ABSL_GUARDED_BY(mutex) = 0;         // Stores in progress; see StoreGate.
-  bool fenced ABSL_GUARDED_BY(mutex) = false;  // Room is being made elsewhere: no store may begin.
-  // This mount moves inline content into objects; nobody else may store.
-  bool moves_inline ABSL_GUARDED_BY(mutex) = false;
-  // They wait for the stores in progress.
-  std::vector<UnconfirmedRecall> unconfirmed ABSL_GUARDED_BY(mutex);
-  // Nodes without room for bytes in `buffer`.
-  std::vector<NodeId> full_nodes ABSL_GUARDED_BY(mutex);
-  // Passthrough only: the object's modify time as last reported.
-  Time kernel_modify_time ABSL_GUARDED_BY(mutex);
-  uint64_t kernel_allocated ABSL_GUARDED_BY(mutex) = 0;
-  // Generation by which programs got the object that they write or map through the kernel.
-  uint64_t kernel_stored_by ABSL_GUARDED_BY(mutex) = 0;
-  // The size to which objects are being truncated, before the manager knows it; `cuts` counts the
-  // truncations. Readers see this end, so that they do not mistake truncated bytes for a hole.
-  std::optional<uint64_t> cutting_to ABSL_GUARDED_BY(mutex);
-  // A truncation is under way: this mount is a writer until its end.
-  bool resizing ABSL_GUARDED_BY(mutex) = false;
-  std::atomic<uint64_t> cuts = 0;
-  // Generation of the layout by which the objects were last truncated.
-  uint64_t cut_by ABSL_GUARDED_BY(mutex) = 0;
-  // The objects are not truncated, because a node is silent: the manager lays the empty file out
-  // anew.
-  bool lays_out_anew ABSL_GUARDED_BY(mutex) = false;
-  uint64_t kernel_room ABSL_GUARDED_BY(mutex) = 0;  // Reserved for passthrough writers.
-
-  // Write errors. Each handle compares its own count to find unreported ones.
-  uint64_t error_count ABSL_GUARDED_BY(mutex) = 0;
-  Failure error ABSL_GUARDED_BY(mutex);
-
-  std::map<NodeId, std::shared_ptr<LocalObject>> objects ABSL_GUARDED_BY(mutex);
-  // Through a descriptor, since the last FinishLocalWrites.
-  bool wrote_locally ABSL_GUARDED_BY(mutex) = false;
-  // Not yet reported to nodes that copy the file eagerly.
-  ByteRange unannounced ABSL_GUARDED_BY(mutex);
-
-  Names names ABSL_GUARDED_BY(mutex);  // Directories only.
-  // Grants since the file was last without a lock.
-  uint32_t posix_locks ABSL_GUARDED_BY(mutex) = 0;
-  std::map<uint64_t, std::vector<Lock>> locks ABSL_GUARDED_BY(mutex);  // Held locks, by owner.
-  // Owners with a closed descriptor, and when it was closed. The kernel reports some time after
-  // close(2) that it was the last one.
-  std::map<uint64_t, Time> owners_closing ABSL_GUARDED_BY(mutex);
 };
 
 using InodePtr = std::shared_ptr<Inode>;

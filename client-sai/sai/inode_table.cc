@@ -7,9 +7,9 @@ namespace mosa::sai {
 namespace {
 
 bool IsIdle(const Inode& inode) ABSL_EXCLUSIVE_LOCKS_REQUIRED(inode.mutex) {
-  return inode.handles == 0 && inode.make_state != MakeState::kUnsent &&
-         inode.make_state != MakeState::kSending && !inode.unsaved.needs_commit &&
-         inode.names.unsent.empty() && inode.locks.empty();
+  return inode.uses.handles == 0 && inode.making.state != MakeState::kUnsent &&
+         inode.making.state != MakeState::kSending && !inode.unsaved.needs_commit &&
+         inode.names.unsent.empty() && inode.locking.held.empty();
 }
 
 }  // namespace
@@ -46,9 +46,9 @@ void InodeTable::Forget(FileId file, uint64_t lookups) {
   if (!inode) return;
   {
     const MutexLock lock(inode->mutex);
-    inode->kernel_lookups -= std::min(lookups, inode->kernel_lookups);
-    if (inode->kernel_lookups > 0) return;
-    inode->pages_version.reset();
+    inode->kernel.lookups -= std::min(lookups, inode->kernel.lookups);
+    if (inode->kernel.lookups > 0) return;
+    inode->kernel.pages_version.reset();
   }
   const MutexLock lock(mutex_);
   if (!Drop(inode)) idle_.push_back(file);
@@ -63,9 +63,9 @@ bool InodeTable::Drop(const InodePtr& inode) {
   // Two references: the table's and the caller's.
   if (inode.use_count() > 2) return false;
   const MutexLock lock(inode->mutex);
-  if (inode->kernel_lookups > 0 || !inode->attributes_known ||
-      inode->attributes.type != FileType::kRegular || inode->attributes.link_count > 0 ||
-      inode->told_held || !IsIdle(*inode))
+  if (inode->kernel.lookups > 0 || !inode->known.received ||
+      inode->known.attributes.type != FileType::kRegular ||
+      inode->known.attributes.link_count > 0 || inode->uses.told_held || !IsIdle(*inode))
     return false;
   on_drop_(*inode);
   inodes_.erase(inode->file.value);
@@ -86,7 +86,7 @@ std::vector<FileId> InodeTable::DropIdle() {
     }
     const InodePtr inode = it->second;  // Keeps the mutex alive while it is locked.
     const MutexLock inode_lock(inode->mutex);
-    if (inode->kernel_lookups > 0) continue;  // Forget queues it again.
+    if (inode->kernel.lookups > 0) continue;  // Forget queues it again.
     if (!IsIdle(*inode)) {
       idle_.push_back(file);
       continue;

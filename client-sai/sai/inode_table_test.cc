@@ -15,7 +15,7 @@ class InodeTableTest : public ::testing::Test {
     {
       const InodePtr inode = table_.Get(file);
       const MutexLock lock(inode->mutex);
-      inode->kernel_lookups = 1;
+      inode->kernel.lookups = 1;
     }
     table_.Forget(file, 1);
   }
@@ -48,11 +48,11 @@ TEST_F(InodeTableTest, WhatIsUsedStays) {
     const MutexLock lock(inode->mutex);
     use(*inode);
   };
-  mark(2, [](Inode& inode) { inode.mutex.AssertHeld(), inode.handles = 1; });
-  mark(3, [](Inode& inode) { inode.mutex.AssertHeld(), inode.kernel_lookups = 1; });
+  mark(2, [](Inode& inode) { inode.mutex.AssertHeld(), inode.uses.handles = 1; });
+  mark(3, [](Inode& inode) { inode.mutex.AssertHeld(), inode.kernel.lookups = 1; });
   mark(4, [](Inode& inode) { inode.mutex.AssertHeld(), inode.unsaved.needs_commit = true; });
-  mark(5, [](Inode& inode) { inode.mutex.AssertHeld(), inode.locks[1].emplace_back(); });
-  mark(6, [](Inode& inode) { inode.mutex.AssertHeld(), inode.make_state = MakeState::kUnsent; });
+  mark(5, [](Inode& inode) { inode.mutex.AssertHeld(), inode.locking.held[1].emplace_back(); });
+  mark(6, [](Inode& inode) { inode.mutex.AssertHeld(), inode.making.state = MakeState::kUnsent; });
   mark(7, [](Inode& inode) { inode.mutex.AssertHeld(), inode.names.unsent["new"] = FileId{9}; });
   mark(8, [](Inode&) {});
   std::vector<FileId> dropped;
@@ -66,10 +66,10 @@ TEST_F(InodeTableTest, ARemovedFileIsDroppedOnceNobodyUsesIt) {
     const InodePtr inode = table_.Get(FileId{1});
     {
       const MutexLock lock(inode->mutex);
-      inode->kernel_lookups = 1;
-      inode->attributes_known = true;
-      inode->attributes.type = FileType::kRegular;
-      inode->attributes.link_count = 0;
+      inode->kernel.lookups = 1;
+      inode->known.received = true;
+      inode->known.attributes.type = FileType::kRegular;
+      inode->known.attributes.link_count = 0;
     }
     table_.DropIfRemoved(inode);
     EXPECT_NE(table_.Find(FileId{1}), nullptr) << "the kernel still knows it";

@@ -89,7 +89,7 @@ void KernelPages::Invalidate(FileId file) {
     if (!inode || pause > kUnknownPauseMax) return;
     {
       const MutexLock lock(inode->mutex);
-      if (inode->kernel_lookups == 0) return;
+      if (inode->kernel.lookups == 0) return;
     }
     SleepFor(pause);
   }
@@ -100,9 +100,8 @@ void KernelPages::Note(FileId file, void (SizeInKernel::*note)(Time)) {
   const InodePtr inode = inodes_.Find(file);
   if (!inode) return;
   const MutexLock lock(inode->mutex);
-  const bool is_read_by_pages = inode->attributes.type == FileType::kRegular;
-  if (is_read_by_pages && inode->kernel_lookups > 0)
-    (inode->size_in_kernel.*note)(clock_.Monotonic());
+  const bool is_read_by_pages = inode->known.attributes.type == FileType::kRegular;
+  if (is_read_by_pages && inode->kernel.lookups > 0) (inode->kernel.size.*note)(clock_.Monotonic());
 }
 
 }  // namespace mosa::sai

@@ -26,7 +26,7 @@ Lock Normalised(Lock lock) {
 Duration ClosingFor(const Inode& inode, uint64_t owner, Time now)
     ABSL_EXCLUSIVE_LOCKS_REQUIRED(inode.mutex) {
   Duration left{0};
-  for (const auto& [other, since] : inode.owners_closing)
+  for (const auto& [other, since] : inode.locking.owners_closing)
     if (other != owner) left = std::max(left, kReleaseWaitMax - (now - since));
   return left;
 }
@@ -134,8 +134,8 @@ void FileLocks::DropOf(Inode& inode, uint64_t owner, bool whole_file) {
   lock.whole_file = whole_file;
   {
     const MutexLock guard(inode.mutex);
-    const auto it = inode.locks.find(owner);
-    if (it == inode.locks.end() ||
+    const auto it = inode.locking.held.find(owner);
+    if (it == inode.locking.held.end() ||
         std::none_of(it->second.begin(), it->second.end(),
                      [&](const Lock& held) { return held.whole_file == whole_file; }))
       return;
@@ -159,7 +159,8 @@ void FileLocks::NoteOwnersClosing(OpenFile& handle, uint64_t flushed_owner) {
   // is released do not belong to this one.
   handle.lock_owners.erase(flushed_owner);
   for (const uint64_t owner : handle.lock_owners)
-    if (handle.inode->locks.contains(owner)) handle.inode->owners_closing[owner] = now;
+    if (handle.inode->locking.held.contains(owner))
+      handle.inode->locking.owners_closing[owner] = now;
 }
 
 // Waits briefly for the locks of other owners whose descriptor was just closed.
@@ -182,8 +183,8 @@ bool FileLocks::IsClosing(Inode& inode, uint64_t owner) {
 void FileLocks::Revalidate(Inode& inode) {
   {
     const MutexLock lock(inode.mutex);
-    inode.attributes_era = inode.access_era = 0;
-    inode.pages_version.reset();
+    inode.known.era = inode.right.era = 0;
+    inode.kernel.pages_version.reset();
   }
   blocks_.DropFile(inode.file);
 }

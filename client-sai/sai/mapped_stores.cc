@@ -62,7 +62,7 @@ Stats::Files MappedStores::Files() const {
 }
 
 bool MappedStores::MayBeStoredInto(const Inode& inode) {
-  return inode.mappable_handles > 0 && AttributeCache::View(inode).size_bytes > 0;
+  return inode.kernel.mappable_handles > 0 && AttributeCache::View(inode).size_bytes > 0;
 }
 
 void MappedStores::WatchIfMappable(const std::shared_ptr<OpenFile>& handle) {
@@ -93,7 +93,7 @@ bool MappedStores::Keep(const std::shared_ptr<OpenFile>& handle) {
 void MappedStores::Catch(Inode& inode) {
   {
     const MutexLock lock(inode.mutex);
-    if (inode.mappable_handles == 0 || inode.unsaved.data_dirty ||
+    if (inode.kernel.mappable_handles == 0 || inode.unsaved.data_dirty ||
         AttributeCache::View(inode).size_bytes > kLookAtOnceBytesMax)
       return;
   }
@@ -107,10 +107,10 @@ bool MappedStores::LookAtStores(Inode& inode, bool while_written) {
   uint64_t times_set = 0;
   {
     const MutexLock lock(inode.mutex);
-    access = inode.access;
-    times_set = inode.times_set;
+    access = inode.right.access;
+    times_set = inode.local.times_set;
     // A write that this mount sees meanwhile clears it again.
-    known = std::exchange(inode.stores_known, true);
+    known = std::exchange(inode.local.stores_known, true);
   }
   if (!access || !access->layout.bound()) return false;
   // Renews a right that has expired or soon will.
@@ -134,8 +134,8 @@ bool MappedStores::LookAtStores(Inode& inode, bool while_written) {
       stats_.Add(Counter::kErrors);
       // The node may have answered; the next comparison starts from what it saw now.
       const MutexLock lock(inode.mutex);
-      inode.stores_known = false;
-      inode.look_was_lost = true;
+      inode.local.stores_known = false;
+      inode.local.look_was_lost = true;
       return true;
     }
     found = {.writers_left = found.writers_left || step->writers_left,
@@ -149,17 +149,17 @@ bool MappedStores::LookAtStores(Inode& inode, bool while_written) {
   // A writer may appear after a step that compared bytes, and the node does not report those again.
   const bool found_some = found.changed || found.unknown;
   if (found.writers_left && !while_written && !found_some) {
-    inode.stores_known = inode.stores_known && known;
+    inode.local.stores_known = inode.local.stores_known && known;
     return true;
   }
-  if (std::exchange(inode.look_was_lost, false) || found_some) {
+  if (std::exchange(inode.local.look_was_lost, false) || found_some) {
     stats_.Add(Counter::kStoresFound);
-    inode.unsaved.data_dirty = inode.unsaved.needs_commit = inode.wrote_locally = true;
-    inode.unsaved.stored_by = OlderGeneration(inode.unsaved.stored_by, inode.kernel_stored_by);
+    inode.unsaved.data_dirty = inode.unsaved.needs_commit = inode.local.wrote = true;
+    inode.unsaved.stored_by = OlderGeneration(inode.unsaved.stored_by, inode.kernel.stored_by);
     // Otherwise the difference may be committed already, or may be older than a time that was set.
-    const bool is_new = known && found.changed && inode.times_set == times_set;
+    const bool is_new = known && found.changed && inode.local.times_set == times_set;
     if (is_new)
-      inode.unsaved.modify_time = std::max(inode.attributes.birth_time, lease_.ManagerNow());
+      inode.unsaved.modify_time = std::max(inode.known.attributes.birth_time, lease_.ManagerNow());
   }
   return found.writers_left;
 }
@@ -173,13 +173,13 @@ void MappedStores::CloseWritable(Inode& inode) {
   std::shared_ptr<LocalObject> written;
   {
     const MutexLock lock(inode.mutex);
-    access = inode.access;
+    access = inode.right.access;
     if (access) node = objects_.LocalHolder(*access);
     // Others store through it, too. Writers that store by calls open it again.
-    if (!node || inode.mappable_handles > 1 || inode.passthrough_writers > 1) return;
-    const auto found = inode.objects.find(*node);
-    if (found != inode.objects.end() && found->second->watched) return;
-    if (found != inode.objects.end()) written = found->second;
+    if (!node || inode.kernel.mappable_handles > 1 || inode.kernel.passthrough_writers > 1) return;
+    const auto found = inode.local.objects.find(*node);
+    if (found != inode.local.objects.end() && found->second->watched) return;
+    if (found != inode.local.objects.end()) written = found->second;
   }
   UniqueFd looked_at;
   if (written) {
@@ -192,9 +192,9 @@ void MappedStores::CloseWritable(Inode& inode) {
     looked_at = *std::move(opened);
   }
   const MutexLock lock(inode.mutex);
-  if (inode.mappable_handles > 1 || inode.passthrough_writers > 1) return;
-  std::erase_if(inode.objects, [](const auto& each) { return each.second->writable; });
-  inode.objects[*node] = std::make_shared<LocalObject>(
+  if (inode.kernel.mappable_handles > 1 || inode.kernel.passthrough_writers > 1) return;
+  std::erase_if(inode.local.objects, [](const auto& each) { return each.second->writable; });
+  inode.local.objects[*node] = std::make_shared<LocalObject>(
       LocalObject{.node = *node, .fd = std::move(looked_at), .watched = true});
 }
 
@@ -225,7 +225,7 @@ bool MappedStores::LookAt(const WatchedFiles::Due& due) {
   bool mappable = false;
   {
     const MutexLock lock(inode.mutex);
-    mappable = inode.mappable_handles > 0;
+    mappable = inode.kernel.mappable_handles > 0;
   }
   if (!mappable && !due.keeps) return true;
   bool writers_left = false;
@@ -275,30 +275,30 @@ void MappedStores::EndHandle(OpenFile& handle) {
   AccessPtr access;
   {
     const MutexLock lock(inode->mutex);
-    if (handle.uses_pages) --inode->cached_handles;
-    if (handle.unbacked) --inode->unbacked_handles;
-    if (handle.write) --inode->write_handles;
-    if (handle.write && !std::exchange(handle.closed, true)) --inode->unclosed_writers;
+    if (handle.uses_pages) --inode->kernel.cached_handles;
+    if (handle.unbacked) --inode->kernel.unbacked_handles;
+    if (handle.write) --inode->uses.write_handles;
+    if (handle.write && !std::exchange(handle.closed, true)) --inode->uses.unclosed_writers;
     handle.ended = true;
-    --inode->handles;
-    last = inode->handles == 0;
+    --inode->uses.handles;
+    last = inode->uses.handles == 0;
     release = inode->EndUse();
-    if (inode->write_handles == 0) {
-      finish = std::exchange(inode->wrote_locally, false);
-      if (finish) ++inode->finishing;
+    if (inode->uses.write_handles == 0) {
+      finish = std::exchange(inode->local.wrote, false);
+      if (finish) ++inode->local.finishing;
       // Nobody here can write it any more. Its node waits for that before it copies or seals.
-      std::erase_if(inode->objects, [](const auto& each) { return each.second->writable; });
+      std::erase_if(inode->local.objects, [](const auto& each) { return each.second->writable; });
     }
-    access = inode->access;
+    access = inode->right.access;
     if (last) {
-      inode->objects.clear();
-      inode->pages.Clear();
-      inode->allocated.clear();
-      inode->allocated_version.reset();
+      inode->local.objects.clear();
+      inode->room.pages.Clear();
+      inode->room.allocated.clear();
+      inode->room.version.reset();
       // Unstored bytes were reported, and no program is left to retry.
-      if (!inode->resizing) {
-        inode->inline_buffer.reset();
-        inode->inline_ranges.Clear();
+      if (!inode->cut.resizing) {
+        inode->content.buffer.reset();
+        inode->content.ranges.Clear();
         inode->unsaved = {};
       }
       rights_.DropUnusedInline(*inode);
@@ -313,7 +313,7 @@ void MappedStores::FinishLocalWrites(const InodePtr& inode, const AccessPtr& acc
   // Destroyed with the last of the tasks started here.
   const std::shared_ptr<void> finishing(nullptr, [inode](void*) {
     const MutexLock lock(inode->mutex);
-    --inode->finishing;
+    --inode->local.finishing;
   });
   for (const NodeId node : access ? access->layout.Nodes() : std::vector<NodeId>()) {
     if (!nodes_.IsLocal(node)) continue;

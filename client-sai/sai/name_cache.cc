@@ -49,7 +49,7 @@ void NameCache::Change(Inode& directory, Mark mark,
   } else {
     const MutexLock lock(directory.mutex);
     recalls_.NoteOwn(directory.file);
-    directory.attributes_era = 0;
+    directory.known.era = 0;
   }
   for (const auto& [name, file] : changes) Store(directory, name, file, mark, true);
 }

@@ -51,8 +51,8 @@ Outcome<EntryResult> Namespace::Lookup(FileId parent, std::string_view name_view
     {
       const MutexLock lock(child->mutex);
       is_unsent =
-          child->make_state == MakeState::kUnsent || child->make_state == MakeState::kSending;
-      if (child->make_state != MakeState::kRefused &&
+          child->making.state == MakeState::kUnsent || child->making.state == MakeState::kSending;
+      if (child->making.state != MakeState::kRefused &&
           ((is_unsent && lease_.ValidEra() != 0) || attributes_.AreValid(*child))) {
         stats_.Add(Counter::kLookupsCached);
       } else if (!is_unsent) {
@@ -246,9 +246,9 @@ InodePtr Namespace::BeginMake(Inode& directory, const std::string& name,
   InodePtr inode = inodes_.Find(file);
   if (!inode) return nullptr;
   const MutexLock lock(inode->mutex);
-  if (inode->make_state != MakeState::kUnsent) return nullptr;
-  inode->make_state = MakeState::kSending;
-  requests->emplace_back(inode->make);
+  if (inode->making.state != MakeState::kUnsent) return nullptr;
+  inode->making.state = MakeState::kSending;
+  requests->emplace_back(inode->making.request);
   return inode;
 }
 
@@ -257,15 +257,15 @@ InodePtr Namespace::BeginMake(Inode& directory, const std::string& name,
 bool Namespace::BeginRemoval(FileId file) {
   const InodePtr inode = inodes_.Get(file);
   const MutexLock lock(inode->mutex);
-  if (inode->handles > 0) return true;
-  ++inode->removals;
+  if (inode->uses.handles > 0) return true;
+  ++inode->uses.removals;
   return false;
 }
 
 void Namespace::EndRemoval(FileId file) {
   const InodePtr inode = inodes_.Get(file);
   const MutexLock lock(inode->mutex);
-  --inode->removals;
+  --inode->uses.removals;
   inode->changed.notify_all();
 }
 
@@ -284,7 +284,7 @@ void Namespace::NoteRenamed(const RenameRequest& request, const RenameReply& rep
     if (const InodePtr inode = inodes_.Find(file)) {
       const MutexLock lock(inode->mutex);
       recalls_.NoteOwn(file);
-      inode->attributes_era = 0;
+      inode->known.era = 0;
     }
   }
 }
@@ -297,11 +297,11 @@ void Namespace::LostName(FileId file, uint32_t links_left, bool said_held) {
   if (inode) {
     const MutexLock lock(inode->mutex);
     recalls_.NoteOwn(file);
-    inode->attributes_era = 0;
-    if (links_left == 0 && inode->handles == 0) inode->access_era = 0;
+    inode->known.era = 0;
+    if (links_left == 0 && inode->uses.handles == 0) inode->right.era = 0;
     rights_.DropUnusedInline(*inode);
-    inode->attributes.link_count = links_left;
-    inode->told_held = inode->told_held || said_held;
+    inode->known.attributes.link_count = links_left;
+    inode->uses.told_held = inode->uses.told_held || said_held;
     release = inode->EndUse();
   }
   if (release) releases_.Queue(*std::move(release));

@@ -44,15 +44,15 @@ Outcome<std::shared_ptr<LocalObject>> NodeObjects::Local(Inode& inode, const Dat
                                                          NodeId node, bool write) {
   {
     const MutexLock lock(inode.mutex);
-    const auto it = inode.objects.find(node);
-    if (it != inode.objects.end() && (!write || it->second->writable) && IsThere(*it->second))
+    const auto it = inode.local.objects.find(node);
+    if (it != inode.local.objects.end() && (!write || it->second->writable) && IsThere(*it->second))
       return it->second;
   }
   auto opened = nodes_.OpenLocal({node, inode.file, access.capability}, write);
   if (!opened.ok()) return FromStatus(opened.status());
   auto object = std::make_shared<LocalObject>(LocalObject{node, *std::move(opened), write});
   const MutexLock lock(inode.mutex);
-  std::shared_ptr<LocalObject>& known = inode.objects[node];
+  std::shared_ptr<LocalObject>& known = inode.local.objects[node];
   // Another open may have been faster. The kernel's writes are looked for in writable objects.
   if (known == nullptr || write || !known->writable || !IsThere(*known)) known = object;
   return object;
@@ -78,7 +78,7 @@ Status NodeObjects::WithRetries(Inode& inode, NodeId node, bool write,
       return AbortedError("the lease expired during the write");
     if (!access) {
       const MutexLock lock(inode.mutex);
-      access = inode.access;
+      access = inode.right.access;
     }
     const SteadyTime asked = SteadyNow();
     const Status status = operation({node, inode.file, access->capability});
@@ -91,7 +91,7 @@ Status NodeObjects::WithRetries(Inode& inode, NodeId node, bool write,
       // The right belongs to an older session, layout or incarnation, or has expired. The next
       // layout may place the bytes on other nodes.
       const MutexLock lock(inode.mutex);
-      if (inode.access == access) inode.access_era = 0;
+      if (inode.right.access == access) inode.right.era = 0;
       return AbortedError(MessageOf(status));
     }
     if (!unreachable) return status;
@@ -109,7 +109,7 @@ Status NodeObjects::Write(Inode& inode, NodeId node, uint64_t offset,
   if (!status.ok()) return status;
   stats_.Add(Counter::kBytesWrittenRemote, data.size());
   const MutexLock lock(inode.mutex);
-  inode.stored_on.insert(node);
+  inode.gate.stored_on.insert(node);
   return status;
 }
 
@@ -229,7 +229,7 @@ Outcome<std::optional<uint64_t>> NodeObjects::Seek(Inode& inode, NodeId node, ui
     AccessPtr access;
     {
       const MutexLock lock(inode.mutex);
-      access = inode.access;
+      access = inode.right.access;
     }
     if (IsKnownEmpty(*access, node)) return found;
     return Missing(inode, node);
@@ -259,7 +259,7 @@ void NodeObjects::NoteWrittenLocally(Inode& inode, const DataAccess& access, Nod
   ByteRange announced;
   {
     const MutexLock lock(inode.mutex);
-    ByteRange& waiting = inode.unannounced;
+    ByteRange& waiting = inode.local.unannounced;
     const bool continues = !waiting.empty() && range.begin == waiting.end;
     if (!waiting.empty() && !continues) announced = std::exchange(waiting, range);
     if (announced.empty()) waiting = continues ? ByteRange{waiting.begin, range.end} : range;
@@ -274,7 +274,7 @@ void NodeObjects::NoteWrittenLocally(Inode& inode, const DataAccess& access, Nod
   stats_.Add(Counter::kErrors);
   if (told.code() != StatusCode::kPermissionDenied) return;
   const MutexLock lock(inode.mutex);
-  inode.access_era = 0;  // The next write has a new right.
+  inode.right.era = 0;  // The next write has a new right.
 }
 
 Outcome<Done> NodeObjects::CheckAlive(const Inode& inode, const std::vector<NodeId>& nodes) const {
@@ -290,7 +290,7 @@ Outcome<Done> NodeObjects::CheckAlive(const Inode& inode, const std::vector<Node
 Failure NodeObjects::Missing(Inode& inode, NodeId node) {
   {
     const MutexLock lock(inode.mutex);
-    inode.access_era = 0;
+    inode.right.era = 0;
   }
   return Fail(StatusCode::kAborted, ErrorReason::kNodeLost,
               fmt::format("node {} has no object of file {} although bytes were committed there, "

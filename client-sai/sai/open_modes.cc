@@ -53,22 +53,22 @@ Outcome<Done> OpenModes::Choose(OpenFile& handle) {
     }
     MutexLock lock(inode.mutex);
     // What is buffered must not be stored over what the kernel will have written.
-    if (object && IsCurrent(inode, *object) && inode.unbacked_handles == 0 &&
-        inode.buffer.empty() &&
-        (!handle.write || MayBeWrittenByKernel(*inode.access, inode.attributes))) {
+    if (object && IsCurrent(inode, *object) && inode.kernel.unbacked_handles == 0 &&
+        inode.behind.buffer.empty() &&
+        (!handle.write || MayBeWrittenByKernel(*inode.right.access, inode.known.attributes))) {
       handle.mode = {OpenMode::Kind::kPassthrough, false, object->fd.get()};
       EnterBacking(handle, std::move(object));
       return Done{};
     }
     if (object && handle.write) grants_.Unreserve(object->node, kPassthroughRoomBytes);
     object.reset();
-    if (inode.backed_handles == 0) {
+    if (inode.kernel.backed_handles == 0) {
       EnterPages(handle);
       return Done{};
     }
-    if (mapped &&
-        !(IsCurrent(inode, *mapped) &&
-          (!handle.write || (inode.buffer.empty() && MayBeStoredIntoUnseen(*inode.access)))))
+    if (mapped && !(IsCurrent(inode, *mapped) &&
+                    (!handle.write ||
+                     (inode.behind.buffer.empty() && MayBeStoredIntoUnseen(*inode.right.access)))))
       mapped.reset();
     if (mapped || !may_map || !handle.write) {
       handle.mode = {OpenMode::Kind::kDirect, false, mapped ? mapped->fd.get() : -1, true};
@@ -87,10 +87,12 @@ std::shared_ptr<LocalObject> OpenModes::PassthroughObject(Inode& inode, bool wri
   uint64_t size = 0;
   {
     const MutexLock lock(inode.mutex);
-    if (inode.unbacked_handles > 0 || !inode.buffer.empty() || inode.inline_buffer) return nullptr;
-    access = inode.access;
+    if (inode.kernel.unbacked_handles > 0 || !inode.behind.buffer.empty() || inode.content.buffer)
+      return nullptr;
+    access = inode.right.access;
     size = AttributeCache::View(inode).size_bytes;
-    if (!access || (write && !MayBeWrittenByKernel(*access, inode.attributes))) return nullptr;
+    if (!access || (write && !MayBeWrittenByKernel(*access, inode.known.attributes)))
+      return nullptr;
   }
   auto object = objects_.WholeLocal(inode, *access, write);
   struct stat status {};
@@ -125,13 +127,13 @@ Outcome<std::shared_ptr<LocalObject>> OpenModes::ObjectToMap(Inode& inode, bool 
 
 bool OpenModes::IsBacked(Inode& inode) {
   const MutexLock lock(inode.mutex);
-  return inode.backed_handles > 0;
+  return inode.kernel.backed_handles > 0;
 }
 
 bool OpenModes::IsCurrent(const Inode& inode, const LocalObject& object) const {
-  return inode.access_era != 0 && inode.access_era == lease_.ValidEra() && !inode.fenced &&
-         !inode.access->frozen && !inode.access->is_inline &&
-         inode.access->layout.HoldsAll(object.node);
+  return inode.right.era != 0 && inode.right.era == lease_.ValidEra() && !inode.gate.fenced &&
+         !inode.right.access->frozen && !inode.right.access->is_inline &&
+         inode.right.access->layout.HoldsAll(object.node);
 }
 
 void OpenModes::EnterBacking(OpenFile& handle, std::shared_ptr<LocalObject> object) {
@@ -139,33 +141,36 @@ void OpenModes::EnterBacking(OpenFile& handle, std::shared_ptr<LocalObject> obje
   inode.mutex.AssertHeld();
   const bool passes = handle.mode.kind == OpenMode::Kind::kPassthrough;
   handle.backed = true;
-  ++inode.backed_handles;
+  ++inode.kernel.backed_handles;
   // What is open only for writing past the object cannot be mapped.
-  if (passes || (handle.flags & O_ACCMODE) != O_WRONLY) ++inode.passthrough_handles;
+  if (passes || (handle.flags & O_ACCMODE) != O_WRONLY) ++inode.kernel.passthrough_handles;
   if (passes) stats_.Add(Counter::kOpensPassthrough);
   if (!object) return;
   if (struct stat status{};
-      inode.passthrough_writers == 0 && fstat(object->fd.get(), &status) == 0) {
-    inode.kernel_modify_time = {status.st_mtim.tv_sec * 1'000'000'000 + status.st_mtim.tv_nsec};
-    inode.kernel_allocated = static_cast<uint64_t>(status.st_blocks) * 512;
+      inode.kernel.passthrough_writers == 0 && fstat(object->fd.get(), &status) == 0) {
+    inode.kernel.modify_time = {status.st_mtim.tv_sec * 1'000'000'000 + status.st_mtim.tv_nsec};
+    inode.kernel.allocated = static_cast<uint64_t>(status.st_blocks) * 512;
   }
   if (handle.write) {
-    if (inode.passthrough_writers == 0 && inode.mappable_handles == 0) inode.kernel_stored_by = 0;
-    inode.kernel_stored_by = OlderGeneration(inode.kernel_stored_by, inode.access->generation);
-    inode.pages_version.reset();
+    if (inode.kernel.passthrough_writers == 0 && inode.kernel.mappable_handles == 0)
+      inode.kernel.stored_by = 0;
+    inode.kernel.stored_by =
+        OlderGeneration(inode.kernel.stored_by, inode.right.access->generation);
+    inode.kernel.pages_version.reset();
     // A recall may have dropped it since it was opened, and the kernel's changes are looked for
     // there.
-    inode.objects[object->node] = object;
-    inode.stored_on.insert(object->node);
+    inode.local.objects[object->node] = object;
+    inode.gate.stored_on.insert(object->node);
   }
   if (handle.write && passes) {
-    ++inode.passthrough_writers;
-    inode.kernel_room += kPassthroughRoomBytes;
+    ++inode.kernel.passthrough_writers;
+    inode.kernel.room += kPassthroughRoomBytes;
   }
   handle.object = std::move(object);
-  if (MayBeMapped(handle) && inode.mappable_handles++ == 0)
-    inode.stores_known = !inode.unsaved.data_dirty && !inode.committing.data_dirty &&
-                         !inode.wrote_locally && inode.finishing == 0 && inode.write_handles == 1;
+  if (MayBeMapped(handle) && inode.kernel.mappable_handles++ == 0)
+    inode.local.stores_known = !inode.unsaved.data_dirty && !inode.committing.data_dirty &&
+                               !inode.local.wrote && inode.local.finishing == 0 &&
+                               inode.uses.write_handles == 1;
 }
 
 // What a program writes into an empty file stays in the kernel's pages, so that the next program
@@ -174,8 +179,8 @@ void OpenModes::EnterBacking(OpenFile& handle, std::shared_ptr<LocalObject> obje
 // trace is to see the first read of what was written.
 bool OpenModes::KeepsWhatItWrites(const Inode& inode) const {
   if (!passthrough_allowed_ || AttributeCache::View(inode).size_bytes > 0) return false;
-  if (!inode.access || !inode.access->layout.bound()) return true;
-  const Layout& layout = inode.access->layout;
+  if (!inode.right.access || !inode.right.access->layout.bound()) return true;
+  const Layout& layout = inode.right.access->layout;
   return !layout.OnOneNode() || !nodes_.IsLocal(layout.segments.front().nodes.front());
 }
 
@@ -187,7 +192,7 @@ void OpenModes::EnterPages(OpenFile& handle) {
                         (!only_writes || KeepsWhatItWrites(inode));
   if (!only_writes || by_pages) {
     handle.unbacked = true;
-    ++inode.unbacked_handles;
+    ++inode.kernel.unbacked_handles;
   }
   if (!by_pages) {
     handle.mode = {OpenMode::Kind::kDirect, false, -1};
@@ -195,15 +200,15 @@ void OpenModes::EnterPages(OpenFile& handle) {
   }
   // Programs may still map a file that they read past the pages.
   handle.uses_pages = true;
-  ++inode.cached_handles;
-  ++inode.cached_opens;
-  if (notifier_.capabilities().maps_direct && inode.size_in_kernel.may_be_old()) {
+  ++inode.kernel.cached_handles;
+  ++inode.kernel.cached_opens;
+  if (notifier_.capabilities().maps_direct && inode.kernel.size.may_be_old()) {
     handle.mode = {OpenMode::Kind::kDirect, false, -1};
     return;
   }
-  const uint64_t version = inode.attributes.data_version;
-  handle.mode = {OpenMode::Kind::kCached, inode.pages_version == version, -1};
-  inode.pages_version = version;
+  const uint64_t version = inode.known.attributes.data_version;
+  handle.mode = {OpenMode::Kind::kCached, inode.kernel.pages_version == version, -1};
+  inode.kernel.pages_version = version;
 }
 
 void OpenModes::LeaveBacking(OpenFile& handle) {
@@ -214,11 +219,11 @@ void OpenModes::LeaveBacking(OpenFile& handle) {
     const MutexLock lock(inode.mutex);
     if (!std::exchange(handle.backed, false)) return;
     const bool passes = handle.mode.kind == OpenMode::Kind::kPassthrough;
-    --inode.backed_handles;
-    if (passes || (handle.flags & O_ACCMODE) != O_WRONLY) --inode.passthrough_handles;
-    if (MayBeMapped(handle)) --inode.mappable_handles;
-    if (handle.write && passes && --inode.passthrough_writers == 0)
-      unused = std::exchange(inode.kernel_room, 0);
+    --inode.kernel.backed_handles;
+    if (passes || (handle.flags & O_ACCMODE) != O_WRONLY) --inode.kernel.passthrough_handles;
+    if (MayBeMapped(handle)) --inode.kernel.mappable_handles;
+    if (handle.write && passes && --inode.kernel.passthrough_writers == 0)
+      unused = std::exchange(inode.kernel.room, 0);
   }
   if (unused > 0) grants_.Unreserve(handle.object->node, unused);
   handle.object.reset();
@@ -243,7 +248,7 @@ void OpenModes::OpenedUnbacked(HandleId id) {
   LeaveBacking(*handle);
   const MutexLock lock(handle->inode->mutex);
   handle->unbacked = true;
-  ++handle->inode->unbacked_handles;
+  ++handle->inode->kernel.unbacked_handles;
 }
 
 // Accounts for the kernel's direct writes while the file grows, and holds room ahead of them, so
@@ -254,15 +259,15 @@ void OpenModes::FollowKernelWrites() {
     std::optional<NodeId> node;
     {
       const MutexLock lock(inode->mutex);
-      if (inode->passthrough_writers > 0 && inode->kernel_room < kPassthroughRoomBytes / 2 &&
-          inode->access->layout.bound())
-        node = inode->access->layout.segments.front().nodes.front();
+      if (inode->kernel.passthrough_writers > 0 && inode->kernel.room < kPassthroughRoomBytes / 2 &&
+          inode->right.access->layout.bound())
+        node = inode->right.access->layout.segments.front().nodes.front();
     }
     // If there is no more, the RAM disk itself ends the growth.
     if (!node || !grants_.Reserve(*node, kPassthroughRoomBytes)) continue;
     const MutexLock lock(inode->mutex);
-    if (inode->passthrough_writers > 0)
-      inode->kernel_room += kPassthroughRoomBytes;
+    if (inode->kernel.passthrough_writers > 0)
+      inode->kernel.room += kPassthroughRoomBytes;
     else
       grants_.Unreserve(*node, kPassthroughRoomBytes);
   }

@@ -90,7 +90,7 @@ InodePtr Opener::DeferCreate(Inode& parent, const MakeRequest& request) {
     const uint64_t era = lease_.ValidEra();
     if (era == 0 || parent.names.era != era || !parent.names.delegated ||
         parent.names.inline_bytes_max.value_or(0) == 0 ||
-        parent.names.hints_generation != name_cache_.hints_generation() || !parent.attributes_known)
+        parent.names.hints_generation != name_cache_.hints_generation() || !parent.known.received)
       return nullptr;
   }
   auto id = file_ids_.Take();
@@ -106,33 +106,34 @@ InodePtr Opener::DeferCreate(Inode& parent, const MakeRequest& request) {
   {
     // The only place that holds a parent's mutex with its child's: nobody else knows the child.
     const MutexLock child_lock(inode->mutex);
-    inode->make = request;
-    inode->make.file = *id;
-    inode->make.bind = false;
-    inode->make_state = MakeState::kUnsent;
+    inode->making.request = request;
+    inode->making.request.file = *id;
+    inode->making.request.bind = false;
+    inode->making.state = MakeState::kUnsent;
     inode->unsaved.needs_commit = true;
-    inode->allocated_version = inode->attributes.data_version;
-    Attributes& attributes = inode->attributes;
+    inode->room.version = inode->known.attributes.data_version;
+    Attributes& attributes = inode->known.attributes;
     attributes.type = FileType::kRegular;
     attributes.permissions = request.permissions;
     attributes.uid = request.uid;
-    attributes.gid =
-        (parent.attributes.permissions & S_ISGID) != 0 ? parent.attributes.gid : request.gid;
+    attributes.gid = (parent.known.attributes.permissions & S_ISGID) != 0
+                         ? parent.known.attributes.gid
+                         : request.gid;
     attributes.link_count = 1;
     attributes.access_time = attributes.modify_time = attributes.change_time =
         attributes.birth_time = request.now;
-    inode->attributes_known = true;
-    inode->attributes_era = names.era;
+    inode->known.received = true;
+    inode->known.era = names.era;
     DataAccess access;
     access.may_write = true;
     access.inline_bytes_max = *names.inline_bytes_max;
-    inode->access = std::make_shared<DataAccess>(std::move(access));
+    inode->right.access = std::make_shared<DataAccess>(std::move(access));
   }
   name_cache_.Add(parent, request.name, *id);
   names.unsent[request.name] = *id;
   recalls_.NoteOwn(parent.file);
-  parent.attributes.size_bytes += 1;
-  parent.attributes.modify_time = parent.attributes.change_time = request.now;
+  parent.known.attributes.size_bytes += 1;
+  parent.known.attributes.modify_time = parent.known.attributes.change_time = request.now;
   stats_.Add(Counter::kCreatesDeferred);
   return inode;
 }
@@ -157,10 +158,10 @@ Outcome<InodePtr> Opener::CreateNow(const NewEntry& entry, MakeRequest request) 
     rights_.Store(*inode, std::move(*reply->access), mark, reply->entry.attributes.data_version);
   {
     const MutexLock lock(inode->mutex);
-    inode->counts_readers = reply->counts_readers;
+    inode->uses.counts_readers = reply->counts_readers;
     inode->unsaved.needs_commit = true;
-    inode->manager_counts_open = true;
-    inode->allocated_version = reply->entry.attributes.data_version;
+    inode->uses.manager_counts_open = true;
+    inode->room.version = reply->entry.attributes.data_version;
   }
   name_cache_.Change(*parent, mark, {{request.name, inode->file}}, &reply->parent_attributes);
   const MutexLock lock(parent->mutex);
@@ -209,11 +210,11 @@ Outcome<OpenResult> Opener::OpenReserved(const InodePtr& inode, uint32_t flags,
 
 void Opener::ReserveHandle(Inode& inode, uint32_t flags) {
   MutexLock lock(inode.mutex);
-  while (inode.removals > 0) inode.changed.wait(lock);
-  ++inode.handles;
+  while (inode.uses.removals > 0) inode.changed.wait(lock);
+  ++inode.uses.handles;
   if ((flags & O_ACCMODE) == O_RDONLY) return;
-  ++inode.write_handles;
-  ++inode.unclosed_writers;
+  ++inode.uses.write_handles;
+  ++inode.uses.unclosed_writers;
 }
 
 void Opener::ReturnHandle(Inode& inode, uint32_t flags) {
@@ -221,10 +222,10 @@ void Opener::ReturnHandle(Inode& inode, uint32_t flags) {
   {
     const MutexLock lock(inode.mutex);
     if ((flags & O_ACCMODE) != O_RDONLY) {
-      --inode.write_handles;
-      --inode.unclosed_writers;
+      --inode.uses.write_handles;
+      --inode.uses.unclosed_writers;
     }
-    --inode.handles;
+    --inode.uses.handles;
     release = inode.EndUse();
     rights_.DropUnusedInline(inode);
   }
@@ -242,14 +243,14 @@ Outcome<OpenResult> Opener::AddHandle(const InodePtr& inode, uint32_t flags, std
   MOSA_RETURN_IF_FAILED(open_modes_.Choose(*handle));
   {
     const MutexLock lock(inode->mutex);
-    handle->errors_seen = inode->error_count;
+    handle->errors_seen = inode->behind.error_count;
   }
   uint64_t size_bytes = 0;
   uint64_t data_version = 0;
   {
     const MutexLock lock(inode->mutex);
     size_bytes = AttributeCache::View(*inode).size_bytes;
-    data_version = inode->attributes.data_version;
+    data_version = inode->known.attributes.data_version;
   }
   mapped_stores_.WatchIfMappable(handle);
   handles_.AddFile(handle);
@@ -259,7 +260,7 @@ Outcome<OpenResult> Opener::AddHandle(const InodePtr& inode, uint32_t flags, std
 void Opener::NoteReader(Inode& inode, HandleId handle, uint32_t pid) {
   {
     const MutexLock lock(inode.mutex);
-    if (!inode.counts_readers) return;
+    if (!inode.uses.counts_readers) return;
   }
   handles_.SetReader(handle, tasks_.Of(pid));
 }

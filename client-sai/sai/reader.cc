@@ -68,7 +68,7 @@ Outcome<Value> Reader::ByOneLayout(Inode& inode, const std::function<Outcome<Val
 }
 
 Reader::LayoutMark Reader::MarkLayout(Inode& inode) const {
-  return {inode.access_recalls, lease_.ValidEra(), node_states_.returned_empty()};
+  return {inode.right.recalls, lease_.ValidEra(), node_states_.returned_empty()};
 }
 
 Outcome<ReadResult> Reader::Read(HandleId id, uint64_t offset, size_t size_bytes) {
@@ -100,7 +100,7 @@ Outcome<ReadResult> Reader::ReadOnce(OpenFile& handle, uint64_t offset, size_t s
   AccessPtr access = fresh->access;
   for (bool has_waited = false;;) {
     MutexLock lock(inode.mutex);
-    const bool from_buffer = inode.inline_buffer.has_value();
+    const bool from_buffer = inode.content.buffer.has_value();
     // The commit of a last close, behind which the mount is no writer any more, may arrive later
     // than the question of which this right is the answer.
     if (inode.committing.data_dirty && !access->may_write && !std::exchange(has_waited, true)) {
@@ -111,9 +111,9 @@ Outcome<ReadResult> Reader::ReadOnce(OpenFile& handle, uint64_t offset, size_t s
       access = fresh->access;
       continue;
     }
-    const bool outdated = from_buffer && inode.make_state == MakeState::kSent &&
-                          (inode.inline_version != fresh->version || access->layout.bound());
-    if (outdated || inode.own_changes != fresh->own_changes ||
+    const bool outdated = from_buffer && inode.making.state == MakeState::kSent &&
+                          (inode.content.version != fresh->version || access->layout.bound());
+    if (outdated || inode.known.own_changes != fresh->own_changes ||
         !inode.AccessServes(*access, /*write=*/false)) {
       lock.unlock();
       if (outdated) {
@@ -130,12 +130,12 @@ Outcome<ReadResult> Reader::ReadOnce(OpenFile& handle, uint64_t offset, size_t s
         return *std::move(late);
     }
     file_bytes = AttributeCache::ViewOn(inode, fresh->attributes).size_bytes;
-    if (inode.cutting_to) file_bytes = std::min(file_bytes, *inode.cutting_to);
+    if (inode.cut.to) file_bytes = std::min(file_bytes, *inode.cut.to);
     if (offset >= file_bytes) return ReadResult{nullptr, -1, offset, 0, {}, {}};
     range = {offset, std::min(file_bytes, offset + size_bytes)};
     const bool from_access = !from_buffer && (!access->layout.bound() || access->is_inline);
     if (from_buffer || from_access) {
-      const std::string& content = from_buffer ? *inode.inline_buffer : access->inline_data;
+      const std::string& content = from_buffer ? *inode.content.buffer : access->inline_data;
       const uint64_t valid = from_buffer
                                  ? content.size()
                                  : std::min<uint64_t>(content.size(), access->inline_valid_bytes);
@@ -159,12 +159,12 @@ AccessPtr Reader::AfterOwnWrites(Inode& inode, ByteRange range, AccessPtr access
   for (;;) {
     {
       const MutexLock lock(inode.mutex);
-      if (!inode.buffer.Overlaps(range)) return access;
+      if (!inode.behind.buffer.Overlaps(range)) return access;
     }
     const MutexLock io(inode.io);
     write_behind_.Drain(inode);
     const MutexLock lock(inode.mutex);
-    access = inode.access;
+    access = inode.right.access;
   }
 }
 
@@ -183,7 +183,8 @@ Outcome<ReadResult> Reader::ReadBound(OpenFile& handle, const AccessPtr& access,
   {
     const MutexLock lock(inode.mutex);
     // Prefetched bytes would become stale at once while this mount writes.
-    if (inode.write_handles == 0) ahead = handle.read_ahead.OnRead(range, file_bytes, window_max);
+    if (inode.uses.write_handles == 0)
+      ahead = handle.read_ahead.OnRead(range, file_bytes, window_max);
   }
   if (!ahead.empty()) FetchAhead(handle.inode, access, ahead);
   const std::shared_ptr<Block> first = blocks_.Find(inode.file, range.begin, range.end);
@@ -253,7 +254,7 @@ void Reader::FetchAhead(const InodePtr& inode, const AccessPtr& access, ByteRang
   {
     // After a recall, the blocks would be cached under an older layout.
     const MutexLock lock(inode->mutex);
-    if (inode->access != access || inode->access_era != lease_.ValidEra()) return;
+    if (inode->right.access != access || inode->right.era != lease_.ValidEra()) return;
     blocks = blocks_.Add(inode->file, range);
     mark = MarkLayout(*inode);
   }
@@ -302,7 +303,7 @@ Outcome<uint64_t> Reader::SeekOnce(Inode& inode, uint64_t offset, SeekKind kind)
     const MutexLock lock(inode.mutex);
     const Attributes view = AttributeCache::ViewOn(inode, fresh->attributes);
     file_bytes = view.size_bytes;
-    const bool is_object = access->layout.bound() && !access->is_inline && !inode.inline_buffer;
+    const bool is_object = access->layout.bound() && !access->is_inline && !inode.content.buffer;
     may_have_holes = is_object && (inode.unsaved.needs_commit || view.allocated_bytes < file_bytes);
   }
   if (offset >= file_bytes)

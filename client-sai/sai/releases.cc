@@ -33,13 +33,13 @@ void Releases::Send() {
       // Held until the message is sent, so that an answer to a recall which says that the file is
       // open is not followed by a release which says that it is not.
       const MutexLock held(inode->mutex);
-      if (inode->manager_counts_open) {
+      if (inode->uses.manager_counts_open) {
         // The mount has become a writer again, and its end tells the manager.
         inode->unsaved.change_failed = inode->unsaved.change_failed || release.uncommitted;
         inode->unsaved.needs_commit = inode->unsaved.needs_commit || release.uncommitted;
         continue;
       }
-      release.holds_open = inode->told_held = inode->handles > 0;
+      release.holds_open = inode->uses.told_held = inode->uses.handles > 0;
       calls_.Tell(std::move(release));
     }
     inodes_.DropIfRemoved(inode);

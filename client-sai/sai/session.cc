@@ -60,16 +60,17 @@ SessionStart SessionEvents::SessionHeld() {
   std::vector<FileId> reached_without_name;
   for (const InodePtr& inode : inodes_.All()) {
     const MutexLock lock(inode->mutex);
-    const bool is_directory = inode->attributes.type == FileType::kDirectory;
-    if (inode->handles > 0 || (is_directory && inode->kernel_lookups > 0))
+    const bool is_directory = inode->known.attributes.type == FileType::kDirectory;
+    if (inode->uses.handles > 0 || (is_directory && inode->kernel.lookups > 0))
       reached_without_name.push_back(inode->file);
-    const bool is_made = inode->make_state == MakeState::kSent ||
-                         (inode->make_state == MakeState::kSending && inode->manager_counts_open);
-    if (is_made && (inode->handles > 0 || inode->told_held || inode->closes)) {
-      start.opens.push_back({inode->file, inode->MayWriteUnasked() || inode->closes});
-      inode->named_while_closing = inode->closes;
+    const bool is_made =
+        inode->making.state == MakeState::kSent ||
+        (inode->making.state == MakeState::kSending && inode->uses.manager_counts_open);
+    if (is_made && (inode->uses.handles > 0 || inode->uses.told_held || inode->uses.closes)) {
+      start.opens.push_back({inode->file, inode->MayWriteUnasked() || inode->uses.closes});
+      inode->uses.named_while_closing = inode->uses.closes;
     }
-    for (const auto& [owner, locks] : inode->locks)
+    for (const auto& [owner, locks] : inode->locking.held)
       for (const Lock& held : locks) start.locks.push_back({inode->file, held});
     if (!inode->names.unsent.empty()) start.delegations.push_back(inode->file);
   }
@@ -87,12 +88,12 @@ void SessionEvents::OnLeaseRenewed(Time sent_monotonic, Time manager_now) {
 
 void SessionEvents::DropCached(Inode& inode, RecallKind kind) {
   const MutexLock lock(inode.mutex);
-  inode.attributes_era = 0;
-  inode.access_era = 0;
+  inode.known.era = 0;
+  inode.right.era = 0;
   rights_.DropUnusedInline(inode);
-  if (inode.passthrough_handles == 0) inode.objects.clear();
+  if (inode.kernel.passthrough_handles == 0) inode.local.objects.clear();
   if (kind == RecallKind::kEntries) name_cache_.Clear(inode);
-  ++inode.unsettled;
+  ++inode.known.unsettled;
 }
 
 void SessionEvents::Recall(const RecallPush& push, const InodePtr& inode, uint64_t session) {
@@ -106,7 +107,7 @@ void SessionEvents::Recall(const RecallPush& push, const InodePtr& inode, uint64
     if (push.kind == RecallKind::kEntries) {
       for (const auto& [name, file] : known->names.unsent) unsent.push_back(file);
     }
-    known->told_held = known->told_held || known->handles > 0;
+    known->uses.told_held = known->uses.told_held || known->uses.handles > 0;
   }
   SendUnsent(unsent);
   blocks_.DropFile(push.file);
@@ -118,7 +119,7 @@ void SessionEvents::Recall(const RecallPush& push, const InodePtr& inode, uint64
     if (!in_time) {
       // The next open of the file must not keep the remaining pages.
       const MutexLock lock(known->mutex);
-      known->pages_version.reset();
+      known->kernel.pages_version.reset();
     }
     gate_.ConfirmRecall(known->file, recall);
   });
@@ -130,11 +131,11 @@ void SessionEvents::RecallAccess(const RecallPush& push) {
   const UnconfirmedRecall recall{push.recall, lease_.Session()};
   if (const InodePtr inode = inodes_.Find(push.file)) {
     const MutexLock lock(inode->mutex);
-    inode->access_era = 0;
+    inode->right.era = 0;
     rights_.DropUnusedInline(*inode);
-    ++inode->access_recalls;
-    if (inode->stores > 0) {
-      inode->unconfirmed.push_back(recall);
+    ++inode->right.recalls;
+    if (inode->gate.stores > 0) {
+      inode->gate.unconfirmed.push_back(recall);
       return;
     }
   }
@@ -151,8 +152,8 @@ void SessionEvents::DropEverything() {
     name_cache_.Clear(*inode);
     rights_.DropUnusedInline(*inode);
     for (const auto& [name, file] : inode->names.unsent) unsent.push_back(file);
-    if (inode->passthrough_handles == 0) inode->objects.clear();
-    if (inode->unbacked_handles > 0) cached.push_back(inode->file);
+    if (inode->kernel.passthrough_handles == 0) inode->local.objects.clear();
+    if (inode->kernel.unbacked_handles > 0) cached.push_back(inode->file);
   }
   for (const FileId file : cached)
     pages_.Drop(

@@ -28,9 +28,9 @@ Outcome<Done> SizeChanges::Resize(Inode& inode, uint64_t size_bytes) {
                             kFileBytesMax));
   {
     const MutexLock lock(inode.mutex);
-    inode.cut_by = 0;
-    inode.lays_out_anew = false;
-    inode.resizing = true;
+    inode.cut.by = 0;
+    inode.cut.lays_out_anew = false;
+    inode.cut.resizing = true;
     inode.AskIfUncounted();
   }
   attributes_.NoteKernelWrites(inode);
@@ -52,7 +52,7 @@ Outcome<Done> SizeChanges::Resize(Inode& inode, uint64_t size_bytes) {
   {
     const MutexLock lock(inode.mutex);
     size = AttributeCache::ViewOn(inode, fresh->attributes).size_bytes;
-    by_path = inode.write_handles == 0;  // No close commits it.
+    by_path = inode.uses.write_handles == 0;  // No close commits it.
   }
   Outcome<Done> result = Done{};
   const bool objects = access->layout.bound() && !access->is_inline;
@@ -80,8 +80,8 @@ void SizeChanges::EndResize(Inode& inode) {
   std::optional<ReleaseRequest> release;
   {
     const MutexLock lock(inode.mutex);
-    inode.cutting_to.reset();
-    inode.resizing = false;
+    inode.cut.to.reset();
+    inode.cut.resizing = false;
     rights_.DropUnusedInline(inode);
     // truncate(2) opens nothing, so the right was needed only for this call.
     release = inode.EndUse();
@@ -99,7 +99,7 @@ Outcome<Done> SizeChanges::CutObjects(Inode& inode, ByteRange removed) {
     inode.partly_changed = true;
     {
       const MutexLock lock(inode.mutex);
-      inode.cutting_to = removed.begin;
+      inode.cut.to = removed.begin;
       ++inode.cuts;
     }
     return CutObjectsOf(inode, access, removed);
@@ -107,9 +107,9 @@ Outcome<Done> SizeChanges::CutObjects(Inode& inode, ByteRange removed) {
   const Outcome<Done> cut = gate_.Run(inode, by_access, IfLost::kGoOn);
   if (!cut.ok()) return cut;
   const MutexLock lock(inode.mutex);
-  if (inode.lays_out_anew) return Done{};
-  inode.pages.Remove(WidenToPages({removed.begin, kFileBytesMax}));
-  inode.allocated_version.reset();  // The next commit asks the nodes for the remaining space.
+  if (inode.cut.lays_out_anew) return Done{};
+  inode.room.pages.Remove(WidenToPages({removed.begin, kFileBytesMax}));
+  inode.room.version.reset();  // The next commit asks the nodes for the remaining space.
   inode.unsaved.needs_commit = true;
   return Done{};
 }
@@ -157,21 +157,21 @@ Outcome<Done> SizeChanges::CutObjectsOf(Inode& inode, const DataAccess& access, 
     return access.lost ? NodeObjects::LostBytes(inode) : FromStatus(results[i]);
   }
   const MutexLock lock(inode.mutex);
-  inode.cut_by = access.generation;
+  inode.cut.by = access.generation;
   return Done{};
 }
 
 // An empty file needs no node. No object is truncated: the manager takes them all from the file.
 Outcome<Done> SizeChanges::LayOutAnew(Inode& inode, const DataAccess& access) {
   const MutexLock lock(inode.mutex);
-  if (inode.passthrough_handles > 0)
+  if (inode.kernel.passthrough_handles > 0)
     return Fail(StatusCode::kUnavailable, ErrorReason::kNodeLost,
                 fmt::format("a node that holds a part of file {} is silent, and the kernel has the "
                             "file's object open (passthrough): close the file, or try again when "
                             "the node is back",
                             inode.file.value));
-  inode.lays_out_anew = true;
-  inode.cut_by = access.generation;
+  inode.cut.lays_out_anew = true;
+  inode.cut.by = access.generation;
   return Done{};
 }
 
@@ -261,7 +261,7 @@ Outcome<bool> SizeChanges::AllocatePiece(Inode& inode, const DataAccess& access,
     }
     if (!status.ok()) return FromStatus(status);
     const MutexLock lock(inode.mutex);
-    inode.stored_on.insert(node);
+    inode.gate.stored_on.insert(node);
   }
   return true;
 }
@@ -272,7 +272,7 @@ Outcome<Done> SizeChanges::PunchInline(Inode& inode, ByteRange range) {
   auto fresh = writer_.AwaitFresh(inode, lock);
   if (!fresh.ok()) return fresh.failure();
   Writer::LayInline(inode, *fresh);
-  std::string& content = *inode.inline_buffer;
+  std::string& content = *inode.content.buffer;
   if (range.empty()) {
     if (content.size() < range.end) content.resize(static_cast<size_t>(range.end));
   } else {
@@ -293,8 +293,8 @@ Outcome<Done> SizeChanges::PunchObjects(Inode& inode, ByteRange range) {
     inode.partly_changed = true;
     {
       const MutexLock lock(inode.mutex);
-      inode.pages.Remove(range);
-      inode.allocated_version.reset();
+      inode.room.pages.Remove(range);
+      inode.room.version.reset();
     }
     for (const NodeId node : nodes) {
       const Status status = objects_.Punch(inode, access, node, range);
@@ -311,9 +311,9 @@ void SizeChanges::EndPartialChange(Inode& inode) {
   if (!std::exchange(inode.partly_changed, false)) return;
   {
     const MutexLock lock(inode.mutex);
-    inode.pages.Clear();
-    inode.allocated.clear();
-    inode.allocated_version.reset();
+    inode.room.pages.Clear();
+    inode.room.allocated.clear();
+    inode.room.version.reset();
     inode.unsaved.needs_commit = inode.unsaved.change_failed = true;
   }
   write_behind_.DropFailedPages(inode);
@@ -324,24 +324,24 @@ void SizeChanges::NoteCut(Inode& inode, uint64_t size_bytes, uint64_t data_versi
     const MutexLock lock(inode.mutex);
     inode.unsaved.dirty_end = 0;
     // An empty file needs nothing of any node.
-    inode.awaits_copies = size_bytes > 0;
-    inode.pages.Remove({WidenToPages({0, size_bytes}).end, UINT64_MAX});
-    inode.allocated_version.reset();
+    inode.uses.awaits_copies = size_bytes > 0;
+    inode.room.pages.Remove({WidenToPages({0, size_bytes}).end, UINT64_MAX});
+    inode.room.version.reset();
     if (size_bytes == 0) {
-      inode.allocated_version = data_version;
-      inode.pages.Clear();
-      inode.allocated.clear();
-      inode.stored_on.clear();
+      inode.room.version = data_version;
+      inode.room.pages.Clear();
+      inode.room.allocated.clear();
+      inode.gate.stored_on.clear();
       // The file is placed anew: what could be reported of the objects counts no more.
-      if (inode.lays_out_anew) inode.unsaved = {};
+      if (inode.cut.lays_out_anew) inode.unsaved = {};
     }
     // The manager has taken the cut, and what came before it was committed.
     if (!inode.HasUntold()) inode.unsaved.stored_by = 0;
-    inode.inline_buffer.reset();
-    inode.inline_ranges.Clear();
-    ++inode.own_changes;
-    inode.access_era = 0;
-    inode.kernel_modify_time = {};
+    inode.content.buffer.reset();
+    inode.content.ranges.Clear();
+    ++inode.known.own_changes;
+    inode.right.era = 0;
+    inode.kernel.modify_time = {};
   }
   blocks_.DropFile(inode.file);
 }

@@ -30,7 +30,7 @@ Outcome<bool> Spiller::GoOnElsewhere(Inode& inode, ByteRange range,
     gate_.Thaw(inode);
     if (!hole.ok()) return LookAgain(inode, hole.failure());
     const MutexLock lock(inode.mutex);
-    inode.access_era = inode.attributes_era = 0;
+    inode.right.era = inode.known.era = 0;
     return false;
   }
   RelocateRequest relocate{inode.file, hole->begin, hole->end, full, {}};
@@ -74,7 +74,7 @@ Outcome<ByteRange> Spiller::HoleIn(Inode& inode, const DataAccess& access, ByteR
   MOSA_RETURN_IF_FAILED(StoreGate::CheckBound(inode, access));
   {
     const MutexLock lock(inode.mutex);
-    if (inode.passthrough_handles > 0)
+    if (inode.kernel.passthrough_handles > 0)
       return Fail(StatusCode::kResourceExhausted, ErrorReason::kNoSpace,
                   fmt::format("node {} is full, and file {} cannot continue on another node while "
                               "the kernel has its object open: close the file or free space",
@@ -90,7 +90,7 @@ Outcome<ByteRange> Spiller::HoleIn(Inode& inode, const DataAccess& access, ByteR
     if (*begin < piece.range.end) return HoleFrom(inode, access.layout, *begin);
     // The client that stored there has taken the room.
     const MutexLock lock(inode.mutex);
-    inode.pages.Add(piece.range);
+    inode.room.pages.Add(piece.range);
   }
   return ByteRange{};
 }
@@ -132,8 +132,8 @@ void Spiller::MoveRoom(Inode& inode, const Layout& from, const Layout& to, ByteR
   std::map<NodeId, uint64_t> gained;
   {
     const MutexLock lock(inode.mutex);
-    inode.allocated_version.reset();
-    for (const ByteRange& taken : inode.pages.All()) {
+    inode.room.version.reset();
+    for (const ByteRange& taken : inode.room.pages.All()) {
       ByteRange part{std::max(taken.begin, hole.begin), std::min(taken.end, hole.end)};
       while (!part.empty()) {
         const Piece old_piece = FirstPiece(from, part);
@@ -155,7 +155,7 @@ void Spiller::MoveRoom(Inode& inode, const Layout& from, const Layout& to, ByteR
 Outcome<bool> Spiller::LookAgain(Inode& inode, const Failure& failure) {
   {
     const MutexLock lock(inode.mutex);
-    inode.access_era = inode.attributes_era = 0;
+    inode.right.era = inode.known.era = 0;
   }
   if (failure.code != StatusCode::kAborted) return failure;
   return false;

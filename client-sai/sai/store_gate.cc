@@ -27,17 +27,18 @@ Outcome<AccessPtr> StoreGate::Begin(Inode& inode, IfLost if_lost) {
     MOSA_RETURN_IF_FAILED(CheckBound(inode, **access));
     if ((*access)->lost && if_lost == IfLost::kFail) return NodeObjects::LostBytes(inode);
     MutexLock lock(inode.mutex);
-    while (inode.fenced || !inode.unconfirmed.empty()) inode.changed.wait(lock);
+    while (inode.gate.fenced || !inode.gate.unconfirmed.empty()) inode.changed.wait(lock);
     // A layout that was recalled meanwhile may no longer be used.
-    if (inode.access != *access || inode.access_era == 0 || inode.access_era != lease_.ValidEra())
+    if (inode.right.access != *access || inode.right.era == 0 ||
+        inode.right.era != lease_.ValidEra())
       continue;
-    if (inode.append_right && inode.append_right->era != inode.access_era) {
+    if (inode.append_right && inode.append_right->era != inode.right.era) {
       lock.unlock();
       MOSA_RETURN_IF_FAILED(RenewAppendRight(inode));
       continue;
     }
     if (std::optional<Failure> late = OwnBytesAreLate(inode, **access)) return *std::move(late);
-    ++inode.stores;
+    ++inode.gate.stores;
     inode.unsaved.stored_by = OlderGeneration(inode.unsaved.stored_by, (*access)->generation);
     return access;
   }
@@ -47,8 +48,8 @@ void StoreGate::End(Inode& inode) {
   std::vector<UnconfirmedRecall> confirmed;
   {
     const MutexLock lock(inode.mutex);
-    if (--inode.stores > 0) return;
-    confirmed = std::exchange(inode.unconfirmed, {});
+    if (--inode.gate.stores > 0) return;
+    confirmed = std::exchange(inode.gate.unconfirmed, {});
     inode.changed.notify_all();
   }
   for (const UnconfirmedRecall& recall : confirmed) ConfirmRecall(inode.file, recall);
@@ -81,19 +82,19 @@ Outcome<AccessPtr> StoreGate::EnsureThawed(Inode& inode) {
     if (!access.ok()) return access;
     if (!(*access)->frozen) {
       const MutexLock lock(inode.mutex);
-      if (inode.access == *access) return access;
+      if (inode.right.access == *access) return access;
     }
     if (clock_.Monotonic() - begun > patience) return FrozenTooLong(inode, patience);
     SleepFor(kFrozenDelay);  // Frozen, or the answer was overtaken by a later change.
     const MutexLock lock(inode.mutex);
-    inode.access_era = 0;
+    inode.right.era = 0;
   }
 }
 
 void StoreGate::Thaw(Inode& inode) {
   {
     const MutexLock lock(inode.mutex);
-    if (inode.moves_inline) return;
+    if (inode.content.moves) return;
   }
   // If this fails, the freeze ends by timeout.
   if (!calls_.Ask<BindReply>(RelocateRequest{inode.file, 0, 0, {}}).ok())
@@ -102,7 +103,7 @@ void StoreGate::Thaw(Inode& inode) {
 
 bool StoreGate::MayStillStore(Inode& inode) {
   const MutexLock lock(inode.mutex);
-  return inode.access_era != 0 && inode.access_era == lease_.ValidEra();
+  return inode.right.era != 0 && inode.right.era == lease_.ValidEra();
 }
 
 Failure StoreGate::FrozenTooLong(const Inode& inode, Duration waited) {
@@ -147,19 +148,19 @@ void StoreGate::ConfirmRecall(FileId file, UnconfirmedRecall recall) {
   if (inode) {
     lock = std::unique_lock(inode->mutex);
     inode->mutex.AssertHeld();
-    done.holds_open = inode->handles > 0;
-    done.pinned = inode->passthrough_handles > 0;
+    done.holds_open = inode->uses.handles > 0;
+    done.pinned = inode->kernel.passthrough_handles > 0;
     // After a reported close, another descriptor of the same open may still exist. The mount learns
     // this only at the kernel's release, which follows the reply to a close that waits for copies.
-    done.writes =
-        inode->MayWriteUnasked() || (inode->write_handles > 0 && inode->closes_waiting == 0);
-    inode->told_held = inode->told_held || done.holds_open;
+    done.writes = inode->MayWriteUnasked() ||
+                  (inode->uses.write_handles > 0 && inode->uses.closes_waiting == 0);
+    inode->uses.told_held = inode->uses.told_held || done.holds_open;
   }
   // Another session has its own recall numbers.
   if (recall.session != lease_.Session()) return;
   if (inode && done.writes) {
     inode->mutex.AssertHeld();
-    inode->manager_counts_open = true;
+    inode->uses.manager_counts_open = true;
   }
   calls_.Tell(done);
 }
@@ -193,13 +194,13 @@ Outcome<Done> StoreGate::RenewAppendRight(Inode& inode) {
 
 void StoreGate::Close(Inode& inode) {
   MutexLock lock(inode.mutex);
-  inode.fenced = true;
-  while (inode.stores > 0) inode.changed.wait(lock);
+  inode.gate.fenced = true;
+  while (inode.gate.stores > 0) inode.changed.wait(lock);
 }
 
 void StoreGate::Open(Inode& inode) {
   const MutexLock lock(inode.mutex);
-  inode.fenced = false;
+  inode.gate.fenced = false;
   inode.changed.notify_all();
 }
 

@@ -21,7 +21,7 @@ uint64_t Filesystem::Impl::KnownSize(FileId file) {
   const InodePtr inode = inodes_.Find(file);
   if (!inode) return 0;
   const MutexLock lock(inode->mutex);
-  return inode->attributes_known ? AttributeCache::View(*inode).size_bytes : 0;
+  return inode->known.received ? AttributeCache::View(*inode).size_bytes : 0;
 }
 
 Time TracedFilesystem::TraceTime() { return filesystem_.ManagerNow(); }

@@ -58,10 +58,10 @@ Outcome<Done> WriteBehind::Buffer(Inode& inode, const Piece& piece, std::span<co
     AwaitRoom(inode, bytes.size());
     {
       MutexLock lock(inode.mutex);
-      while (inode.buffer.OverlapsTaken({offset, end})) inode.changed.wait(lock);
-      const bool begins = inode.buffer.empty();
+      while (inode.behind.buffer.OverlapsTaken({offset, end})) inode.changed.wait(lock);
+      const bool begins = inode.behind.buffer.empty();
       const uint64_t grown =
-          inode.buffer.Put(offset, bytes, chunk_bytes, OfPart(memory, bytes, data));
+          inode.behind.buffer.Put(offset, bytes, chunk_bytes, OfPart(memory, bytes, data));
       if (begins) buffering_.Insert(inodes_.Get(inode.file));
       buffered_.Add(grown);
     }
@@ -79,12 +79,12 @@ void WriteBehind::Send(Inode& inode, bool all, std::optional<SteadyTime> end) {
   AccessPtr access;
   {
     const MutexLock lock(inode.mutex);
-    if (!inode.buffer.any_open()) return;
-    access = inode.access;
+    if (!inode.behind.buffer.any_open()) return;
+    access = inode.right.access;
     // Buffered bytes must leave even if the layout is unknown; the store then fails where it must.
-    const uint64_t chunk_bytes = inode.access ? inode.access->layout.chunk_bytes : 0;
-    all = all || inode.buffer.open_extents() >= kOpenExtentsMax;
-    extents = inode.buffer.Take(all || chunk_bytes == 0, chunk_bytes);
+    const uint64_t chunk_bytes = inode.right.access ? inode.right.access->layout.chunk_bytes : 0;
+    all = all || inode.behind.buffer.open_extents() >= kOpenExtentsMax;
+    extents = inode.behind.buffer.Take(all || chunk_bytes == 0, chunk_bytes);
   }
   if (extents.empty()) return;
   const InodePtr self = inodes_.Get(inode.file);
@@ -101,16 +101,16 @@ void WriteBehind::AwaitRoom(Inode& inode, uint64_t bytes) {
   {
     MutexLock lock(inode.mutex);
     const auto has_room = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(inode.mutex) {
-      return inode.buffer.bytes() + bytes <= options_.write_behind_file_bytes_max &&
-             inode.buffer.extents() < kExtentsMax;
+      return inode.behind.buffer.bytes() + bytes <= options_.write_behind_file_bytes_max &&
+             inode.behind.buffer.extents() < kExtentsMax;
     };
     if (!has_room()) {
       lock.unlock();
       Send(inode, true, WaitBudget::OfThisThread().end);
       lock.lock();
-      while (inode.buffer.any_taken() && !has_room()) inode.changed.wait(lock);
+      while (inode.behind.buffer.any_taken() && !has_room()) inode.changed.wait(lock);
     }
-    refused = !inode.full_nodes.empty();
+    refused = !inode.behind.full_nodes.empty();
   }
   if (refused) Drain(inode);
   if (buffered_.HasRoomFor(bytes)) return;
@@ -143,11 +143,11 @@ void WriteBehind::SendExtent(const InodePtr& inode, const std::shared_ptr<const 
   if (!stored.ok() && full.empty()) NoteError(*inode, stored.failure());
   const MutexLock lock(inode->mutex);
   if (full.empty()) {
-    inode->buffer.Finish(*extent);
+    inode->behind.buffer.Finish(*extent);
     NoteUnbuffered(*inode, extent->bytes().size());
   } else {
-    inode->buffer.PutBack(*extent);
-    inode->full_nodes.insert(inode->full_nodes.end(), full.begin(), full.end());
+    inode->behind.buffer.PutBack(*extent);
+    inode->behind.full_nodes.insert(inode->behind.full_nodes.end(), full.begin(), full.end());
   }
   inode->changed.notify_all();
 }
@@ -170,14 +170,14 @@ Outcome<Done> WriteBehind::StoreExtent(Inode& inode, const Extent& extent,
 }
 
 void WriteBehind::NoteUnbuffered(Inode& inode, uint64_t bytes) {
-  if (inode.buffer.empty()) buffering_.Erase(inode.file);
+  if (inode.behind.buffer.empty()) buffering_.Erase(inode.file);
   buffered_.Remove(bytes);
 }
 
 void WriteBehind::DrainOverlap(Inode& inode, ByteRange range) {
   {
     const MutexLock lock(inode.mutex);
-    if (!inode.buffer.Overlaps(range)) return;
+    if (!inode.behind.buffer.Overlaps(range)) return;
   }
   Drain(inode);
 }
@@ -190,10 +190,10 @@ void WriteBehind::Drain(Inode& inode) {
     ByteRange first;
     {
       MutexLock lock(inode.mutex);
-      while (inode.buffer.any_taken()) inode.changed.wait(lock);
-      refused = std::exchange(inode.full_nodes, {});
-      if (!inode.buffer.any_open()) return;
-      first = inode.buffer.first_open();
+      while (inode.behind.buffer.any_taken()) inode.changed.wait(lock);
+      refused = std::exchange(inode.behind.full_nodes, {});
+      if (!inode.behind.buffer.any_open()) return;
+      first = inode.behind.buffer.first_open();
     }
     if (refused.empty()) continue;
     const Outcome<Done> spilled = SpillPatiently(inode, first, refused, &progress);
@@ -201,9 +201,9 @@ void WriteBehind::Drain(Inode& inode) {
     NoteError(inode, spilled.failure());
     // Other extents may have been sent again meanwhile.
     MutexLock lock(inode.mutex);
-    while (inode.buffer.any_taken()) inode.changed.wait(lock);
-    inode.full_nodes.clear();
-    NoteUnbuffered(inode, inode.buffer.Cut(0));
+    while (inode.behind.buffer.any_taken()) inode.changed.wait(lock);
+    inode.behind.full_nodes.clear();
+    NoteUnbuffered(inode, inode.behind.buffer.Cut(0));
     return;
   }
 }
@@ -245,9 +245,9 @@ void WriteBehind::NoteError(Inode& inode, Failure failure) {
   stats_.Add(Counter::kErrors);
   {
     const MutexLock lock(inode.mutex);
-    inode.error = std::move(failure);
-    ++inode.error_count;
-    inode.allocated_version.reset();  // Bytes to be stored may be missing.
+    inode.behind.error = std::move(failure);
+    ++inode.behind.error_count;
+    inode.room.version.reset();  // Bytes to be stored may be missing.
   }
   DropFailedPages(inode);
 }
@@ -255,7 +255,7 @@ void WriteBehind::NoteError(Inode& inode, Failure failure) {
 void WriteBehind::DropFailedPages(Inode& inode) {
   {
     const MutexLock lock(inode.mutex);
-    inode.pages_version.reset();
+    inode.kernel.pages_version.reset();
   }
   blocks_.DropFile(inode.file);
   pages_.Drop(

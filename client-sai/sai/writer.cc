@@ -55,7 +55,7 @@ Outcome<bool> Writer::WriteInline(Inode& inode, uint64_t offset, std::span<const
   auto fresh = AwaitFresh(inode, lock);
   if (!fresh.ok()) return fresh.failure();
   const DataAccess& right = *fresh->access;
-  if (right.layout.bound() && !right.is_inline && !inode.inline_buffer) return false;
+  if (right.layout.bound() && !right.is_inline && !inode.content.buffer) return false;
   const uint64_t size_after =
       std::max(AttributeCache::ViewOn(inode, fresh->attributes).size_bytes, offset + data.size());
   if (!right.layout.bound() && size_after <= right.inline_bytes_max) {
@@ -83,7 +83,7 @@ Outcome<Done> Writer::WriteBound(Inode& inode, uint64_t offset, std::span<const 
     const MutexLock lock(inode.mutex);
     inode.unsaved.dirty_end = std::max(inode.unsaved.dirty_end, piece.range.end);
     inode.unsaved.modify_time = now;
-    if (inode.unsent_times) inode.unsent_times->modify_time.reset();
+    if (inode.making.unsent_times) inode.making.unsent_times->modify_time.reset();
     inode.unsaved.data_dirty = inode.unsaved.needs_commit = true;
     return true;
   };
@@ -155,9 +155,9 @@ Outcome<Done> Writer::WriteLocal(Inode& inode, const DataAccess& access, NodeId 
   stats_.Add(Counter::kBytesWrittenLocal, data.size());
   {
     const MutexLock lock(inode.mutex);
-    inode.wrote_locally = true;
-    inode.stores_known = false;
-    inode.stored_on.insert(node);
+    inode.local.wrote = true;
+    inode.local.stores_known = false;
+    inode.gate.stored_on.insert(node);
   }
   if (access.copied_eagerly)
     objects_.NoteWrittenLocally(inode, access, node, {offset, offset + data.size()});
@@ -212,7 +212,7 @@ Outcome<bool> Writer::TakeRoom(Inode& inode, const DataAccess& access, const Pie
   uint64_t bytes = 0;
   {
     const MutexLock lock(inode.mutex);
-    bytes = inode.pages.MissingBytes(pages);
+    bytes = inode.room.pages.MissingBytes(pages);
   }
   for (const NodeId node : piece.nodes) {
     auto room = grants_.Take(node, bytes);
@@ -233,29 +233,29 @@ Outcome<bool> Writer::TakeRoom(Inode& inode, const DataAccess& access, const Pie
 void Writer::NoteStored(Inode& inode, const Piece& piece) {
   const MutexLock lock(inode.mutex);
   const ByteRange pages = WidenToPages(piece.range);
-  const uint64_t bytes = inode.pages.MissingBytes(pages);
-  inode.pages.Add(pages);
-  for (const NodeId node : piece.nodes) inode.allocated[node] += bytes;
+  const uint64_t bytes = inode.room.pages.MissingBytes(pages);
+  inode.room.pages.Add(pages);
+  for (const NodeId node : piece.nodes) inode.room.allocated[node] += bytes;
 }
 
 void Writer::LayInline(Inode& inode, const Fresh& fresh) {
-  if (inode.inline_buffer && inode.inline_version == fresh.version) return;
+  if (inode.content.buffer && inode.content.version == fresh.version) return;
   std::string content;
   if (fresh.access->is_inline)
     content = fresh.access->inline_data.substr(0, fresh.access->inline_valid_bytes);
   content.resize(static_cast<size_t>(AttributeCache::ViewOn(inode, fresh.attributes).size_bytes));
-  for (const ByteRange& own : inode.inline_ranges.All())
-    std::memcpy(content.data() + own.begin, inode.inline_buffer->data() + own.begin,
+  for (const ByteRange& own : inode.content.ranges.All())
+    std::memcpy(content.data() + own.begin, inode.content.buffer->data() + own.begin,
                 static_cast<size_t>(own.size()));
-  inode.inline_buffer = std::move(content);
-  inode.inline_version = fresh.version;
+  inode.content.buffer = std::move(content);
+  inode.content.version = fresh.version;
 }
 
 void Writer::PutInline(Inode& inode, const Fresh& fresh, uint64_t offset,
                        std::span<const std::byte> data) {
   LayInline(inode, fresh);
   const uint64_t end = offset + data.size();
-  std::string& content = *inode.inline_buffer;
+  std::string& content = *inode.content.buffer;
   if (content.size() < end) content.resize(static_cast<size_t>(end));
   std::memcpy(content.data() + offset, data.data(), data.size());
   NoteInlineWritten(inode, {offset, end});
@@ -263,11 +263,11 @@ void Writer::PutInline(Inode& inode, const Fresh& fresh, uint64_t offset,
 }
 
 void Writer::NoteInlineWritten(Inode& inode, ByteRange range) {
-  inode.inline_ranges.Add(range);
+  inode.content.ranges.Add(range);
   inode.unsaved.dirty_end = std::max(inode.unsaved.dirty_end, range.end);
   inode.unsaved.data_dirty = inode.unsaved.needs_commit = true;
   inode.unsaved.modify_time = lease_.ManagerNow();
-  if (inode.unsent_times) inode.unsent_times->modify_time.reset();
+  if (inode.making.unsent_times) inode.making.unsent_times->modify_time.reset();
 }
 
 Outcome<Fresh> Writer::AwaitFresh(Inode& inode, MutexLock& lock) {
@@ -275,8 +275,8 @@ Outcome<Fresh> Writer::AwaitFresh(Inode& inode, MutexLock& lock) {
     lock.unlock();
     auto fresh = rights_.EnsureFresh(inode, true);
     lock.lock();
-    if (!fresh.ok() ||
-        (inode.make_state != MakeState::kSending && inode.own_changes == fresh->own_changes))
+    if (!fresh.ok() || (inode.making.state != MakeState::kSending &&
+                        inode.known.own_changes == fresh->own_changes))
       return fresh;
   }
 }
@@ -284,7 +284,7 @@ Outcome<Fresh> Writer::AwaitFresh(Inode& inode, MutexLock& lock) {
 Outcome<Done> Writer::MergeInline(Inode& inode) {
   {
     const MutexLock lock(inode.mutex);
-    if (!inode.inline_buffer || inode.make_state != MakeState::kSent) return Done{};
+    if (!inode.content.buffer || inode.making.state != MakeState::kSent) return Done{};
   }
   auto fresh = rights_.EnsureFresh(inode, false);
   if (!fresh.ok()) return fresh.failure();
@@ -314,7 +314,7 @@ Outcome<AccessPtr> Writer::EnsureBound(Inode& inode, uint64_t size_bytes) {
   const bool manager_has_content = (*access)->is_inline;
   {
     const MutexLock lock(inode.mutex);
-    inode.moves_inline = manager_has_content;
+    inode.content.moves = manager_has_content;
   }
   Outcome<Done> moved = PutInlineIntoObjects(inode, **access);
   if (moved.ok() && clock_.Monotonic() - begun > kInlineMoveMax)
@@ -324,12 +324,12 @@ Outcome<AccessPtr> Writer::EnsureBound(Inode& inode, uint64_t size_bytes) {
   if (moved.ok() && manager_has_content) moved = Commit(inode, false);
   {
     const MutexLock lock(inode.mutex);
-    inode.moves_inline = false;
+    inode.content.moves = false;
   }
   if (!moved.ok() && manager_has_content) gate_.Thaw(inode);
   if (!moved.ok()) return moved.failure();
   const MutexLock lock(inode.mutex);
-  return inode.access;
+  return inode.right.access;
 }
 
 Outcome<AccessPtr> Writer::Bind(Inode& inode, uint64_t size_bytes) {
@@ -337,8 +337,9 @@ Outcome<AccessPtr> Writer::Bind(Inode& inode, uint64_t size_bytes) {
   {
     // Its hints caused it to be bound when it was created.
     const MutexLock lock(inode.mutex);
-    if (inode.access->layout.bound() && !inode.access->is_inline && inode.access_era != 0)
-      return inode.access;
+    if (inode.right.access->layout.bound() && !inode.right.access->is_inline &&
+        inode.right.era != 0)
+      return inode.right.access;
   }
   const Time begun = clock_.Monotonic();
   for (size_t attempt = 0;;) {
@@ -363,11 +364,11 @@ Outcome<AccessPtr> Writer::Bind(Inode& inode, uint64_t size_bytes) {
 void Writer::MoveInlineToObjects(Inode& inode, const DataAccess& access, std::string* content,
                                  std::vector<ByteRange>* ranges) {
   const MutexLock lock(inode.mutex);
-  const std::vector<ByteRange> own = inode.inline_ranges.All();
+  const std::vector<ByteRange> own = inode.content.ranges.All();
   if (access.is_inline) *content = access.inline_data.substr(0, access.inline_valid_bytes);
   if (!own.empty()) content->resize(std::max<size_t>(content->size(), own.back().end));
   for (const ByteRange& range : own)
-    std::memcpy(content->data() + range.begin, inode.inline_buffer->data() + range.begin,
+    std::memcpy(content->data() + range.begin, inode.content.buffer->data() + range.begin,
                 static_cast<size_t>(range.size()));
   *ranges = own;
   if (access.is_inline && !content->empty()) *ranges = {{0, content->size()}};
@@ -383,7 +384,7 @@ Outcome<Done> Writer::PutInlineIntoObjects(Inode& inode, const DataAccess& acces
   MoveInlineToObjects(inode, access, &content, &ranges);
   {
     const MutexLock lock(inode.mutex);
-    errors_before = inode.error_count;
+    errors_before = inode.behind.error_count;
   }
   for (const ByteRange& range : ranges)
     MOSA_RETURN_IF_FAILED(WriteBound(
@@ -392,10 +393,10 @@ Outcome<Done> Writer::PutInlineIntoObjects(Inode& inode, const DataAccess& acces
         {}));
   if (wait) write_behind_.Drain(inode);
   const MutexLock lock(inode.mutex);
-  if (wait && inode.error_count != errors_before) return inode.error;
-  inode.inline_buffer.reset();
-  inode.inline_ranges.Clear();
-  ++inode.own_changes;
+  if (wait && inode.behind.error_count != errors_before) return inode.behind.error;
+  inode.content.buffer.reset();
+  inode.content.ranges.Clear();
+  ++inode.known.own_changes;
   rights_.NoteInlineMoved(inode);
   return Done{};
 }

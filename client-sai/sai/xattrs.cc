@@ -54,10 +54,10 @@ Outcome<Done> Xattrs::Set(FileId file, std::string_view name, std::string_view v
   MOSA_RETURN_IF_FAILED(gate_.AskFreezing(*inode, request));
   recalls_.NoteOwn(file);
   const MutexLock lock(inode->mutex);
-  ++inode->own_changes;
-  inode->attributes_era = 0;
+  ++inode->known.own_changes;
+  inode->known.era = 0;
   // A hint may determine where the bytes of the file, or of files created below it, go.
-  inode->access_era = 0;
+  inode->right.era = 0;
   name_cache_.NoteHintsChanged();
   inode->names.inline_bytes_max.reset();
   return Done{};
@@ -77,9 +77,9 @@ Outcome<Done> Xattrs::Remove(FileId file, std::string_view name) {
   MOSA_RETURN_IF_FAILED(gate_.AskFreezing(*inode, request));
   recalls_.NoteOwn(file);
   const MutexLock lock(inode->mutex);
-  ++inode->own_changes;
-  inode->attributes_era = 0;
-  inode->access_era = 0;
+  ++inode->known.own_changes;
+  inode->known.era = 0;
+  inode->right.era = 0;
   name_cache_.NoteHintsChanged();
   inode->names.inline_bytes_max.reset();
   return Done{};
@@ -89,8 +89,8 @@ Outcome<bool> Xattrs::SettleForHint(Inode& inode) {
   bool pinned = false;
   {
     const MutexLock lock(inode.mutex);
-    if (inode.write_handles == 0) return inode.passthrough_handles > 0;
-    pinned = inode.passthrough_handles > 0;
+    if (inode.uses.write_handles == 0) return inode.kernel.passthrough_handles > 0;
+    pinned = inode.kernel.passthrough_handles > 0;
   }
   attributes_.NoteKernelWrites(inode);
   write_behind_.Drain(inode);
@@ -109,20 +109,20 @@ bool Xattrs::DeferHint(Inode& inode, std::string_view attribute, std::string_vie
   auto canonical = ParseHint(name.hint, name.alias, value);
   if (!canonical.ok()) return false;
   const MutexLock lock(inode.mutex);
-  if (inode.make_state != MakeState::kUnsent) return false;
+  if (inode.making.state != MakeState::kUnsent) return false;
   const bool settles = MaySettle(name.hint);
   if ((settles || IsLayoutHint(name.hint)) && AttributeCache::View(inode).size_bytes > 0)
     return false;
-  auto& hints = inode.make.hints;
+  auto& hints = inode.making.request.hints;
   // A second value may not have the effect that it has alone.
   if (std::ranges::count(hints, name.hint, &HintValue::name) > 0) return false;
   hints.push_back({std::string(name.hint), *std::move(canonical)});
   if (settles) {
     // Its first byte causes it to be created and bound.
-    inode.make.bind = true;
-    auto access = std::make_shared<DataAccess>(*inode.access);
+    inode.making.request.bind = true;
+    auto access = std::make_shared<DataAccess>(*inode.right.access);
     access->inline_bytes_max = 0;
-    inode.access = std::move(access);
+    inode.right.access = std::move(access);
   }
   return true;
 }

@@ -22,7 +22,6 @@ METHODS_MAX, FIELDS_MAX = 40, 25
 LARGER = {
     "client-sai/sai/filesystem.h: Filesystem": (51, 1),  # One method for each call of POSIX.
     "client-sai/sai/impl.h: Impl": (9, 49),  # The parts of a mount.
-    "client-sai/sai/inode.h: Inode": (11, 82),
     "manager/core/state.h: State": (4, 46),
     "storage-node/service/object_engine.h: ObjectEngine": (106, 45),
     "predictor/run/simulated_client.h: SimulatedClient": (70, 21),
