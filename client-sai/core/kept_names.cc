@@ -12,7 +12,7 @@ constexpr Duration kPatienceMax = Seconds(300);
 
 }  // namespace
 
-bool KeptNames::MayKeep(uint64_t epoch, Time now) {
+bool KeptNames::Tell(uint64_t epoch, Time now) {
   if (now < shared_until_) return false;
   epoch_ = epoch;
   return true;

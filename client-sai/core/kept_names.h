@@ -18,8 +18,8 @@ namespace mosa::sai {
 
 class KeptNames {
  public:
-  // True if the kernel may keep a name that it is told in this epoch.
-  bool MayKeep(uint64_t epoch, Time now);
+  // The kernel is told a name in this epoch. True if it may keep it.
+  bool Tell(uint64_t epoch, Time now);
   // A kept name has moved here.
   void NoteKept(uint64_t epoch) { epoch_ = epoch; }
   // Others have changed the directory. True: the kernel has to forget all names.

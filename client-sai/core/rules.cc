@@ -43,7 +43,8 @@ uint32_t WithoutPrivileges(uint32_t permissions) {
 
 PagesAfterWrite PagesAfter(const DirectWrite& write) {
   if (write.open_by_pages) return PagesAfterWrite::kDrop;
-  if (write.opened_meanwhile || !write.kernel_drops_pages) return PagesAfterWrite::kForget;
+  if (write.opened_meanwhile || write.filled_meanwhile || !write.kernel_drops_pages)
+    return PagesAfterWrite::kForget;
   return PagesAfterWrite::kKeep;
 }
 

@@ -40,10 +40,20 @@ enum class PagesAfterWrite : uint8_t {
 };
 struct DirectWrite {
   bool kernel_drops_pages = false;  // The kernel drops them before each such write (Linux 6.6).
-  bool opened_meanwhile = false;    // The file was opened for reading by pages during the write.
-  bool open_by_pages = false;       // An open by pages exists now.
+  bool opened_meanwhile = false;    // The file was opened by pages during the write.
+  bool filled_meanwhile = false;    // Somebody may have written by pages during the write.
+  bool open_by_pages = false;       // An open that may read pages exists now.
 };
 PagesAfterWrite PagesAfter(const DirectWrite& write);
+
+// True if what a program only writes stays in the kernel's pages, so that the next program here
+// does not fetch it from other hosts. `begins_empty`: its open has made the file, or cut it to
+// nothing. Where other bytes exist, several hosts may be storing, and then pages cost more than
+// they gain. `is_here`: the file is on one node, which is on this host: it needs no second copy in
+// memory.
+constexpr bool KeepsWrittenPages(bool begins_empty, bool is_here) {
+  return begins_empty && !is_here;
+}
 
 // Returns how much room to request from a node when `need_bytes` are needed now and the previous
 // request was for `last_wish_bytes`. Doubles from 4 MiB to 64 MiB, so a small file takes little and

@@ -28,6 +28,7 @@ Outcome<size_t> HandleWriter::Write(HandleId id, const CallPiece& piece,
     if (handle->mode.kind == OpenMode::Kind::kDirect)
       pages = PagesAfter({.kernel_drops_pages = notifier_.capabilities().drops_pages,
                           .opened_meanwhile = inode.kernel.cached_opens != opens_before,
+                          .filled_meanwhile = inode.kernel.filling_handles > 0,
                           .open_by_pages = inode.kernel.cached_handles > 0});
     if (pages != PagesAfterWrite::kKeep) inode.kernel.pages_version.reset();
   }

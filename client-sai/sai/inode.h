@@ -150,9 +150,10 @@ struct Uses {
 struct KernelUse {
   uint64_t lookups = 0;
   SizeInKernel size;
-  uint32_t cached_handles = 0;
-  // Handles that programs can map, and whose mappings use the kernel's pages. While there are any,
-  // the kernel refuses a backing file.
+  uint32_t cached_handles = 0;   // They may read pages.
+  uint32_t filling_handles = 0;  // They only write, and what they write stays in pages.
+  // Handles that programs can map, and whose mappings use the kernel's pages, and those that fill
+  // pages. While there are any, the kernel refuses a backing file.
   uint32_t unbacked_handles = 0;
   // Handles for which the kernel has a backing file, or, if they only write, had one at their open.
   // While there are any, others must name it, too.
@@ -369,13 +370,15 @@ struct OpenFile {
   uint32_t flags = 0;
   bool write = false;
   bool append = false;
+  bool begins_empty = false;  // This open has made the file, or cut it to nothing.
   std::string task;
   std::optional<std::string> reader;  // The reading task, for a file that counts its readers.
   ObjectView view;                    // Thread-safe.
   // Guarded by the inode's mutex.
   OpenMode mode;
   // How it is counted in the inode's numbers of handles.
-  bool uses_pages = false;  // Reads the kernel's pages: in cached_handles.
+  bool uses_pages = false;   // Reads the kernel's pages: in cached_handles.
+  bool fills_pages = false;  // Only writes, by the kernel's pages: in filling_handles.
   bool backed = false;
   bool unbacked = false;
   // The object that the kernel reads or writes by itself, or that programs may map for writing.

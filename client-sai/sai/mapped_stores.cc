@@ -272,10 +272,12 @@ void MappedStores::EndHandle(OpenFile& handle) {
   std::optional<ReleaseRequest> release;
   bool finish = false;
   bool last = false;
+  bool lost = false;
   AccessPtr access;
   {
     const MutexLock lock(inode->mutex);
     if (handle.uses_pages) --inode->kernel.cached_handles;
+    if (handle.fills_pages) --inode->kernel.filling_handles;
     if (handle.unbacked) --inode->kernel.unbacked_handles;
     if (handle.write) --inode->uses.write_handles;
     if (handle.write && !std::exchange(handle.closed, true)) --inode->uses.unclosed_writers;
@@ -297,6 +299,7 @@ void MappedStores::EndHandle(OpenFile& handle) {
       inode->room.version.reset();
       // Unstored bytes were reported, and no program is left to retry.
       if (!inode->cut.resizing) {
+        lost = inode->content.buffer.has_value() || inode->unsaved.data_dirty;
         inode->content.buffer.reset();
         inode->content.ranges.Clear();
         inode->unsaved = {};
@@ -306,6 +309,7 @@ void MappedStores::EndHandle(OpenFile& handle) {
   }
   if (release) releases_.Queue(*std::move(release));
   if (last) blocks_.DropFile(inode->file);  // Rereads are served by the kernel's cache.
+  if (lost) write_behind_.DropFailedPages(*inode);
   if (finish) FinishLocalWrites(inode, access);
 }
 

@@ -173,36 +173,34 @@ void OpenModes::EnterBacking(OpenFile& handle, std::shared_ptr<LocalObject> obje
                                inode.uses.write_handles == 1;
 }
 
-// What a program writes into an empty file stays in the kernel's pages, so that the next program
-// here does not fetch it from other hosts. An object of this host needs no second copy in memory.
-// Where other bytes exist, several hosts may be storing, and waiting for each other's pages. A full
-// trace is to see the first read of what was written.
-bool OpenModes::KeepsWhatItWrites(const Inode& inode) const {
-  if (!passthrough_allowed_ || AttributeCache::View(inode).size_bytes > 0) return false;
-  if (!inode.right.access || !inode.right.access->layout.bound()) return true;
+bool OpenModes::FillsPages(const OpenFile& handle) const {
+  const Inode& inode = *handle.inode;
+  inode.mutex.AssertHeld();
+  if (!passthrough_allowed_ || !inode.right.access) return false;
   const Layout& layout = inode.right.access->layout;
-  return !layout.OnOneNode() || !nodes_.IsLocal(layout.segments.front().nodes.front());
+  const bool is_here =
+      layout.bound() && layout.OnOneNode() && nodes_.IsLocal(layout.segments.front().nodes.front());
+  return KeepsWrittenPages(handle.begins_empty, is_here);
 }
 
 void OpenModes::EnterPages(OpenFile& handle) {
   Inode& inode = *handle.inode;
   inode.mutex.AssertHeld();
   const bool only_writes = (handle.flags & O_ACCMODE) == O_WRONLY;
-  const bool by_pages = !handle.append && (handle.flags & O_DIRECT) == 0 &&
-                        (!only_writes || KeepsWhatItWrites(inode));
-  if (!only_writes || by_pages) {
+  const bool size_may_be_old =
+      notifier_.capabilities().maps_direct && inode.kernel.size.may_be_old();
+  const bool past_pages = handle.append || (handle.flags & O_DIRECT) != 0;
+  handle.uses_pages = !only_writes && !past_pages;
+  handle.fills_pages = only_writes && !past_pages && !size_may_be_old && FillsPages(handle);
+  if (!only_writes || handle.fills_pages) {
     handle.unbacked = true;
     ++inode.kernel.unbacked_handles;
   }
-  if (!by_pages) {
-    handle.mode = {OpenMode::Kind::kDirect, false, -1};
-    return;
-  }
   // Programs may still map a file that they read past the pages.
-  handle.uses_pages = true;
-  ++inode.kernel.cached_handles;
-  ++inode.kernel.cached_opens;
-  if (notifier_.capabilities().maps_direct && inode.kernel.size.may_be_old()) {
+  if (handle.uses_pages) ++inode.kernel.cached_handles;
+  if (handle.fills_pages) ++inode.kernel.filling_handles;
+  if (handle.uses_pages || handle.fills_pages) ++inode.kernel.cached_opens;
+  if (!handle.fills_pages && (!handle.uses_pages || size_may_be_old)) {
     handle.mode = {OpenMode::Kind::kDirect, false, -1};
     return;
   }

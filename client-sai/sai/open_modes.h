@@ -61,7 +61,8 @@ class OpenModes {
 
   // Notes what the kernel has written by passthrough, and takes room for more.
   void FollowKernelWrites();
-  // Programs that write by passthrough are not allowed while they are traced.
+  // False while programs are fully traced: a trace sees all writes, and the first read of what was
+  // written.
   void Allow(bool passthrough) { passthrough_allowed_ = passthrough; }
   // True if a program may have mapped the object for writing, by passthrough.
   static bool MayBeMapped(const OpenFile& handle);
@@ -81,7 +82,8 @@ class OpenModes {
   // Count the handle in the inode's numbers of handles. The caller must hold the inode's mutex.
   void EnterBacking(OpenFile& handle, std::shared_ptr<LocalObject> object);
   void EnterPages(OpenFile& handle);
-  bool KeepsWhatItWrites(const Inode& inode) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(inode.mutex);
+  // Whether the kernel keeps what this handle, which only writes, writes.
+  bool FillsPages(const OpenFile& handle) const;
 
   const FilesystemOptions& options_;
   NodeApi& nodes_;

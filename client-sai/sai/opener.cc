@@ -51,7 +51,7 @@ Outcome<CreateResult> Opener::Create(const NewEntry& entry, uint32_t flags) {
     inode = *made;
   }
   ReserveHandle(*inode, flags);
-  const auto opened = AddHandle(inode, flags, request.task);
+  const auto opened = AddHandle(inode, flags, request.task, /*begins_empty=*/true);
   if (!opened.ok()) {
     ReturnHandle(*inode, flags);
     return opened.failure();
@@ -205,7 +205,7 @@ Outcome<OpenResult> Opener::OpenReserved(const InodePtr& inode, uint32_t flags,
     auto cut = file_attributes_.Set(inode->file, changes);
     if (!cut.ok()) return cut.failure();
   }
-  return AddHandle(inode, flags, task);
+  return AddHandle(inode, flags, task, (flags & O_TRUNC) != 0);
 }
 
 void Opener::ReserveHandle(Inode& inode, uint32_t flags) {
@@ -232,12 +232,14 @@ void Opener::ReturnHandle(Inode& inode, uint32_t flags) {
   if (release) releases_.Queue(*std::move(release));
 }
 
-Outcome<OpenResult> Opener::AddHandle(const InodePtr& inode, uint32_t flags, std::string task) {
+Outcome<OpenResult> Opener::AddHandle(const InodePtr& inode, uint32_t flags, std::string task,
+                                      bool begins_empty) {
   auto handle = std::make_shared<OpenFile>();
   handle->id = handles_.NewId();
   handle->inode = inode;
   handle->flags = flags;
   handle->write = (flags & O_ACCMODE) != O_RDONLY;
+  handle->begins_empty = begins_empty;
   handle->append = handle->write && (flags & O_APPEND) != 0;
   handle->task = std::move(task);
   MOSA_RETURN_IF_FAILED(open_modes_.Choose(*handle));

@@ -68,7 +68,8 @@ class Opener {
   // Counts a handle that is about to be opened. AddHandle creates it; ReturnHandle gives it up.
   static void ReserveHandle(Inode& inode, uint32_t flags);
   void ReturnHandle(Inode& inode, uint32_t flags);
-  Outcome<OpenResult> AddHandle(const InodePtr& inode, uint32_t flags, std::string task);
+  Outcome<OpenResult> AddHandle(const InodePtr& inode, uint32_t flags, std::string task,
+                                bool begins_empty);
   // For files that count their readers: records the handle's task.
   void NoteReader(Inode& inode, HandleId handle, uint32_t pid);
 

@@ -16,7 +16,7 @@
 namespace mosa::manager {
 
 struct Cluster {
-  Cluster(ManagerOptions options_, Step& step) : options(std::move(options_)), step_(step) {}
+  Cluster(ManagerOptions given, Step& step) : options(std::move(given)), step_(step) {}
 
   Status StillRestarting() const;
   void WriteCluster();

@@ -1,5 +1,5 @@
 // The copy orders of all nodes: what each was ordered, its progress, and which files wait for a
-// turn. Bookkeeping only; state_copies.cc decides what to order. Not durable: orders are given
+// turn. Bookkeeping only; CopyOrdering decides what to order. Not durable: orders are given
 // again after a restart of the manager or of a node's stream.
 //
 // Not thread-safe.

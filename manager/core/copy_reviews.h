@@ -1,4 +1,8 @@
-// Examines files for copies that are missing or too many, and answers closes that wait for copies.
+// Reviews of files: are copies missing or too many? Also answers closes that wait for copies.
+//
+// Any event that may matter to a file's copies (a bind, write or close; a change of hints, nodes or
+// room) only marks the file for review. A review re-evaluates everything and brings the plan and
+// the orders to what they should be. If nothing is wrong, it changes nothing.
 #ifndef MOSA_MANAGER_CORE_COPY_REVIEWS_H_
 #define MOSA_MANAGER_CORE_COPY_REVIEWS_H_
 

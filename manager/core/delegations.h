@@ -53,7 +53,7 @@ class Delegations {
   // Null: the directory is not delegated.
   const Delegation* Find(FileId directory) const;
   bool empty() const { return by_directory_.empty(); }
-  void Forget(FileId directory) { contended_.erase(directory); }
+  void ForgetContended(FileId directory) { contended_.erase(directory); }
   void Tick();
   // Time in which clients could not answer does not count.
   void Postpone(Duration time);

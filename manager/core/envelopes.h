@@ -1,4 +1,5 @@
-// Runs envelopes of requests: once each, in order, after what others know has been recalled.
+// Envelopes of requests: each runs once, as one step, and is answered when all other clients have
+// let go of what it changed.
 #ifndef MOSA_MANAGER_CORE_ENVELOPES_H_
 #define MOSA_MANAGER_CORE_ENVELOPES_H_
 

@@ -1,5 +1,9 @@
 // Versions of a file's bytes, and generations of its layout: which stores count, and which copies
 // are equal to the last commit.
+//
+// A file's layout generation rises whenever its bytes go to other nodes, or when a writer that was
+// away must not continue unnoticed. Each commit names the generation under which its bytes were
+// stored.
 #ifndef MOSA_MANAGER_CORE_GENERATIONS_H_
 #define MOSA_MANAGER_CORE_GENERATIONS_H_
 

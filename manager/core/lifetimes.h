@@ -1,5 +1,5 @@
 // Files that are to be removed: temporary ones when their workflow ends, and those with a number of
-// readers when these have succeeded.
+// readers when these have succeeded. See Reclaim.
 #ifndef MOSA_MANAGER_CORE_LIFETIMES_H_
 #define MOSA_MANAGER_CORE_LIFETIMES_H_
 
@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 #include <string_view>
+#include <utility>
 
 #include "manager/core/cluster.h"
 #include "manager/core/file_hints.h"

@@ -1,4 +1,4 @@
-// Requests of mounts about names and attributes.
+// Requests of mounts about names and attributes, as POSIX has them. The kernel checks permissions.
 #ifndef MOSA_MANAGER_CORE_NAMES_H_
 #define MOSA_MANAGER_CORE_NAMES_H_
 

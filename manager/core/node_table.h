@@ -32,6 +32,7 @@ struct NodeTable {
   Status MayDrain(const Node& node) const;
   void OrderDrop(const FileBytes& bytes, FileId file);
   void SendDrops();
+  // limit - used - granted.
   uint64_t FreeBytes(const Node& node) const;
   ClusterView ViewFor(const Session* session, bool count_grants_of_others) const;
   bool IsUncutDrop(FileId file, NodeId id) const;

@@ -1,4 +1,6 @@
-// Removes files that nobody needs: those whose lifetime is over, and those whose maker is gone.
+// Removes files that nobody needs: those whose lifetime is over, and those whose maker is gone. A
+// file goes once no client has it open. Clients that know it are asked, and a mount that has it
+// open reports its close.
 #ifndef MOSA_MANAGER_CORE_RECLAIM_H_
 #define MOSA_MANAGER_CORE_RECLAIM_H_
 

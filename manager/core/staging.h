@@ -1,4 +1,7 @@
-// Files that were copied out of the store, and the check that nobody writes to them meanwhile.
+// Files that were copied out of the store, and at which version. The version counts commits, and a
+// mount that writes commits later. So a copy is accepted only when no client has the file open for
+// writing. The end of a write open may be reported too early (several descriptors share one), so
+// every mount that knows the file is asked first.
 #ifndef MOSA_MANAGER_CORE_STAGING_H_
 #define MOSA_MANAGER_CORE_STAGING_H_
 

@@ -1,5 +1,8 @@
-// Objects that may hold bytes which are no longer their file's, because they could not be cut or
-// dropped: no byte is placed on their nodes before they are gone.
+// Objects with bytes that are no longer their file's. A file may be cut to nothing while a node
+// that holds some of its bytes does not answer. It is then laid out anew, and every node drops its
+// object, those that are silent when they answer again. So does a node whose copy is no longer
+// needed. Until a node has reported that, the file gets no byte there: the old bytes would be read
+// again in the holes between new ones.
 #ifndef MOSA_MANAGER_CORE_UNCUT_OBJECTS_H_
 #define MOSA_MANAGER_CORE_UNCUT_OBJECTS_H_
 

@@ -38,7 +38,8 @@ class PageCache {
     by_age_.erase(found->second.age);
     files_.erase(found);
   }
-  // The kernel has forgotten all names, and with them the pages of files that are not open.
+  // The kernel has forgotten all names, and with them pages. Files that are open would keep theirs;
+  // they are not told apart here.
   void BeginEpoch() {
     ++epoch_;
     files_.clear();

@@ -72,11 +72,11 @@ bool SimulatedClient::HoldsAllHere(const Layout& layout) const {
 
 des::Activity<sai::Outcome<FileId>> SimulatedClient::Lookup(FileId parent, std::string_view name) {
   Directory& directory = directories_[parent];
+  directory.kept.Tell(pages_.epoch(), loop_.now());
   if (const auto known = directory.names.find(name); known != directory.names.end())
     co_return known->second;
   const Timed timed(machines_.residence(), Daemon::kMount, machine_, "fuse.lookup");
   co_await Work(platform_.client.call);
-  directory.kept.MayKeep(pages_.epoch(), loop_.now());
   if (directory.delegated && directory.complete) co_return FileId{};
   const uint64_t recalls = recalls_[parent];
   Request request = LookupRequest{parent, std::string(name)};
@@ -173,7 +173,7 @@ des::Activity<sai::Outcome<FileId>> SimulatedClient::Create(FileId parent, std::
   make.now = loop_.now();
   make.open = true;
   Directory& directory = directories_[parent];
-  directory.kept.MayKeep(pages_.epoch(), loop_.now());
+  directory.kept.Tell(pages_.epoch(), loop_.now());
   if (defer && directory.delegated && directory.inline_bytes_max > 0) {
     directory.names.insert_or_assign(make.name, *id);
     File& file = files_[*id];

@@ -99,6 +99,9 @@ des::Activity<sai::Outcome<std::shared_ptr<SimulatedClient::Writing>>> Simulated
   auto writing = std::make_shared<Writing>(loop_, *file, files_[*file], path, range, before, task);
   ++writing->writer.state.handles;
   ++writing->writer.state.writers;
+  const Layout& layout = writing->writer.state.access.layout;
+  const bool is_here = layout.bound() && layout.OnOneNode() && HoldsAllHere(layout);
+  writing->writer.keeps_pages = sai::KeepsWrittenPages(before == Content::kReplaced, is_here);
   writing->writer.by_kernel = co_await MayWriteByKernel(writing->writer);
   co_return writing;
 }
@@ -144,9 +147,7 @@ des::Activity<sai::Outcome<sai::Done>> SimulatedClient::CloseWrite(Writing& writ
   if (writer.full) written = NoSpace(writer, {*writer.full});
   co_await Work(platform_.client.call);
   if (written.ok()) written = co_await Commit(writer);
-  // As OpenModes::KeepsWhatItWrites.
-  if (written.ok() && writer.before == Content::kReplaced && !writer.by_kernel &&
-      writer.state.access.layout.bound())
+  if (written.ok() && writer.keeps_pages && writer.state.access.layout.bound())
     pages_.Put(writer.file, writer.state.attributes.data_version,
                writer.state.attributes.size_bytes);
   NoteFull(writing, written);

@@ -21,6 +21,7 @@ struct SimulatedClient::Writer {
   ByteRange range;
   const Content before;
   bool by_kernel = false;
+  bool keeps_pages = false;     // The kernel keeps what is written.
   uint64_t pages_end = 0;       // Pages below this have room.
   ByteRange open_extent;        // Buffered and not sent yet.
   uint64_t sent_end = 0;        // Bytes below were sent; sending them again takes no room.
