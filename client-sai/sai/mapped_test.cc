@@ -284,6 +284,49 @@ TEST_F(Mapped, SetUserIdGoesWithWhatTheKernelWritesByItself) {
   EXPECT_GT(cluster_.a().notifier().attributes, told);
 }
 
+// The program is told of the loss, and other hosts read what was committed before.
+TEST(Pages, OfBytesThatTheManagerHasRefusedAreNotKept) {
+  Cluster cluster(0, 0);  // Nor have nodes room for them.
+  const std::string committed(8192, 'A');
+  const auto file = cluster.a().Open("/f", O_WRONLY | O_CREAT);
+  ASSERT_TRUE(Ok(file));
+  EXPECT_EQ(file->mode.kind, OpenMode::Kind::kCached);
+  ASSERT_TRUE(Ok(cluster.a().Write(file->handle, 0, committed)));
+  ASSERT_TRUE(Ok(cluster.a().Flush(file->handle, 0)));
+  ASSERT_TRUE(Ok(cluster.a().Write(file->handle, 0, std::string(12288, 'B'))));
+  cluster.manager().RefuseGrowth("its disk is full");
+  EXPECT_FALSE(cluster.a().Close(file->handle).ok());
+  const auto there = cluster.b().ReadFile("/f");
+  ASSERT_TRUE(Ok(there));
+  EXPECT_TRUE(*there == committed);
+  const auto again = cluster.a().Open("/f", O_RDONLY);
+  ASSERT_TRUE(Ok(again));
+  EXPECT_FALSE(again->mode.keep_cache);
+  EXPECT_TRUE(*cluster.a().Read(again->handle, 0, committed.size()) == committed);
+}
+
+// What a program writes into a file that it has made or cut stays in the kernel's pages. Where
+// others may be storing, writers bypass them.
+TEST(Pages, KeepWhatWasWrittenByWhomMadeOrCutTheFile) {
+  Cluster cluster;
+  const auto keeps = [&](uint32_t flags) {
+    const auto opened = cluster.a().Open("/f", flags);
+    EXPECT_TRUE(Ok(opened));
+    EXPECT_TRUE(Ok(cluster.a().Write(opened->handle, 0, std::string(kSize, 'B'))));
+    EXPECT_TRUE(Ok(cluster.a().Close(opened->handle)));
+    const auto reader = cluster.a().Open("/f", O_RDONLY);
+    EXPECT_TRUE(Ok(cluster.a().Close(reader->handle)));
+    EXPECT_EQ(opened->mode.kind == OpenMode::Kind::kCached, reader->mode.keep_cache);
+    return opened->mode.kind == OpenMode::Kind::kCached;
+  };
+  EXPECT_TRUE(keeps(O_WRONLY | O_CREAT));
+  EXPECT_TRUE(keeps(O_WRONLY | O_TRUNC));
+  ASSERT_TRUE(Ok(cluster.b().Truncate("/f", 0)));
+  EXPECT_FALSE(keeps(O_WRONLY)) << "another host may find it empty as well";
+  EXPECT_FALSE(keeps(O_WRONLY | O_TRUNC | O_APPEND));
+  EXPECT_FALSE(keeps(O_WRONLY | O_TRUNC | O_DIRECT));
+}
+
 // A reader that opens and closes during a direct write may leave an old page.
 TEST(Pages, AreNotKeptOverAWriteThatAReaderMetOrThatTheKernelDoesNotDropThemFor) {
   for (const bool drops : {true, false}) {

@@ -39,6 +39,8 @@ class LocalManager {
 
   // What people and schedulers change: a rule, a hint by path.
   manager::AdminReply Change(const manager::Command& command);
+  // From now on nothing may grow.
+  void RefuseGrowth(const std::string& why) { Step(manager::SetStorePressure{0, 0, why}); }
   manager::ClusterStatus Status();
   Result<manager::FileStatus> StatusOf(std::string_view path);
   // How many envelopes with requests all clients together have sent.
