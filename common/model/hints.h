@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "common/model/hint_values.h"
@@ -21,6 +22,23 @@ enum class HintSource : uint8_t {
   kRule,         // A rule for the file's path.
   kOwn,          // Set on the file itself.
 };
+
+// As in the attribute user.mosa.hints.
+constexpr std::string_view ToText(HintSource source) {
+  switch (source) {
+    case HintSource::kDefault:
+      return "default";
+    case HintSource::kPattern:
+      return "pattern";
+    case HintSource::kDirectory:
+      return "directory";
+    case HintSource::kRule:
+      return "rule";
+    case HintSource::kOwn:
+      return "own";
+  }
+  return "unknown";
+}
 
 struct ExplainedHint {
   std::string name, value;

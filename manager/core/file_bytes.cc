@@ -5,6 +5,22 @@
 
 namespace mosa::manager {
 
+Attributes StoredAttributes(const Inode& inode) {
+  return {.type = inode.type,
+          .permissions = inode.permissions,
+          .uid = inode.uid,
+          .gid = inode.gid,
+          .link_count = inode.link_count,
+          .device = inode.device,
+          .size_bytes = inode.size_bytes,
+          .allocated_bytes = 0,
+          .access_time = inode.access_time,
+          .modify_time = inode.modify_time,
+          .change_time = inode.change_time,
+          .birth_time = inode.birth_time,
+          .data_version = inode.data_version};
+}
+
 FileBytes& BytesOf(Inode& inode) {
   if (!inode.bytes) inode.bytes = std::make_unique<FileBytes>();
   return *inode.bytes;

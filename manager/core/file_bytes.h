@@ -12,6 +12,8 @@
 
 namespace mosa::manager {
 
+// Attributes as they are recorded. Names of a directory and allocated bytes are not counted.
+Attributes StoredAttributes(const Inode& inode);
 FileBytes& BytesOf(Inode& inode);
 // Null: the node has no object of the file.
 const NodeObject* FindObject(const FileBytes& bytes, NodeId node);

@@ -13,22 +13,6 @@ namespace {
 
 constexpr size_t kReasonBytesMax = 1000;
 
-std::string_view SourceText(HintSource source) {
-  switch (source) {
-    case HintSource::kDefault:
-      return "default";
-    case HintSource::kPattern:
-      return "pattern";
-    case HintSource::kDirectory:
-      return "directory";
-    case HintSource::kRule:
-      return "rule";
-    case HintSource::kOwn:
-      return "own";
-  }
-  return "unknown";
-}
-
 }  // namespace
 
 std::string JsonText(std::string_view text) {
@@ -156,7 +140,7 @@ std::string FileHints::HintsJsonOf(const Inode& inode) const {
   std::string text;
   for (const ExplainedHint& hint : ExplainedHintsOf(inode)) {
     text += fmt::format("{}{}:{{\"value\":{},\"source\":\"{}\"", text.empty() ? "{" : ",",
-                        JsonText(hint.name), JsonText(hint.value), SourceText(hint.source));
+                        JsonText(hint.name), JsonText(hint.value), ToText(hint.source));
     if (!hint.origin.empty()) text += fmt::format(",\"origin\":{}", JsonText(hint.origin));
     if (!hint.note.empty()) text += fmt::format(",\"note\":{}", JsonText(hint.note));
     text += "}";

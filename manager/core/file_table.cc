@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "manager/core/file_bytes.h"
+
 namespace mosa::manager {
 namespace {
 
@@ -99,19 +101,7 @@ FileId FileTable::DirectoryOf(const Inode& inode) const {
 
 InodeRecord FileTable::RecordOf(FileId file, const Inode& inode) const {
   InodeRecord record;
-  record.attributes = {.type = inode.type,
-                       .permissions = inode.permissions,
-                       .uid = inode.uid,
-                       .gid = inode.gid,
-                       .link_count = inode.link_count,
-                       .device = inode.device,
-                       .size_bytes = inode.size_bytes,
-                       .allocated_bytes = 0,
-                       .access_time = inode.access_time,
-                       .modify_time = inode.modify_time,
-                       .change_time = inode.change_time,
-                       .birth_time = inode.birth_time,
-                       .data_version = inode.data_version};
+  record.attributes = StoredAttributes(inode);
   record.placement_seed = inode.placement_seed;
   record.task = texts_.TextOf(inode.task);
   record.hints = texts_.TextOf(inode.hints);

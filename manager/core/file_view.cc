@@ -41,19 +41,7 @@ DataAccess FileView::AccessTo(FileId file, const Inode& inode, bool may_write) {
 }
 
 Attributes FileView::AttributesOf(FileId file, const Inode& inode) const {
-  Attributes a{.type = inode.type,
-               .permissions = inode.permissions,
-               .uid = inode.uid,
-               .gid = inode.gid,
-               .link_count = inode.link_count,
-               .device = inode.device,
-               .size_bytes = inode.size_bytes,
-               .allocated_bytes = 0,
-               .access_time = inode.access_time,
-               .modify_time = inode.modify_time,
-               .change_time = inode.change_time,
-               .birth_time = inode.birth_time,
-               .data_version = inode.data_version};
+  Attributes a = StoredAttributes(inode);
   if (inode.type == FileType::kDirectory) {
     const Directory& directory = *files_.FindDirectory(file);
     a.link_count = files_.orphans.contains(file) ? 0 : 2 + directory.subdirectories;

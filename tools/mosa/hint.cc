@@ -30,22 +30,6 @@ bool Exists(const std::string& path) {
   return lstat(path.c_str(), &file) == 0;
 }
 
-std::string ToText(HintSource source) {
-  switch (source) {
-    case HintSource::kDefault:
-      return "default";
-    case HintSource::kPattern:
-      return "pattern";
-    case HintSource::kDirectory:
-      return "directory";
-    case HintSource::kRule:
-      return "rule";
-    case HintSource::kOwn:
-      return "own";
-  }
-  return "unknown";
-}
-
 // In the format of the attribute user.mosa.hints.
 nlohmann::json ToJson(const HintExplanation& explanation) {
   nlohmann::json hints = nlohmann::json::object();
