@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "common/base/hash.h"
 #include "common/model/session.h"
 
 namespace mosa::sai {
@@ -82,6 +83,19 @@ uint64_t ReadWindow(const Layout& layout, uint64_t read_ahead_bytes_max, uint64_
   return std::min({LanesOf(layout) * kWindowBytesPerNode, read_ahead_bytes_max, cache_share});
 }
 
+std::optional<Duration> BindRetries::DelayAfter(const Failure& refused, Time now) {
+  // Another client gives the file objects now, or nodes still drop those that it had.
+  if (refused.code == StatusCode::kAborted)
+    return now - begun_ > kInlineMoveMax ? std::nullopt : std::optional(kFrozenDelay);
+  return refused.reason == ErrorReason::kNoSpace ? NoSpaceDelay(no_space_++) : std::nullopt;
+}
+
+bool MayUseCached(const CachedRight& cached, bool with_attributes, Time now) {
+  return cached.is_current && cached.serves &&
+         (!cached.bound || now + kCapabilityMargin < cached.expires) &&
+         (!with_attributes || cached.has_attributes);
+}
+
 bool MayBeTriedAgain(const Failure& failure) {
   return failure.reason == ErrorReason::kTimedOut || failure.code == StatusCode::kUnavailable ||
          failure.code == StatusCode::kAborted || failure.code == StatusCode::kDeadlineExceeded;
@@ -102,6 +116,11 @@ std::vector<NodeId> OrderCopies(const std::vector<CopyChoice>& copies, uint64_t 
   take([](const CopyChoice& c) { return !c.local && c.alive; });
   take([](const CopyChoice& c) { return !c.local && !c.alive; });
   return order;
+}
+
+uint64_t CopySeed(ClientId client, FileId file, const Layout& layout, uint64_t offset) {
+  const uint64_t stretch = offset / std::max(layout.chunk_bytes, kSpreadBytesMin);
+  return Mix64(client.value ^ Mix64(file.value ^ Mix64(stretch)));
 }
 
 }  // namespace mosa::sai

@@ -75,6 +75,23 @@ inline constexpr uint64_t kPieceBytesMax = uint64_t{4} << 20;
 // within a second.
 std::optional<Duration> NoSpaceDelay(size_t attempt);
 
+// How long a client waits before it looks again at a file whose layout another one has frozen.
+inline constexpr Duration kFrozenDelay = Milliseconds(10);
+// How long one client may take to move inline bytes into objects.
+inline constexpr Duration kInlineMoveMax = Seconds(10);
+
+// Repeats a BindRequest that was refused.
+class BindRetries {
+ public:
+  explicit BindRetries(Time now) : begun_(now) {}
+  // Returns how long to wait before it is sent again; nothing to give up.
+  std::optional<Duration> DelayAfter(const Failure& refused, Time now);
+
+ private:
+  const Time begun_;
+  size_t no_space_ = 0;
+};
+
 // Blocks of data read ahead are at most this long, and are cut at its multiples.
 inline constexpr uint64_t kBlockBytesMax = 1 << 20;
 // Maximum memory of a mount for blocks fetched from other nodes, unless it is told otherwise.
@@ -91,8 +108,22 @@ uint64_t CacheShare(uint64_t cache_bytes_max, size_t files);
 // Returns how many bytes may be read ahead in a file.
 uint64_t ReadWindow(const Layout& layout, uint64_t read_ahead_bytes_max, uint64_t cache_share);
 
-// Bytes read from one copy before a reader may switch.
-inline constexpr uint64_t kSpreadBytesMin = uint64_t{4} << 20;
+// What a mount knows of a file and of its right to the bytes.
+struct CachedRight {
+  bool is_current = false;      // No recall or change of its own has put it out of date.
+  bool has_attributes = false;  // Likewise for the attributes.
+  bool serves = false;          // It allows what is wanted.
+  bool bound = false;           // It names nodes, which check when the right expires.
+  Time expires;
+};
+// True if a file can be opened, or its bytes used, without a question to the manager.
+bool MayUseCached(const CachedRight& cached, bool with_attributes, Time now);
+
+// True if an OpenRequest that was refused is sent again, after `again` repetitions: inline bytes
+// may have become an object between the manager's decision and its answer.
+constexpr bool OpenIsRepeated(const Failure& refused, int again) {
+  return refused.code == StatusCode::kAborted && again < 3;
+}
 
 // True if asking the manager again may help; otherwise the file, or the right to it, is gone.
 bool MayBeTriedAgain(const Failure& failure);
@@ -105,6 +136,11 @@ struct CopyChoice {
   bool alive = true;
 };
 std::vector<NodeId> OrderCopies(const std::vector<CopyChoice>& copies, uint64_t seed);
+// Bytes read from one copy before a reader may switch.
+inline constexpr uint64_t kSpreadBytesMin = uint64_t{4} << 20;
+// The seed for the bytes at `offset`: clients start with different copies, and a stream rotates
+// through all of them.
+uint64_t CopySeed(ClientId client, FileId file, const Layout& layout, uint64_t offset);
 
 }  // namespace mosa::sai
 

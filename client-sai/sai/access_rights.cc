@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "client-sai/core/rules.h"
+
 namespace mosa::sai {
 namespace {
 
@@ -29,11 +31,14 @@ std::optional<Outcome<Fresh>> AccessRights::FreshFromCache(Inode& inode, bool wr
   while (inode.making.state == MakeState::kSending) inode.changed.wait(lock);
   if (inode.making.state == MakeState::kRefused) return inode.making.failure;
   const uint64_t era = lease_.ValidEra();
-  const bool valid = inode.right.access && era != 0 && inode.right.era == era &&
-                     inode.AccessServes(*inode.right.access, write) &&
-                     (!inode.right.access->layout.bound() ||
-                      now + kCapabilityMargin < inode.right.access->expires) &&
-                     (!with_attributes || inode.known.era == era);
+  const AccessPtr& access = inode.right.access;
+  const bool valid = access && era != 0 &&
+                     MayUseCached({.is_current = inode.right.era == era,
+                                   .has_attributes = inode.known.era == era,
+                                   .serves = inode.AccessServes(*access, write),
+                                   .bound = access->layout.bound(),
+                                   .expires = access->expires},
+                                  with_attributes, now);
   if (!valid && inode.making.state != MakeState::kUnsent) return std::nullopt;
   return Fresh{inode.right.access, inode.known.attributes, inode.right.version,
                inode.known.own_changes};
@@ -51,9 +56,7 @@ Outcome<Fresh> AccessRights::AskFresh(Inode& inode, bool write, const std::strin
   const bool taken_back = write && TakeBackRelease(inode);
   const Mark mark = recalls_.Now();
   Outcome<OpenReply> reply = calls_.Ask<OpenReply>(OpenRequest{inode.file, write, task});
-  // Inline bytes may have become an object between the manager's decision and its answer.
-  for (int again = 0; !reply.ok() && reply.failure().code == StatusCode::kAborted && again < 3;
-       ++again)
+  for (int again = 0; !reply.ok() && OpenIsRepeated(reply.failure(), again); ++again)
     reply = calls_.Ask<OpenReply>(OpenRequest{inode.file, write, task});
   const bool may_count =
       !reply.ok() && (taken_back || reply.failure().reason == ErrorReason::kTimedOut);

@@ -1,7 +1,6 @@
 #include "client-sai/sai/block_cache.h"
 
-#include <algorithm>
-#include <iterator>
+#include <utility>
 
 #include "client-sai/api/wait_budget.h"
 #include "common/base/sync.h"
@@ -9,7 +8,6 @@
 namespace mosa::sai {
 namespace {
 
-constexpr size_t kConsumedBlocksPerFile = 2;
 constexpr uint64_t kLargeBytes = kBlockBytesMax / 2;
 static_assert(kBlockBytesMax <= LargeBuffer::kBytes);
 
@@ -53,87 +51,39 @@ std::optional<Failure> Block::Wait(DurationTable* waits) const {
   return failure_;
 }
 
-uint64_t BlockCache::ShareBytes() const {
+BlockCache::Index::Step BlockCache::Next(FileId file, ByteRange range) {
   const MutexLock lock(mutex_);
-  return CacheShare(bytes_max_, files_.size());
-}
-
-std::shared_ptr<Block> BlockCache::Find(FileId file, uint64_t offset, uint64_t read_end) {
-  const MutexLock lock(mutex_);
-  auto it = blocks_.upper_bound({file, offset});
-  if (it == blocks_.begin()) return nullptr;
-  --it;
-  if (it->first.first != file || it->second.block->range().end <= offset) return nullptr;
-  Slot& slot = it->second;
-  const std::shared_ptr<Block> block = slot.block;
-  std::list<Key>& from = slot.consumed ? consumed_ : by_age_;
-  slot.consumed = slot.consumed || read_end >= block->range().end;
-  std::list<Key>& to = slot.consumed ? consumed_ : by_age_;
-  to.splice(to.end(), from, slot.age);
-  while (consumed_.size() > kConsumedBlocksPerFile * files_.size())
-    Erase(blocks_.find(consumed_.front()));
-  return block;
+  return index_.Next(file, range);
 }
 
 std::vector<std::shared_ptr<Block>> BlockCache::Add(FileId file, ByteRange range) {
   const MutexLock lock(mutex_);
-  std::vector<std::shared_ptr<Block>> added;
-  uint64_t at = range.begin;
-  while (at < range.end) {
-    auto next = blocks_.upper_bound({file, at});
-    if (next != blocks_.begin()) {
-      const auto before = std::prev(next);
-      if (before->first.first == file && before->second.block->range().end > at) {
-        at = before->second.block->range().end;
-        continue;
-      }
-    }
-    uint64_t end = std::min(range.end, (at / kBlockBytesMax + 1) * kBlockBytesMax);
-    if (next != blocks_.end() && next->first.first == file) end = std::min(end, next->first.second);
-    auto block = std::make_shared<Block>(ByteRange{at, end});
-    by_age_.push_back({file, at});
-    blocks_[{file, at}] = {block, std::prev(by_age_.end()), false};
-    bytes_ += end - at;
-    ++files_[file];
-    added.push_back(std::move(block));
-    at = end;
-  }
-  while (bytes_ > bytes_max_ && blocks_.size() > added.size())
-    Erase(blocks_.find(consumed_.empty() ? by_age_.front() : consumed_.front()));
-  return added;
+  return index_.Add(file, range, [](ByteRange of) { return std::make_shared<Block>(of); });
 }
 
-BlockCache::Map::iterator BlockCache::Erase(Map::iterator it) {
-  bytes_ -= it->second.block->range().size();
-  (it->second.consumed ? consumed_ : by_age_).erase(it->second.age);
-  const auto file = files_.find(it->first.first);
-  if (--file->second == 0) files_.erase(file);
-  return blocks_.erase(it);
+void BlockCache::DropFile(FileId file) {
+  const MutexLock lock(mutex_);
+  index_.DropFile(file);
 }
-
-void BlockCache::DropFile(FileId file) { DropRange(file, {0, UINT64_MAX}); }
 
 void BlockCache::DropRange(FileId file, ByteRange range) {
   const MutexLock lock(mutex_);
-  auto it = blocks_.upper_bound({file, range.begin});
-  if (it != blocks_.begin() && std::prev(it)->first.first == file) --it;
-  while (it != blocks_.end() && it->first.first == file && it->first.second < range.end)
-    it = it->second.block->range().end > range.begin ? Erase(it) : std::next(it);
+  index_.Drop(file, range);
 }
 
-void BlockCache::DropBlock(FileId file, const Block& block) {
+void BlockCache::DropBlock(FileId file, const std::shared_ptr<Block>& block) {
   const MutexLock lock(mutex_);
-  const auto it = blocks_.find({file, block.range().begin});
-  if (it != blocks_.end() && it->second.block.get() == &block) Erase(it);
+  index_.DropBlock(file, block);
 }
 
 void BlockCache::DropAll() {
   const MutexLock lock(mutex_);
-  blocks_.clear();
-  files_.clear();
-  by_age_.clear();
-  consumed_.clear();
-  bytes_ = 0;
+  index_.DropAll();
+}
+
+uint64_t BlockCache::ShareBytes() const {
+  const MutexLock lock(mutex_);
+  return index_.ShareBytes();
 }
 
 }  // namespace mosa::sai

@@ -16,7 +16,6 @@
 #include "client-sai/sai/access_rights.h"
 #include "client-sai/sai/attribute_cache.h"
 #include "client-sai/sai/failures.h"
-#include "common/base/hash.h"
 #include "common/base/sync.h"
 
 namespace mosa::sai {
@@ -160,10 +159,8 @@ Outcome<Done> NodeObjects::FetchPiece(Inode& inode, const DataAccess& access, co
   std::vector<CopyChoice> copies;
   for (const NodeId node : piece.nodes)
     copies.push_back({node, nodes_.IsLocal(node), node_states_.IsAlive(node)});
-  // Clients start with different copies, and a stream rotates through all of them.
-  const uint64_t stretch = piece.range.begin / std::max(access.layout.chunk_bytes, kSpreadBytesMin);
   const std::vector<NodeId> order =
-      OrderCopies(copies, Mix64(client_.value ^ Mix64(inode.file.value ^ Mix64(stretch))));
+      OrderCopies(copies, CopySeed(client_, inode.file, access.layout, piece.range.begin));
   Status status = OkStatus();
   for (size_t i = 0; i < order.size(); ++i) {
     const bool is_last = i + 1 == order.size();

@@ -187,30 +187,19 @@ Outcome<ReadResult> Reader::ReadBound(OpenFile& handle, const AccessPtr& access,
       ahead = handle.read_ahead.OnRead(range, file_bytes, window_max);
   }
   if (!ahead.empty()) FetchAhead(handle.inode, access, ahead);
-  const std::shared_ptr<Block> first = blocks_.Find(inode.file, range.begin, range.end);
-  if (first && first->range().end >= range.end && !first->Wait(options_.waits)) {
-    const std::byte* bytes = first->bytes() + (range.begin - first->range().begin);
-    return ReadResult{first, -1, range.begin, size, {bytes, size}, {}};
+  BlockCache::Index::Step step = blocks_.Next(inode.file, range);
+  if (step.block && step.range == range && !step.block->Wait(options_.waits)) {
+    const std::byte* bytes = step.block->bytes() + (range.begin - step.block->range().begin);
+    return ReadResult{step.block, -1, range.begin, size, {bytes, size}, {}};
   }
   const auto buffer = std::make_shared<Buffer>(size);
-  uint64_t at = range.begin;
-  while (at < range.end) {
+  for (uint64_t at = range.begin; at < range.end; at = step.range.end) {
     std::byte* out = buffer->bytes.get() + (at - range.begin);
-    const std::shared_ptr<Block> block = blocks_.Find(inode.file, at, range.end);
-    if (block && !block->Wait(options_.waits)) {
-      const uint64_t end = std::min(range.end, block->range().end);
-      std::memcpy(out, block->bytes() + (at - block->range().begin), end - at);
-      at = end;
-      continue;
-    }
-    uint64_t end = range.end;
-    if (!block) {
-      // Up to the next block that is cached or being fetched.
-      for (uint64_t probe = at + kPageBytes; probe < range.end; probe += kExtentBytesMax)
-        if (blocks_.Find(inode.file, probe)) end = std::min(end, probe);
-    }
-    MOSA_RETURN_IF_FAILED(objects_.Fetch(inode, *access, {at, end}, out, true));
-    at = end;
+    step = blocks_.Next(inode.file, {at, range.end});
+    if (step.block && !step.block->Wait(options_.waits))
+      std::memcpy(out, step.block->bytes() + (at - step.block->range().begin), step.range.size());
+    else
+      MOSA_RETURN_IF_FAILED(objects_.Fetch(inode, *access, step.range, out, true));
   }
   return InBuffer(buffer, range.begin, size);
 }
@@ -274,7 +263,7 @@ void Reader::FetchAhead(const InodePtr& inode, const AccessPtr& access, ByteRang
               fetched = Fail(StatusCode::kAborted, ErrorReason::kStale,
                              "the layout was recalled during the read");
           }
-          if (!fetched.ok()) blocks_.DropBlock(inode->file, *block);
+          if (!fetched.ok()) blocks_.DropBlock(inode->file, block);
           block->Finish(fetched.ok() ? std::nullopt : std::optional(fetched.failure()));
         });
   }

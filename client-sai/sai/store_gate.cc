@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "client-sai/api/wait_budget.h"
+#include "client-sai/core/rules.h"
 #include "client-sai/sai/failures.h"
 #include "client-sai/sai/node_objects.h"
 

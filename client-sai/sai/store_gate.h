@@ -27,9 +27,6 @@
 
 namespace mosa::sai {
 
-// How long to wait before asking again about a file that another client has frozen.
-inline constexpr Duration kFrozenDelay = Milliseconds(10);
-
 // What a store does if bytes of the file are lost: its commit would outdate the copies that can
 // replace them. A cut goes on, because the kept bytes may be whole: the manager decides.
 enum class IfLost : uint8_t { kFail, kGoOn };

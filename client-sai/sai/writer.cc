@@ -19,7 +19,6 @@ namespace {
 
 constexpr int kCommitsMax = 20;
 // Well below kFreezeMax, so that no store of an inline move comes after its freeze.
-constexpr Duration kInlineMoveMax = Seconds(10);
 // A node that refuses this often, each time after a new answer of the manager, will never accept.
 constexpr int kRefusalsMax = 50;
 
@@ -341,19 +340,14 @@ Outcome<AccessPtr> Writer::Bind(Inode& inode, uint64_t size_bytes) {
         inode.right.era != 0)
       return inode.right.access;
   }
-  const Time begun = clock_.Monotonic();
-  for (size_t attempt = 0;;) {
+  for (BindRetries retries(clock_.Monotonic());;) {
     const Mark mark = recalls_.Now();
     auto reply = calls_.Ask<BindReply>(BindRequest{inode.file, size_bytes});
     if (reply.ok()) return rights_.Store(inode, std::move(reply->access), mark, 0);
-    if (reply.failure().code == StatusCode::kAborted) {
-      if (clock_.Monotonic() - begun > kInlineMoveMax)
-        return StoreGate::FrozenTooLong(inode, kInlineMoveMax);
-      SleepFor(kFrozenDelay);  // Another mount is giving it objects now.
-      continue;
-    }
-    const std::optional<Duration> delay = NoSpaceDelay(attempt++);
-    if (reply.failure().reason != ErrorReason::kNoSpace || !delay) return reply.failure();
+    const std::optional<Duration> delay = retries.DelayAfter(reply.failure(), clock_.Monotonic());
+    if (!delay && reply.failure().code == StatusCode::kAborted)
+      return StoreGate::FrozenTooLong(inode, kInlineMoveMax);
+    if (!delay) return reply.failure();
     SleepFor(*delay);
   }
 }

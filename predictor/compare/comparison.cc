@@ -450,9 +450,7 @@ class Comparer {
     anomaly.since = Since(index, anomaly.slower, anomaly.shown_in.front());
     const BlameQuestion question = {shown, StageBlamed(cell.cell), "", anomaly.slower};
     if (cell.cell.level != Level::kStart) anomaly.blamed = BlameOf(question);
-    bool beside =
-        cell.cell.level == Level::kHost &&
-        !(Explains(anomaly.blamed) && anomaly.blamed.front().suspect.host == cell.cell.name);
+    bool beside = cell.cell.level == Level::kHost && !BlamesHost(anomaly.blamed, cell.cell.name);
     if (beside) {
       const std::vector<Blame>& by_others = BlameOf({shown, "", cell.cell.name, anomaly.slower});
       // A part's own evidence remains if differences between hosts explain nothing.

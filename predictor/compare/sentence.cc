@@ -163,6 +163,16 @@ std::string Deployed(const AnomalyFacts& facts) {
 
 }  // namespace
 
+bool BlamesHost(const std::vector<Blame>& blamed, const std::string& host) {
+  if (!Explains(blamed) || blamed.front().suspect.host != host) return false;
+  if (!blamed.front().evidence.empty()) return true;
+  return std::ranges::none_of(blamed, [&](const Blame& blame) {
+    return blame.suspect.host.empty() &&
+           blame.of_requests.has_value() == blamed.front().of_requests.has_value() &&
+           blame.weight() >= blamed.front().weight() - kExplainedAlike;
+  });
+}
+
 bool Explains(const std::vector<Blame>& blamed) {
   return !blamed.empty() &&
          (!blamed.front().evidence.empty() ||

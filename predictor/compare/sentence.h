@@ -39,6 +39,9 @@ struct AnomalyFacts {
 // Whether the best suspect has evidence of its own, or explains half of the deviation, alone or in
 // the mean with requests: less is not an explanation.
 bool Explains(const std::vector<Blame>& blamed);
+// True if a part of this host explains the deviation, and, unless there is evidence of its own,
+// nothing that all hosts share explains as much.
+bool BlamesHost(const std::vector<Blame>& blamed, const std::string& host);
 
 // "the link of h2".
 std::string Describe(const Suspect& suspect);

@@ -71,7 +71,10 @@ class Cluster {
       done = co_await writer_->WriteFile(other, 1, task);
       done = co_await writer_->WriteFile(path, rows[i].bytes, task);
       EXPECT_TRUE(done.ok()) << done.failure().message;
-      co_await writer_->AwaitSealed();
+    }
+    co_await writer_->AwaitSealed();
+    for (size_t i = 0; i < rows.size(); ++i) {
+      const std::string path = PathOf(i), other = std::to_string(i) + "/a";
       for (const auto& reader : readers_) static_cast<void>(co_await reader->ReadFile(other, task));
       for (const auto& reader : readers_) {
         const Time begin = loop_.now();

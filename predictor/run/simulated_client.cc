@@ -70,21 +70,45 @@ bool SimulatedClient::HoldsAllHere(const Layout& layout) const {
 
 // ---- names
 
+bool SimulatedClient::MayAnswer(FileId file) const {
+  if (file == FileId{}) return true;
+  const auto known = files_.find(file);
+  return known != files_.end() && (known->second.unsent || known->second.attributes_known);
+}
+
+uint64_t SimulatedClient::TellKernel(Directory& directory) {
+  return directory.kept.Tell(pages_.epoch(), loop_.now()) ? pages_.epoch() : 0;
+}
+
+void SimulatedClient::NoteAttributes(FileId file, const Attributes& attributes, uint64_t mark) {
+  File& state = files_[file];
+  state.attributes = attributes;
+  state.attributes_known = !RecalledSince(mark, file);
+}
+
 des::Activity<sai::Outcome<FileId>> SimulatedClient::Lookup(FileId parent, std::string_view name) {
   Directory& directory = directories_[parent];
-  directory.kept.Tell(pages_.epoch(), loop_.now());
-  if (const auto known = directory.names.find(name); known != directory.names.end())
-    co_return known->second;
+  if (const auto kept = directory.names.find(name);
+      kept != directory.names.end() && kept->second.told_in == pages_.epoch())
+    co_return kept->second.file;
   const Timed timed(machines_.residence(), Daemon::kMount, machine_, "fuse.lookup");
   co_await Work(platform_.client.call);
-  if (directory.delegated && directory.complete) co_return FileId{};
-  const uint64_t recalls = recalls_[parent];
+  const uint64_t told_in = TellKernel(directory);
+  const auto known = directory.names.find(name);
+  if (known != directory.names.end() && MayAnswer(known->second.file)) {
+    known->second.told_in = told_in;
+    co_return known->second.file;
+  }
+  if (known == directory.names.end() && directory.complete) co_return FileId{};
+  const uint64_t mark = recalls_;
   Request request = LookupRequest{parent, std::string(name)};
   const Outcome<EntryReply> reply = co_await Ask<EntryReply>(std::move(request));
   const bool absent = !reply.ok() && reply.failure().reason == ErrorReason::kNoEntry;
   if (!reply.ok() && !absent) co_return reply.failure();
   const FileId found = absent ? FileId{} : reply->entry.file;
-  if (recalls == recalls_[parent]) directory.names.insert_or_assign(std::string(name), found);
+  if (!absent) NoteAttributes(found, reply->entry.attributes, mark);
+  if (!RecalledSince(mark, parent))
+    directory.names.insert_or_assign(std::string(name), Directory::Name{found, told_in});
   co_return found;
 }
 
@@ -118,18 +142,52 @@ des::Activity<sai::Outcome<FileId>> SimulatedClient::NewFileId() {
   co_return FileId{file_ids_.first.value++};
 }
 
-void SimulatedClient::NoteMade(FileId parent, std::string_view name, const MakeReply& reply) {
-  Directory& directory = directories_[parent];
-  directory.names.insert_or_assign(std::string(name), reply.entry.file);
+bool SimulatedClient::MayDefer(const Directory& directory) const {
+  return directory.delegated && directory.inline_bytes_max > 0 &&
+         directory.hints_generation == hints_generation_;
+}
+
+void SimulatedClient::NoteMade(FileId parent, std::string_view name, const MakeReply& reply,
+                               uint64_t mark, Directory::Name known, uint64_t hints_before) {
+  NoteAttributes(reply.entry.file, reply.entry.attributes, mark);
+  NoteAttributes(parent, reply.parent_attributes, mark);
   if (reply.entry.attributes.type == FileType::kDirectory) {
     Directory& made = directories_[reply.entry.file];
     made.delegated = made.complete = reply.delegated;
     made.inline_bytes_max = reply.access ? reply.access->inline_bytes_max : 0;
+    made.hints_generation = hints_before;
+  }
+  Directory& directory = directories_[parent];
+  if (RecalledSince(mark, parent)) {
+    directory.names.erase(std::string(name));
     return;
   }
+  directory.names.insert_or_assign(std::string(name), known);
+  if (reply.entry.attributes.type == FileType::kDirectory) return;
   directory.delegated = reply.delegated;
   const bool unbound = reply.access && !reply.access->layout.bound();
   directory.inline_bytes_max = unbound ? reply.access->inline_bytes_max : 0;
+  directory.hints_generation = hints_before;
+}
+
+// Tells the manager of a file that only this mount knows.
+des::Activity<sai::Outcome<sai::Done>> SimulatedClient::EnsureMade(FileId file) {
+  File& state = files_[file];
+  if (!state.unsent) co_return Done{};
+  const uint64_t mark = recalls_;
+  Request request = *std::exchange(state.unsent, std::nullopt);
+  const Outcome<MakeReply> made = co_await Ask<MakeReply>(std::move(request));
+  if (!made.ok()) co_return made.failure();
+  NoteSent(file, *made, mark);
+  co_return Done{};
+}
+
+void SimulatedClient::NoteSent(FileId file, const MakeReply& made, uint64_t mark) {
+  File& state = files_[file];
+  state.manager_counts_open = true;
+  NoteAttributes(file, made.entry.attributes, mark);
+  if (made.access) state.access = *made.access;
+  state.right_known = state.attributes_known;
 }
 
 des::Activity<sai::Outcome<FileId>> SimulatedClient::MakeChildDirectory(FileId parent,
@@ -137,7 +195,6 @@ des::Activity<sai::Outcome<FileId>> SimulatedClient::MakeChildDirectory(FileId p
   const Outcome<FileId> id = co_await NewFileId();
   if (!id.ok()) co_return id.failure();
   co_await Work(platform_.client.call);
-  const uint64_t recalls = recalls_[parent];
   MakeRequest make;
   make.parent = parent;
   make.name = name;
@@ -145,6 +202,9 @@ des::Activity<sai::Outcome<FileId>> SimulatedClient::MakeChildDirectory(FileId p
   make.type = FileType::kDirectory;
   make.permissions = 0755;
   make.now = loop_.now();
+  const uint64_t told_in = TellKernel(directories_[parent]);
+  const uint64_t hints_before = hints_generation_;
+  const uint64_t mark = recalls_;
   Request request = make;
   const Outcome<MakeReply> reply = co_await Ask<MakeReply>(std::move(request));
   if (!reply.ok() && reply.failure().reason == ErrorReason::kExists) {
@@ -152,14 +212,14 @@ des::Activity<sai::Outcome<FileId>> SimulatedClient::MakeChildDirectory(FileId p
     co_return co_await Lookup(parent, name);
   }
   if (!reply.ok()) co_return reply.failure();
-  if (recalls == recalls_[parent]) NoteMade(parent, name, *reply);
+  NoteMade(parent, name, *reply, mark, {reply->entry.file, told_in}, hints_before);
   co_return reply->entry.file;
 }
 
 // Creates a file and opens it for writing. A deferred file is known only here until it is bound or
 // closed.
 des::Activity<sai::Outcome<FileId>> SimulatedClient::Create(FileId parent, std::string_view name,
-                                                            const std::string& task, bool defer) {
+                                                            const std::string& task) {
   const Outcome<FileId> id = co_await NewFileId();
   if (!id.ok()) co_return id.failure();
   const Timed timed(machines_.residence(), Daemon::kMount, machine_, "fuse.create");
@@ -173,26 +233,27 @@ des::Activity<sai::Outcome<FileId>> SimulatedClient::Create(FileId parent, std::
   make.now = loop_.now();
   make.open = true;
   Directory& directory = directories_[parent];
-  directory.kept.Tell(pages_.epoch(), loop_.now());
-  if (defer && directory.delegated && directory.inline_bytes_max > 0) {
-    directory.names.insert_or_assign(make.name, *id);
+  const uint64_t told_in = TellKernel(directory);
+  if (MayDefer(directory)) {
+    directory.names.insert_or_assign(make.name, Directory::Name{*id, told_in});
     File& file = files_[*id];
-    file.fresh = true;
-    file.access.may_write = true;
+    file.right_known = file.attributes_known = true;
+    file.access.may_write = file.must_commit = true;
     file.access.inline_bytes_max = directory.inline_bytes_max;
+    file.room_version = file.attributes.data_version;
     file.unsent = std::move(make);
     co_return *id;
   }
   make.bind = true;
-  const uint64_t recalls = recalls_[parent];
+  const uint64_t hints_before = hints_generation_;
+  const uint64_t mark = recalls_;
   Request request = make;
   const Outcome<MakeReply> reply = co_await Ask<MakeReply>(std::move(request));
   if (!reply.ok()) co_return reply.failure();
-  if (recalls == recalls_[parent]) NoteMade(parent, name, *reply);
-  File& file = files_[*id];
-  file.fresh = file.manager_counts_open = true;
-  file.attributes = reply->entry.attributes;
-  if (reply->access) file.access = *reply->access;
+  NoteMade(parent, name, *reply, mark, {*id, told_in}, hints_before);
+  NoteSent(*id, *reply, mark);
+  files_[*id].must_commit = true;
+  files_[*id].room_version = reply->entry.attributes.data_version;
   co_return *id;
 }
 
@@ -207,10 +268,10 @@ des::Activity<sai::Outcome<sai::Done>> SimulatedClient::SetHints(FileId file,
     Request request = set;
     const Outcome<EmptyReply> reply = co_await Ask<EmptyReply>(std::move(request));
     if (!reply.ok()) co_return reply.failure();
+    // Cached knowledge of its layout, and of the layout of new files in it or below, is now stale.
+    files_[file].right_known = files_[file].attributes_known = false;
+    ++hints_generation_;
   }
-  // Cached knowledge of its layout, and of the layout of new files in it or below, is now stale.
-  files_[file].fresh = false;
-  for (auto& [id, directory] : directories_) directory.inline_bytes_max = 0;
   co_return Done{};
 }
 
@@ -230,20 +291,23 @@ des::Activity<sai::Outcome<sai::Done>> SimulatedClient::PrepareOutput(const std:
   const Outcome<FileId> there = co_await Lookup(place->parent, place->name);
   if (!there.ok()) co_return there.failure();
   if (hints.empty() || *there != FileId{}) co_return Done{};
-  const Outcome<FileId> file = co_await Create(place->parent, place->name, "", false);
+  const Outcome<std::shared_ptr<Writing>> made =
+      co_await OpenToWrite(path, {}, Content::kReplaced, kNoTask);
+  if (!made.ok()) co_return made.failure();
+  const Outcome<Done> closed = co_await CloseWrite(**made);
+  if (!closed.ok()) co_return closed.failure();
+  const Outcome<FileId> file = co_await Lookup(place->parent, place->name);
   if (!file.ok()) co_return file.failure();
-  Request release = ReleaseRequest{*file};
-  const Outcome<EmptyReply> released = co_await Ask<EmptyReply>(std::move(release));
-  if (!released.ok()) co_return released.failure();
-  files_[*file].manager_counts_open = false;
   const Outcome<Done> set = co_await SetHints(*file, hints);
   if (!set.ok()) co_return set.failure();
   SetAttributesRequest times;
   times.file = *file;
   times.access_time = times.modify_time = Time{};
   Request request = times;
+  const uint64_t mark = recalls_;
   const Outcome<AttributesReply> marked = co_await Ask<AttributesReply>(std::move(request));
   if (!marked.ok()) co_return marked.failure();
+  NoteAttributes(*file, marked->attributes, mark);
   co_return Done{};
 }
 
@@ -254,17 +318,23 @@ des::Activity<sai::Outcome<sai::Done>> SimulatedClient::Remove(const std::string
   if (!there.ok()) co_return there.failure();
   if (*there == FileId{}) co_return Done{};
   co_await Work(platform_.client.call);
-  const bool is_sent = !files_[*there].unsent.has_value();
-  files_[*there].unsent.reset();
-  if (is_sent) {
-    RemoveRequest remove;
-    remove.parent = place->parent;
-    remove.name = place->name;
-    Request request = remove;
-    const Outcome<RemoveReply> removed = co_await Ask<RemoveReply>(std::move(request));
-    if (!removed.ok()) co_return removed.failure();
-  }
-  directories_[place->parent].names.insert_or_assign(std::string(place->name), FileId{});
+  std::vector<Request> requests;
+  if (auto& unsent = files_[*there].unsent) requests.emplace_back(*std::exchange(unsent, {}));
+  RemoveRequest remove;
+  remove.parent = place->parent;
+  remove.name = place->name;
+  requests.emplace_back(remove);
+  const size_t last = requests.size() - 1;
+  const uint64_t mark = recalls_;
+  const std::vector<Reply> replies = co_await manager_.Call(id_, std::move(requests));
+  const Outcome<RemoveReply> removed = ReplyAs<RemoveReply>(replies, last);
+  if (!removed.ok()) co_return removed.failure();
+  Directory& directory = directories_[place->parent];
+  NoteAttributes(place->parent, removed->parent_attributes, mark);
+  if (RecalledSince(mark, place->parent))
+    directory.names.erase(std::string(place->name));
+  else  // The kernel has to ask for the name again.
+    directory.names.insert_or_assign(std::string(place->name), Directory::Name{});
   co_return Done{};
 }
 
@@ -320,33 +390,32 @@ void SimulatedClient::OnPush(const Push& push) {
 }
 
 des::Activity<void> SimulatedClient::Confirm(RecallPush recall) {
-  ++recalls_[recall.file];
-  co_await Work(platform_.client.call);
-  std::vector<Request> requests;
-  RecallDoneRequest done;
-  done.recall = recall.recall;
+  last_recalls_[recall.file] = ++recalls_;
+  File& state = files_[recall.file];
+  state.right_known = false;
+  if (recall.kind != RecallKind::kAccess) state.attributes_known = false;
+  blocks_.DropFile(recall.file);
+  std::vector<FileId> unsent;
   if (recall.kind == RecallKind::kEntries) {
     Directory& directory = directories_[recall.file];
-    for (const auto& [name, id] : directory.names) {
-      const auto file = files_.find(id);
-      if (file == files_.end() || !file->second.unsent) continue;
-      requests.emplace_back(*std::exchange(file->second.unsent, std::nullopt));
-      file->second.manager_counts_open = true;
-    }
+    for (const auto& [name, known] : directory.names)
+      if (const auto file = files_.find(known.file); file != files_.end() && file->second.unsent)
+        unsent.push_back(known.file);
     if (directory.kept.Forget(pages_.epoch(), loop_.now())) pages_.BeginEpoch();
-    directory = Directory{.delegated = false,
-                          .complete = false,
-                          .inline_bytes_max = 0,
-                          .names = {},
-                          .kept = directory.kept};
-  } else {
-    File& file = files_[recall.file];
-    file.fresh = false;
-    done.holds_open = file.handles > 0;
-    done.pinned = file.pinned;
+    directory.delegated = directory.complete = false;
+    directory.inline_bytes_max = 0;
+    directory.names.clear();
   }
-  requests.emplace_back(done);
-  const std::vector<Reply> replies = co_await manager_.Call(id_, std::move(requests));
+  co_await Work(platform_.client.call);
+  for (const FileId file : unsent)  // The file's close learns of a failure.
+    static_cast<void>(co_await EnsureMade(file));
+  RecallDoneRequest done;
+  done.recall = recall.recall;
+  done.holds_open = state.handles > 0;
+  done.pinned = state.pinned;
+  done.writes = state.writers > 0;
+  if (done.writes) state.manager_counts_open = true;
+  manager_.Send(id_, {done});
 }
 
 }  // namespace mosa::predict

@@ -19,6 +19,7 @@
 #include <utility>
 #include <vector>
 
+#include "client-sai/core/block_index.h"
 #include "client-sai/core/kept_names.h"
 #include "client-sai/core/outcome.h"
 #include "client-sai/core/read_ahead.h"
@@ -120,18 +121,30 @@ class SimulatedClient {
     bool delegated = false;
     bool complete = false;  // All its names are known.
     uint64_t inline_bytes_max = 0;
-    std::map<std::string, FileId, std::less<>> names;  // Id 0: known to be absent.
-    sai::KeptNames kept;                               // By the kernel.
+    uint64_t hints_generation = 0;  // `inline_bytes_max` is of this one.
+    struct Name {
+      FileId file;           // 0: known to be absent.
+      uint64_t told_in = 0;  // The epoch in which the kernel was told it; 0: it may not keep it.
+    };
+    std::map<std::string, Name, std::less<>> names;
+    sai::KeptNames kept;  // By the kernel.
   };
   struct File {
-    bool fresh = false;  // `access` and `attributes` are up to date.
+    // Up to date: `access`, and `attributes`. The latter also of directories.
+    bool right_known = false, attributes_known = false;
     DataAccess access;
     Attributes attributes;
     bool manager_counts_open = false;
     uint32_t handles = 0;
-    uint32_t writers = 0;               // Handles open for writing.
-    bool unsealed = false;              // The own node's object was written past its daemon.
-    bool pinned = false;                // The kernel writes the object directly.
+    uint32_t writers = 0;   // Handles open for writing.
+    bool unsealed = false;  // The own node's object was written past its daemon.
+    bool pinned = false;    // The kernel writes the object directly.
+    // The pages and bytes that have room on each node, as far as this mount knows. It knows all of
+    // it for `room_version` of the data.
+    IntervalSet pages;
+    std::map<NodeId, uint64_t> allocated;
+    std::optional<uint64_t> room_version;
+    bool must_commit = false;           // There is something to tell the manager at a close.
     std::optional<MakeRequest> unsent;  // A deferred creation that the manager does not know yet.
   };
   struct Place {
@@ -139,22 +152,37 @@ class SimulatedClient {
     std::string_view name;
   };
   struct Block {
-    explicit Block(des::EventLoop& loop, ByteRange r) : range(r), come(loop) {}
-    ByteRange range;
+    Block(des::EventLoop& loop, ByteRange range) : come(loop), range_(range) {}
+    ByteRange range() const { return range_; }
     bool done = false;
     des::Signal come;
+
+   private:
+    ByteRange range_;
   };
+  using BlockPtr = std::shared_ptr<Block>;
   struct Reader;
   struct Writer;
+  static inline const std::string kNoTask;
   using Timed = SimulatedResidence::Timed;
 
   template <typename T>
   des::Activity<Outcome<T>> Ask(Request request);
+  // The right to read or write the file's bytes, from what is known or from the manager.
+  des::Activity<Outcome<Done>> EnsureRight(FileId file, bool write, bool with_attributes,
+                                           const std::string& task);
   auto Work(const Cost& cost, uint64_t bytes = 0) {
     return machines_.Work(machine_, cost.Of(bytes));
   }
   bool IsLocal(NodeId node) const {
     return node != kNoNode && manager_.MachineOf(node) == machine_;
+  }
+  void NoteKernel(Access access, ByteRange range) const {
+    if (Observer* const observer = manager_.observer()) observer->OnKernel(id_, access, range);
+  }
+  void NoteNode(Access access, NodeId node, FileId file, ByteRange range) const {
+    if (Observer* const observer = manager_.observer())
+      observer->OnNode(id_, access, node, file, range);
   }
   // This host's node, if it holds the whole file.
   bool HoldsAllHere(const Layout& layout) const;
@@ -166,8 +194,16 @@ class SimulatedClient {
   des::Activity<Outcome<Done>> SetHints(FileId file, const HintMap& hints);
   des::Activity<Outcome<FileId>> NewFileId();
   des::Activity<Outcome<FileId>> Create(FileId parent, std::string_view name,
-                                        const std::string& task, bool defer);
-  void NoteMade(FileId parent, std::string_view name, const MakeReply& reply);
+                                        const std::string& task);
+  bool MayDefer(const Directory& directory) const;
+  bool MayAnswer(FileId file) const;
+  // The epoch in which the kernel may keep the directory's names; 0: it may not.
+  uint64_t TellKernel(Directory& directory);
+  void NoteAttributes(FileId file, const Attributes& attributes, uint64_t mark);
+  void NoteMade(FileId parent, std::string_view name, const MakeReply& reply, uint64_t mark,
+                Directory::Name known, uint64_t hints_before);
+  void NoteSent(FileId file, const MakeReply& made, uint64_t mark);
+  des::Activity<Outcome<Done>> EnsureMade(FileId file);
   void OnPush(const Push& push);
   des::Activity<void> Confirm(RecallPush recall);
   des::Activity<void> Upkeep();
@@ -178,6 +214,7 @@ class SimulatedClient {
   des::Activity<Outcome<FileId>> FileToWrite(const std::string& path, Content before,
                                              const std::string& task);
   des::Activity<Outcome<Done>> OpenForWriting(FileId file, const std::string& task, Content before);
+  des::Activity<Outcome<Done>> Cut(FileId file);
   des::Activity<bool> MayWriteByKernel(Writer& writer);
   des::Activity<Outcome<Done>> WriteRange(Writer& writer, ByteRange whole);
   des::Activity<Outcome<Done>> SettleKernelWrites(Writer& writer);
@@ -189,12 +226,17 @@ class SimulatedClient {
   // Bytes below `fresh_from` already have room.
   des::Activity<void> SendExtent(Writer& writer, ByteRange extent, uint64_t fresh_from);
   // `makes`: these are the file's first bytes on the node.
-  des::Activity<bool> StoreOn(NodeId node, FileId file, uint64_t bytes, uint64_t fresh_bytes,
+  des::Activity<bool> StoreOn(NodeId node, FileId file, ByteRange range, uint64_t fresh_bytes,
                               bool makes);
+  // A handle of the file has ended: with the last, the mount forgets what room it has.
+  void EndHandle(FileId file);
   void Leave(Writer& writer);
   des::Activity<void> Seal(FileId file);
   des::Activity<Outcome<Done>> Commit(Writer& writer);
-  des::Activity<void> AskNodes(const DataAccess& access);
+  // What the file's objects occupy, for a commit. Asks nodes for what is not known here.
+  des::Activity<std::vector<CommitRequest::NodeBytes>> NodeBytesOf(FileId file);
+  // A short question to the node of another host, and its answer.
+  des::Activity<void> AskNode(Access what, NodeId node, FileId file);
   des::Activity<void> AwaitCopies(const Writer& writer);
   // `why`: the manager's reason, if any.
   Failure NoSpace(Writer& writer, const std::vector<NodeId>& nodes, const std::string& why = "");
@@ -209,13 +251,13 @@ class SimulatedClient {
   bool HasPages(Reading& reading, ByteRange range) const;
   des::Activity<void> ReadStream(std::shared_ptr<Reader> stream, ByteRange part);
   des::Activity<void> AwaitPages(Reader& reader, uint64_t end);
-  std::shared_ptr<Block> NewBlock(ByteRange range);
+  BlockPtr NewBlock(ByteRange range);
   // Requests pages up to the file's end.
   void AskForPages(const std::shared_ptr<Reader>& stream, ByteRange range);
-  des::Activity<void> ReadPages(std::shared_ptr<Reader> stream, std::shared_ptr<Block> pages);
+  des::Activity<void> ReadPages(std::shared_ptr<Reader> stream, BlockPtr pages);
   des::Activity<void> ReadRange(Reader& reader, ByteRange range);
   void FetchAhead(const std::shared_ptr<Reader>& stream, ByteRange range);
-  des::Activity<void> FetchBlock(std::shared_ptr<Reader> stream, std::shared_ptr<Block> its);
+  des::Activity<void> FetchBlock(std::shared_ptr<Reader> stream, BlockPtr its);
   des::Activity<void> FetchPiece(Reader& reader, const Piece& piece);
   NodeId CopyToRead(const Reader& reader, const Piece& piece) const;
   des::Activity<void> FetchBeside(Reader& reader, Piece piece, des::Group& group);
@@ -231,10 +273,16 @@ class SimulatedClient {
   FileIdRangeReply file_ids_;
   std::map<FileId, Directory> directories_;
   std::map<FileId, File> files_;
-  // Recalls per file: a reply is stale if its file was recalled meanwhile.
-  std::map<FileId, uint64_t> recalls_;
+  // A reply is stale if its file was recalled since it was asked for.
+  bool RecalledSince(uint64_t mark, FileId file) const {
+    const auto last = last_recalls_.find(file);
+    return last != last_recalls_.end() && last->second > mark;
+  }
+  std::map<FileId, uint64_t> last_recalls_;  // Numbers, by file.
+  uint64_t recalls_ = 0;
+  uint64_t hints_generation_ = 0;  // Raised by each hint that is set here.
   uint64_t buffered_bytes_ = 0;
-  uint64_t streams_ = 0;                   // Files now being read from other hosts.
+  sai::BlockIndex<BlockPtr> blocks_{sai::kReadCacheBytesMax};
   std::map<std::string, FullStore> full_;  // By task.
   des::Signal buffer_freed_;
   des::Slots io_threads_;

@@ -7,7 +7,6 @@
 
 #include "client-sai/core/rules.h"
 #include "client-sai/core/write_buffer.h"
-#include "common/base/hash.h"
 #include "predictor/run/ask.h"
 #include "predictor/run/kernel_read_ahead.h"
 #include "predictor/run/simulated_client.h"
@@ -40,10 +39,6 @@ struct SimulatedClient::Reader {
     lanes = std::vector(std::min<uint64_t>(width, pieces),
                         des::Slots(loop, sai::FetchesPerLane(layout)));
   }
-  // The kernel releases a file when it is closed and the last request for its pages is answered.
-  void DropIfReleased() {
-    if (is_closed && pages_under_way == 0) blocks.clear();
-  }
   const FileId file;
   const Layout layout;
   const bool is_here;  // This host's node has all of it.
@@ -54,14 +49,10 @@ struct SimulatedClient::Reader {
   uint64_t program_at = 0;  // How far the program has read.
   // The read-ahead of a mount that root has made.
   KernelReadAhead kernel{sai::kKernelReadAheadBytes};
-  std::deque<std::shared_ptr<Block>> asked;  // Requested pages that the program may still reach.
+  std::deque<BlockPtr> asked;  // Requested pages that the program may still reach.
   sai::ReadAhead read_ahead;
-  uint64_t blocks_end = 0;       // Blocks below this have been created.
   uint32_t pages_under_way = 0;  // The kernel's requests in progress.
   bool is_closed = false;
-  std::map<uint64_t, std::shared_ptr<Block>, std::less<>,
-           des::PoolAllocator<std::pair<const uint64_t, std::shared_ptr<Block>>>>
-      blocks;                     // By their begin.
   std::vector<des::Slots> lanes;  // One per node that is read in parallel.
 };
 
@@ -126,7 +117,6 @@ std::shared_ptr<SimulatedClient::Reading> SimulatedClient::ReadingOf(FileId id, 
     reading->by = Reading::By::kNodes;
     reading->reader = std::make_shared<Reader>(loop_, id, file.access, is_here, size_bytes);
     ++file.handles;
-    ++streams_;
   }
   return reading;
 }
@@ -155,6 +145,7 @@ des::Activity<void> SimulatedClient::ReadPart(Reading& reading, ByteRange range)
       reading.read.cached += bytes;
       break;
     case Reading::By::kManager:
+      NoteKernel(Access::kRead, range);
       co_await Work(platform_.client.fuse_read, bytes);
       reading.read.local += bytes;
       break;
@@ -178,13 +169,13 @@ bool SimulatedClient::HasPages(Reading& reading, ByteRange range) const {
 
 des::Activity<BytesRead> SimulatedClient::CloseRead(Reading& reading) {
   if (reading.by == Reading::By::kNodes) {
-    --streams_;
     reading.read = reading.reader->read;
     reading.reader->is_closed = true;
-    reading.reader->DropIfReleased();
   }
-  if (reading.by == Reading::By::kNodes || reading.by == Reading::By::kKernel)
-    --files_[reading.id].handles;
+  // The kernel releases a file when it is closed and the last request for its pages is answered.
+  if (reading.by == Reading::By::kKernel ||
+      (reading.by == Reading::By::kNodes && reading.reader->pages_under_way == 0))
+    EndHandle(reading.id);
   if (reading.is_back) co_return reading.read;
   // Partial reads are not tracked by range: enough bytes in total count as the whole file.
   const bool is_whole = reading.asked_bytes >= reading.size_bytes;
@@ -199,20 +190,35 @@ des::Activity<sai::Outcome<sai::Done>> SimulatedClient::OpenForReading(FileId fi
                                                                        const std::string& task) {
   const Timed timed(machines_.residence(), Daemon::kMount, machine_, "fuse.open");
   co_await Work(platform_.client.call);
+  co_return co_await EnsureRight(file, false, true, task);
+}
+
+des::Activity<sai::Outcome<sai::Done>> SimulatedClient::EnsureRight(FileId file, bool write,
+                                                                    bool with_attributes,
+                                                                    const std::string& task) {
   File& state = files_[file];
-  const bool expires =
-      state.access.layout.bound() && loop_.now() + kCapabilityMargin >= state.access.expires;
-  if (state.fresh && !expires) co_return Done{};
-  const uint64_t recalls = recalls_[file];
+  const sai::CachedRight cached{.is_current = state.right_known,
+                                .has_attributes = state.attributes_known,
+                                .serves = state.access.may_write || !write,
+                                .bound = state.access.layout.bound(),
+                                .expires = state.access.expires};
+  if (state.unsent || sai::MayUseCached(cached, with_attributes, loop_.now())) co_return Done{};
+  const uint64_t mark = recalls_;
   OpenRequest open;
   open.file = file;
+  open.write = write;
   open.task = task;
   Request request = open;
-  const Outcome<OpenReply> reply = co_await Ask<OpenReply>(std::move(request));
+  Outcome<OpenReply> reply = co_await Ask<OpenReply>(std::move(request));
+  for (int again = 0; !reply.ok() && sai::OpenIsRepeated(reply.failure(), again); ++again) {
+    request = open;
+    reply = co_await Ask<OpenReply>(std::move(request));
+  }
   if (!reply.ok()) co_return reply.failure();
   state.access = reply->access;
-  state.attributes = reply->attributes;
-  state.fresh = recalls == recalls_[file];
+  state.right_known = !RecalledSince(mark, file);
+  NoteAttributes(file, reply->attributes, mark);
+  state.manager_counts_open = state.manager_counts_open || write;
   co_return Done{};
 }
 
@@ -248,17 +254,17 @@ des::Activity<void> SimulatedClient::ReadStream(std::shared_ptr<Reader> stream, 
 
 // Drops pages that the program has passed, and waits for those up to `end`.
 des::Activity<void> SimulatedClient::AwaitPages(Reader& reader, uint64_t end) {
-  while (!reader.asked.empty() && reader.asked.front()->range.end <= reader.program_at)
+  while (!reader.asked.empty() && reader.asked.front()->range().end <= reader.program_at)
     reader.asked.pop_front();
-  while (!reader.asked.empty() && reader.asked.front()->range.begin < end) {
-    const std::shared_ptr<Block> pages = reader.asked.front();
+  while (!reader.asked.empty() && reader.asked.front()->range().begin < end) {
+    const BlockPtr pages = reader.asked.front();
     while (!pages->done) co_await pages->come.Wait();
-    if (pages->range.end > end) break;
+    if (pages->range().end > end) break;
     reader.asked.pop_front();
   }
 }
 
-std::shared_ptr<SimulatedClient::Block> SimulatedClient::NewBlock(ByteRange range) {
+SimulatedClient::BlockPtr SimulatedClient::NewBlock(ByteRange range) {
   return std::allocate_shared<Block>(des::PoolAllocator<Block>(), loop_, range);
 }
 
@@ -273,14 +279,14 @@ void SimulatedClient::AskForPages(const std::shared_ptr<Reader>& stream, ByteRan
 }
 
 // One request of the kernel.
-des::Activity<void> SimulatedClient::ReadPages(std::shared_ptr<Reader> stream,
-                                               std::shared_ptr<Block> pages) {
+des::Activity<void> SimulatedClient::ReadPages(std::shared_ptr<Reader> stream, BlockPtr pages) {
   const Timed timed(machines_.residence(), Daemon::kMount, machine_, "fuse.read");
   Reader& reader = *stream;
   ++reader.pages_under_way;
-  const ByteRange range = pages->range;
-  const uint64_t window = sai::ReadWindow(reader.layout, platform_.client.read_ahead_bytes_max,
-                                          sai::CacheShare(sai::kReadCacheBytesMax, streams_));
+  const ByteRange range = pages->range();
+  NoteKernel(Access::kRead, range);
+  const uint64_t window =
+      sai::ReadWindow(reader.layout, platform_.client.read_ahead_bytes_max, blocks_.ShareBytes());
   const auto is_own_piece = [&] {
     const Piece first = FirstPiece(reader.layout, range);
     return first.range.end == range.end &&
@@ -298,25 +304,20 @@ des::Activity<void> SimulatedClient::ReadPages(std::shared_ptr<Reader> stream,
   }
   co_await Work(platform_.client.fuse_read, range.size());
   pages->done = true;
-  --reader.pages_under_way;
-  reader.DropIfReleased();
+  if (--reader.pages_under_way == 0 && reader.is_closed) EndHandle(reader.file);
   pages->come.GiveLast();
 }
 
 // Reads from blocks that were or are being fetched ahead; fetches now what no block covers.
 des::Activity<void> SimulatedClient::ReadRange(Reader& reader, ByteRange range) {
   while (!range.empty()) {
-    auto next = reader.blocks.upper_bound(range.begin);
-    if (next != reader.blocks.begin() && std::prev(next)->second->range.end > range.begin) {
-      const std::shared_ptr<Block> block = std::prev(next)->second;
-      while (!block->done) co_await block->come.Wait();
-      range.begin = std::min(range.end, block->range.end);
-      if (range.begin == block->range.end) reader.blocks.erase(block->range.begin);
+    const sai::BlockIndex<BlockPtr>::Step step = blocks_.Next(reader.file, range);
+    range.begin = step.range.end;
+    if (step.block) {
+      while (!step.block->done) co_await step.block->come.Wait();
       continue;
     }
-    const uint64_t end = next == reader.blocks.end() ? range.end : std::min(range.end, next->first);
-    const std::vector<Piece> pieces =
-        SplitRange(reader.layout, {range.begin, end}, sai::kExtentBytesMax);
+    const std::vector<Piece> pieces = SplitRange(reader.layout, step.range, sai::kExtentBytesMax);
     des::Group group(loop_);
     for (size_t i = 1; i < pieces.size(); ++i) {
       group.Begin();
@@ -324,35 +325,27 @@ des::Activity<void> SimulatedClient::ReadRange(Reader& reader, ByteRange range) 
     }
     co_await FetchPiece(reader, pieces.front());
     while (group.under_way() > 0) co_await group.changed().Wait();
-    range.begin = end;
   }
 }
 
 // Fetches continue even if the reader ends before the file does.
 void SimulatedClient::FetchAhead(const std::shared_ptr<Reader>& stream, ByteRange range) {
-  Reader& reader = *stream;
-  uint64_t at = std::max(range.begin, reader.blocks_end);
-  while (at < range.end) {
-    const uint64_t end = std::min(range.end, (at / sai::kBlockBytesMax + 1) * sai::kBlockBytesMax);
-    const auto block = reader.blocks.insert_or_assign(at, NewBlock({at, end})).first;
-    des::Spawn(loop_, FetchBlock(stream, block->second));
-    at = end;
-  }
-  reader.blocks_end = std::max(reader.blocks_end, at);
+  const auto make = [this](ByteRange of) { return NewBlock(of); };
+  for (BlockPtr& block : blocks_.Add(stream->file, range, make))
+    des::Spawn(loop_, FetchBlock(stream, std::move(block)));
 }
 
-des::Activity<void> SimulatedClient::FetchBlock(std::shared_ptr<Reader> stream,
-                                                std::shared_ptr<Block> its) {
+des::Activity<void> SimulatedClient::FetchBlock(std::shared_ptr<Reader> stream, BlockPtr its) {
   Reader& reader = *stream;
   Block& block = *its;
   // A file that continued on other nodes may have a wider stripe there.
-  const uint64_t own_lane = sai::LaneOf(reader.layout, block.range.begin) % reader.lanes.size();
+  const uint64_t own_lane = sai::LaneOf(reader.layout, block.range().begin) % reader.lanes.size();
   des::Slots& lane = reader.lanes[own_lane];
   co_await lane.Take();
   co_await fetch_threads_.Take();
   // If the file was closed meanwhile, fetch only if somebody already waits for the block.
   const bool is_wanted = its.use_count() > 1;
-  for (ByteRange left = block.range; is_wanted && !left.empty();) {
+  for (ByteRange left = block.range(); is_wanted && !left.empty();) {
     const Piece piece = FirstPiece(reader.layout, left, sai::kExtentBytesMax);
     co_await FetchPiece(reader, piece);
     left.begin = piece.range.end;
@@ -373,11 +366,8 @@ NodeId SimulatedClient::CopyToRead(const Reader& reader, const Piece& piece) con
   std::vector<sai::CopyChoice> copies;
   for (const NodeId each : piece.nodes)
     if (each != kNoNode) copies.push_back({each, IsLocal(each), true});
-  // Other clients start with other copies, and a stream uses all of them in turn.
-  const uint64_t stretch =
-      piece.range.begin / std::max(reader.layout.chunk_bytes, sai::kSpreadBytesMin);
-  const uint64_t seed = Mix64(id_.value ^ Mix64(reader.file.value ^ Mix64(stretch)));
-  return sai::OrderCopies(copies, seed).front();
+  return sai::OrderCopies(copies, sai::CopySeed(id_, reader.file, reader.layout, piece.range.begin))
+      .front();
 }
 
 des::Activity<void> SimulatedClient::FetchPiece(Reader& reader, const Piece& piece) {
@@ -388,6 +378,7 @@ des::Activity<void> SimulatedClient::FetchPiece(Reader& reader, const Piece& pie
     co_await Work(platform_.client.local_read, bytes);
     co_return;
   }
+  NoteNode(Access::kRead, node, reader.file, piece.range);
   reader.read.remote += bytes;
   const uint64_t sent_bytes = WholeBlocks(reader.layout, piece.range, reader.size_bytes);
   const MachineIndex there = manager_.MachineOf(node);

@@ -101,6 +101,9 @@ des::Activity<sai::Outcome<std::shared_ptr<SimulatedClient::Writing>>> Simulated
   ++writing->writer.state.writers;
   const Layout& layout = writing->writer.state.access.layout;
   const bool is_here = layout.bound() && layout.OnOneNode() && HoldsAllHere(layout);
+  // Bytes that are there take no room again.
+  if (before == Content::kKept)
+    writing->writer.sent_end = writing->writer.local_end = files_[*file].attributes.size_bytes;
   writing->writer.keeps_pages = sai::KeepsWrittenPages(before == Content::kReplaced, is_here);
   writing->writer.by_kernel = co_await MayWriteByKernel(writing->writer);
   co_return writing;
@@ -153,6 +156,7 @@ des::Activity<sai::Outcome<sai::Done>> SimulatedClient::CloseWrite(Writing& writ
   NoteFull(writing, written);
   Leave(writer);
   if (written.ok()) co_await AwaitCopies(writer);
+  EndHandle(writer.file);  // The kernel releases it after the close.
   co_return written;
 }
 
@@ -171,7 +175,7 @@ des::Activity<sai::Outcome<FileId>> SimulatedClient::FileToWrite(const std::stri
   if (before == Content::kKept)
     co_return Failure{StatusCode::kNotFound, ErrorReason::kNoEntry,
                       fmt::format("'{}' does not exist", path)};
-  const Outcome<FileId> made = co_await Create(place->parent, place->name, task, true);
+  const Outcome<FileId> made = co_await Create(place->parent, place->name, task);
   co_return made;
 }
 
@@ -187,6 +191,7 @@ des::Activity<void> SimulatedClient::AbandonWrite(Writing& writing) {
     static_cast<void>(co_await SettleKernelWrites(writer));  // Nobody is told of a lack of room.
   }
   Leave(writer);
+  EndHandle(writer.file);
   co_await Work(platform_.client.call);
 }
 
@@ -195,27 +200,39 @@ des::Activity<sai::Outcome<sai::Done>> SimulatedClient::OpenForWriting(FileId fi
                                                                        Content before) {
   const Timed timed(machines_.residence(), Daemon::kMount, machine_, "fuse.open");
   co_await Work(platform_.client.call);
-  OpenRequest open;
-  open.file = file;
-  open.write = true;
-  open.task = task;
-  Request request = open;
-  const Outcome<OpenReply> reply = co_await Ask<OpenReply>(std::move(request));
-  if (!reply.ok()) co_return reply.failure();
   File& state = files_[file];
-  state.access = reply->access;
-  state.attributes = reply->attributes;
-  state.manager_counts_open = true;
-  if (before == Content::kKept) co_return Done{};
+  // The manager counts writers: it has to hear of each.
+  if (!state.unsent && !state.manager_counts_open) state.right_known = false;
+  const Outcome<Done> opened = co_await EnsureRight(file, true, true, task);
+  if (!opened.ok() || before == Content::kKept) co_return opened;
+  co_return co_await Cut(file);
+}
+
+// To nothing. The answer does not say where the file's bytes go from now on: the next use asks.
+des::Activity<sai::Outcome<sai::Done>> SimulatedClient::Cut(FileId file) {
+  File& state = files_[file];
+  const bool in_objects = state.access.layout.bound() && !state.access.is_inline;
+  if (in_objects && state.attributes.size_bytes > 0) {
+    for (const NodeId node : state.access.layout.Nodes())
+      co_await AskNode(Access::kCut, node, file);
+    manager_.Cut(file);
+    state.must_commit = true;
+  }
   SetAttributesRequest cut;
   cut.file = file;
   cut.size_bytes = 0;
   cut.modify_time_now = true;
   cut.generation = state.access.generation;
-  request = cut;
-  const Outcome<AttributesReply> was_cut = co_await Ask<AttributesReply>(std::move(request));
-  if (!was_cut.ok()) co_return was_cut.failure();
-  state.attributes = was_cut->attributes;
+  const uint64_t mark = recalls_;
+  Request request = cut;
+  const Outcome<AttributesReply> reply = co_await Ask<AttributesReply>(std::move(request));
+  if (!reply.ok()) co_return reply.failure();
+  NoteAttributes(file, reply->attributes, mark);
+  state.right_known = false;
+  state.pages.Clear();
+  state.allocated.clear();
+  state.room_version = reply->attributes.data_version;
+  blocks_.DropFile(file);
   co_return Done{};
 }
 
@@ -242,7 +259,11 @@ des::Activity<sai::Outcome<sai::Done>> SimulatedClient::WriteRange(Writer& write
   const uint64_t step = platform_.client.fuse_write_bytes;
   for (uint64_t at = whole.begin; at < whole.end; at += step) {
     const ByteRange range{at, std::min(at + step, whole.end)};
+    const Outcome<Done> right = co_await EnsureRight(writer.file, true, false, kNoTask);
+    if (!right.ok()) co_return right.failure();
+    writer.state.must_commit = true;
     const Timed timed(machines_.residence(), Daemon::kMount, machine_, "fuse.write");
+    NoteKernel(Access::kWrite, range);
     co_await Work(platform_.client.fuse_write, range.size());
     const DataAccess& access = writer.state.access;
     if (!access.layout.bound() && range.end <= access.inline_bytes_max) continue;
@@ -267,29 +288,27 @@ des::Activity<sai::Outcome<sai::Done>> SimulatedClient::SettleKernelWrites(Write
   }
   grants_.Settle(node, std::min(used, sai::kPassthroughRoomBytes), sai::kPassthroughRoomBytes);
   if (!has_room || !manager_.Store(node, writer.file, used)) co_return NoSpace(writer, {node});
-  writer.allocated[node] = used;
+  writer.state.allocated[node] = used;
+  writer.state.must_commit = true;
   co_return Done{};
 }
 
 des::Activity<sai::Outcome<sai::Done>> SimulatedClient::EnsureBound(Writer& writer,
                                                                     uint64_t first_bytes) {
   File& state = writer.state;
-  std::vector<Request> requests;
-  if (state.unsent) {
-    requests.emplace_back(*std::exchange(state.unsent, std::nullopt));
-    state.manager_counts_open = true;
-  }
-  for (size_t attempt = 0;; ++attempt) {
-    requests.emplace_back(BindRequest{writer.file, first_bytes});
-    const size_t last = requests.size() - 1;
-    const std::vector<Reply> replies = co_await manager_.Call(id_, std::exchange(requests, {}));
-    const Outcome<BindReply> bound = ReplyAs<BindReply>(replies, last);
+  const Outcome<Done> made = co_await EnsureMade(writer.file);
+  if (!made.ok() || state.access.layout.bound()) co_return made;
+  for (sai::BindRetries retries(loop_.now());;) {
+    const uint64_t mark = recalls_;
+    Request request = BindRequest{writer.file, first_bytes};
+    const Outcome<BindReply> bound = co_await Ask<BindReply>(std::move(request));
     if (bound.ok()) {
       state.access = bound->access;
+      state.right_known = !RecalledSince(mark, writer.file);
       co_return Done{};
     }
-    const std::optional<Duration> delay = sai::NoSpaceDelay(attempt);
-    if (bound.failure().reason != ErrorReason::kNoSpace || !delay) co_return bound.failure();
+    const std::optional<Duration> delay = retries.DelayAfter(bound.failure(), loop_.now());
+    if (!delay) co_return bound.failure();
     co_await loop_.Sleep(*delay);
   }
 }
@@ -330,8 +349,7 @@ des::Activity<sai::Outcome<sai::Done>> SimulatedClient::WriteBound(Writer& write
 // anywhere.
 des::Activity<std::optional<NodeId>> SimulatedClient::TakeRoom(Writer& writer, const Piece& piece) {
   const ByteRange pages = WidenToPages(piece.range);
-  const uint64_t begin = std::max(pages.begin, writer.pages_end);
-  const uint64_t bytes = pages.end > begin ? pages.end - begin : 0;
+  const uint64_t bytes = writer.state.pages.MissingBytes(pages);
   for (size_t i = 0; i < piece.nodes.size(); ++i) {
     bool taken = grants_.TakeHeld(piece.nodes[i], bytes);
     if (!taken) taken = co_await grants_.Take(piece.nodes[i], bytes);
@@ -339,7 +357,8 @@ des::Activity<std::optional<NodeId>> SimulatedClient::TakeRoom(Writer& writer, c
     for (size_t before = 0; before < i; ++before) grants_.PutBack(piece.nodes[before], bytes);
     co_return piece.nodes[i];
   }
-  for (const NodeId node : piece.nodes) writer.allocated[node] += bytes;
+  for (const NodeId node : piece.nodes) writer.state.allocated[node] += bytes;
+  writer.state.pages.Add(pages);
   writer.pages_end = std::max(writer.pages_end, pages.end);
   co_return std::nullopt;
 }
@@ -386,8 +405,7 @@ des::Activity<void> SimulatedClient::SendExtent(Writer& writer, ByteRange extent
       const uint64_t fresh_bytes = BytesFrom(fresh_from, piece.range);
       const bool makes =
           fresh_bytes > 0 && MakesObject(writer.state.access.layout, node, piece.range.begin);
-      const bool stored =
-          co_await StoreOn(node, writer.file, piece.range.size(), fresh_bytes, makes);
+      const bool stored = co_await StoreOn(node, writer.file, piece.range, fresh_bytes, makes);
       if (!stored) writer.full = node;
     }
   io_threads_.Return();
@@ -397,8 +415,10 @@ des::Activity<void> SimulatedClient::SendExtent(Writer& writer, ByteRange extent
   buffer_freed_.GiveLast();
 }
 
-des::Activity<bool> SimulatedClient::StoreOn(NodeId node, FileId file, uint64_t bytes,
+des::Activity<bool> SimulatedClient::StoreOn(NodeId node, FileId file, ByteRange range,
                                              uint64_t fresh_bytes, bool makes) {
+  NoteNode(Access::kWrite, node, file, range);
+  const uint64_t bytes = range.size();
   const MachineIndex there = manager_.MachineOf(node);
   SimulatedResidence& residence = machines_.residence();
   const Timed timed(residence, Daemon::kMount, machine_, "node.write", there);
@@ -415,9 +435,17 @@ des::Activity<bool> SimulatedClient::StoreOn(NodeId node, FileId file, uint64_t 
   co_return stored;
 }
 
+void SimulatedClient::EndHandle(FileId file) {
+  File& state = files_[file];
+  if (--state.handles > 0) return;
+  state.pages.Clear();
+  state.allocated.clear();
+  state.room_version.reset();
+  blocks_.DropFile(file);
+}
+
 void SimulatedClient::Leave(Writer& writer) {
   File& state = writer.state;
-  --state.handles;
   --state.writers;
   state.pinned = false;
   if (state.writers > 0 || !state.unsealed) return;
@@ -447,51 +475,78 @@ des::Activity<void> SimulatedClient::AwaitSealed() {
 
 des::Activity<sai::Outcome<sai::Done>> SimulatedClient::Commit(Writer& writer) {
   File& state = writer.state;
-  const uint64_t size_bytes = std::max(state.attributes.size_bytes, writer.range.end);
+  if (!std::exchange(state.must_commit, false)) {
+    if (std::exchange(state.manager_counts_open, false))
+      manager_.Send(id_, {ReleaseRequest{writer.file}});
+    co_return Done{};
+  }
+  const bool wrote = !writer.range.empty();
+  const bool is_inline = wrote && !state.access.layout.bound();
   CommitRequest commit;
   commit.file = writer.file;
-  commit.size_bytes = size_bytes;
-  commit.size_is_exact = false;
+  commit.size_bytes = wrote ? writer.range.end : 0;
+  commit.size_is_exact = is_inline;
   commit.modify_time = loop_.now();
   commit.last_close = true;
-  for (const auto& [node, bytes] : writer.allocated)
-    commit.nodes.push_back({node, bytes, grants_.TakeUnreported(node)});
+  commit.data_changed = wrote;
   commit.generation = state.access.generation;
-  if (!state.access.layout.bound()) {
-    commit.inline_data = std::string(size_bytes, '\0');
-    if (!state.unsent) commit.based_on_version = state.attributes.data_version;
+  if (!state.unsent) commit.based_on_version = state.attributes.data_version;
+  if (is_inline) {
+    commit.size_bytes = std::max(commit.size_bytes, state.attributes.size_bytes);
+    commit.inline_data = std::string(commit.size_bytes, '\0');
   }
-  if (writer.before == Content::kKept && state.access.layout.bound())
-    co_await AskNodes(state.access);
+  if (state.access.layout.bound()) commit.nodes = co_await NodeBytesOf(writer.file);
   std::vector<Request> requests;
-  if (state.unsent) requests.emplace_back(*std::exchange(state.unsent, std::nullopt));
-  const size_t at = requests.size();
+  const bool makes = state.unsent.has_value();
+  if (makes) requests.emplace_back(*std::exchange(state.unsent, std::nullopt));
   requests.emplace_back(std::move(commit));
-  const uint64_t recalls = recalls_[writer.file];
+  const uint64_t version_before = state.attributes.data_version;
+  const uint64_t mark = recalls_;
   const std::vector<Reply> replies = co_await manager_.Call(id_, std::move(requests));
-  const Outcome<AttributesReply> reply = ReplyAs<AttributesReply>(replies, at);
+  const Outcome<AttributesReply> reply = ReplyAs<AttributesReply>(replies, makes ? 1 : 0);
   if (!reply.ok()) co_return reply.failure();
-  state.attributes = reply->attributes;
+  if (makes) NoteSent(writer.file, std::get<MakeReply>(replies.front()), mark);
+  const uint64_t version = reply->attributes.data_version;
+  if (version == version_before + (wrote ? 1 : 0) && state.room_version == version_before)
+    state.room_version = version;
+  NoteAttributes(writer.file, reply->attributes, mark);
   state.manager_counts_open = false;
+  if (wrote) state.access.empty_nodes.clear();
   // Keep inline bytes, too: the next open of the file here finds them.
-  if (!state.access.layout.bound()) {
-    state.access.is_inline = size_bytes > 0;
-    state.access.inline_valid_bytes = size_bytes;
+  if (is_inline) {
+    state.access.is_inline = true;
+    state.access.inline_valid_bytes = reply->attributes.size_bytes;
   }
-  state.fresh = recalls == recalls_[writer.file];
+  if (RecalledSince(mark, writer.file)) state.right_known = false;
   co_return Done{};
 }
 
-// A client that overwrites part of an existing file asks the nodes how much its objects occupy,
-// except its own node.
-des::Activity<void> SimulatedClient::AskNodes(const DataAccess& access) {
-  for (const NodeId node : access.layout.Nodes()) {
-    if (IsLocal(node)) continue;
-    const MachineIndex there = manager_.MachineOf(node);
-    co_await loop_.Sleep(machines_.SendMessage(machine_, there, kStatBytes));
-    co_await machines_.Work(there, platform_.node.read.Of(0));
-    co_await loop_.Sleep(machines_.SendMessage(there, machine_, kWrittenBytes));
+des::Activity<std::vector<CommitRequest::NodeBytes>> SimulatedClient::NodeBytesOf(FileId file) {
+  File& state = files_[file];
+  const bool is_known = state.room_version == state.attributes.data_version;
+  std::vector<CommitRequest::NodeBytes> all;
+  for (const NodeId node : state.access.layout.Nodes()) {
+    CommitRequest::NodeBytes of{node, state.allocated[node], 0};
+    if (!is_known) {
+      co_await AskNode(Access::kStat, node, file);
+      of.allocated_bytes = RoundUpToPage(manager_.StoredOn(node, file));
+      // Room was taken there, but nothing stored: the manager's figure stays valid.
+      if (of.allocated_bytes == 0 && std::ranges::count(state.access.empty_nodes, node) == 0)
+        continue;
+    }
+    of.consumed_bytes = grants_.TakeUnreported(node);
+    all.push_back(of);
   }
+  co_return all;
+}
+
+des::Activity<void> SimulatedClient::AskNode(Access what, NodeId node, FileId file) {
+  if (IsLocal(node)) co_return;
+  NoteNode(what, node, file, {});
+  const MachineIndex there = manager_.MachineOf(node);
+  co_await loop_.Sleep(machines_.SendMessage(machine_, there, kStatBytes));
+  co_await machines_.Work(there, platform_.node.read.Of(0));
+  co_await loop_.Sleep(machines_.SendMessage(there, machine_, kWrittenBytes));
 }
 
 des::Activity<void> SimulatedClient::AwaitCopies(const Writer& writer) {

@@ -143,6 +143,7 @@ des::Activity<void> SimulatedManager::Upkeep() {
 des::Activity<std::vector<Reply>> SimulatedManager::Call(ClientId client,
                                                          std::vector<Request> requests) {
   ++calls_;
+  if (observer_ != nullptr) observer_->OnCall(client, requests);
   Client& from = clients_.at(client);
   RequestEnvelope envelope;
   envelope.id = RequestId{++from.last_request};
@@ -288,6 +289,16 @@ bool SimulatedManager::Store(NodeId node, FileId file, uint64_t bytes) {
   written_[file] += bytes;
   copies_.NoteWritten(file);
   return true;
+}
+
+void SimulatedManager::Cut(FileId file) {
+  written_.erase(file);
+  for (Node& node : nodes_) {
+    const auto object = node.objects.find(file);
+    if (object == node.objects.end()) continue;
+    node.used_bytes -= std::exchange(object->second, 0);
+    node.news = kNews;
+  }
 }
 
 bool SimulatedManager::StoreCopy(NodeId node, FileId file, uint64_t bytes) {

@@ -21,6 +21,7 @@
 #include "predictor/des/event_loop.h"
 #include "predictor/des/waiting.h"
 #include "predictor/run/machines.h"
+#include "predictor/run/observer.h"
 #include "predictor/run/simulated_copies.h"
 
 namespace mosa::predict {
@@ -43,6 +44,9 @@ class SimulatedManager {
                          std::function<void(const Push&)> on_push);
   // Starts heartbeats and keep-alives.
   void Begin();
+  // `observer` must outlive this; null: none.
+  void Observe(Observer* observer) { observer_ = observer; }
+  Observer* observer() const { return observer_; }
 
   // Sends one envelope and returns its replies; the last may be a Failure.
   des::Activity<std::vector<Reply>> Call(ClientId client, std::vector<Request> requests);
@@ -52,7 +56,9 @@ class SimulatedManager {
   // Stores further bytes of a file that a client writes. Returns false, and stores nothing, if the
   // node has no room.
   bool Store(NodeId node, FileId file, uint64_t bytes);
-  // The same for a copy that the node makes.
+  // The file was cut to nothing: all nodes have emptied their objects.
+  void Cut(FileId file);
+  // Like Store() for a copy that the node makes.
   bool StoreCopy(NodeId node, FileId file, uint64_t bytes);
   void ReportCopy(NodeId node, const CopyReport& report);
   // What clients have stored of a file so far.
@@ -129,6 +135,7 @@ class SimulatedManager {
   SimulatedCopies copies_;
   std::optional<SessionReady> ready_;
   std::optional<Time> tick_at_;
+  Observer* observer_ = nullptr;
   uint64_t calls_ = 0;
   uint64_t decisions_ = 0;
 };

@@ -24,7 +24,10 @@ des::Activity<sai::Outcome<sai::Done>> SimulatedClient::Spill(Writer& writer, By
   // Existing bytes do not move, and the file's holes are not known here.
   if (writer.before != Content::kKept) {
     const Outcome<Done> spilled = co_await GoOnElsewhere(writer, range);
-    if (spilled.ok() || spilled.failure().reason != ErrorReason::kNoSpace) co_return spilled;
+    if (spilled.ok()) co_return spilled;
+    writer.state.right_known = writer.state.attributes_known = false;
+    if (spilled.failure().code == StatusCode::kAborted) co_return Done{};  // Others were faster.
+    if (spilled.failure().reason != ErrorReason::kNoSpace) co_return spilled;
     why = spilled.failure().message;
   }
   const std::optional<Duration> delay = sai::NoSpaceDelay(writer.refusals++);
@@ -57,6 +60,7 @@ des::Activity<sai::Outcome<sai::Done>> SimulatedClient::GoOnElsewhere(Writer& wr
   }
   if (!relocated.ok()) co_return relocated.failure();
   writer.state.access = relocated->access;
+  writer.state.room_version.reset();
   co_return Done{};
 }
 

@@ -29,7 +29,6 @@ struct SimulatedClient::Writer {
   uint64_t buffered_bytes = 0;  // Includes data being sent.
   des::Group sending;
   std::optional<NodeId> full;  // A node that had no room for sent data.
-  std::map<NodeId, uint64_t> allocated;
   // Since bytes were last accepted: the nodes without room, and how often none had any.
   std::set<NodeId> refusing;
   size_t refusals = 0;

@@ -43,6 +43,7 @@ class LocalNodeApi final : public sai::NodeApi {
 
   Status Read(const sai::ObjectTarget& target, uint64_t offset, std::span<std::byte> out) override {
     MOSA_ASSIGN_OR_RETURN(LocalNode * node, Reach(target.node));
+    NoteAccess(LocalNodes::Access::kRead, target, {offset, offset + out.size()});
     if (node->before_read) node->before_read();
     std::memset(out.data(), 0, out.size());
     const UniqueFd fd(open(node->PathOf(target.file).c_str(), O_RDONLY | O_CLOEXEC));
@@ -53,6 +54,7 @@ class LocalNodeApi final : public sai::NodeApi {
   Status Write(const sai::ObjectTarget& target, uint64_t offset,
                std::span<const std::byte> data) override {
     MOSA_ASSIGN_OR_RETURN(LocalNode * node, Reach(target.node));
+    NoteAccess(LocalNodes::Access::kWrite, target, {offset, offset + data.size()});
     const SystemMutexLock lock(node->mutex);
     MOSA_RETURN_IF_ERROR(node->Admit(target.file, offset, data.size()));
     MOSA_ASSIGN_OR_RETURN(const UniqueFd fd, OpenForWrite(*node, target.file));
@@ -61,6 +63,7 @@ class LocalNodeApi final : public sai::NodeApi {
   }
   Status Truncate(const sai::ObjectTarget& target, uint64_t size_bytes) override {
     MOSA_ASSIGN_OR_RETURN(LocalNode * node, Reach(target.node));
+    NoteAccess(LocalNodes::Access::kCut, target, {});
     if (node->before_cut) MOSA_RETURN_IF_ERROR(node->before_cut());
     const SystemMutexLock lock(node->mutex);
     struct stat status {};
@@ -88,6 +91,7 @@ class LocalNodeApi final : public sai::NodeApi {
   }
   Result<sai::ObjectStatus> Stat(const sai::ObjectTarget& target) override {
     MOSA_ASSIGN_OR_RETURN(LocalNode * node, Reach(target.node));
+    NoteAccess(LocalNodes::Access::kStat, target, {});
     sai::ObjectStatus result;
     struct stat status {};
     if (stat(node->PathOf(target.file).c_str(), &status) != 0) return NotFoundError("no object");
@@ -131,6 +135,9 @@ class LocalNodeApi final : public sai::NodeApi {
   }
 
  private:
+  void NoteAccess(LocalNodes::Access what, const sai::ObjectTarget& target, ByteRange range) const {
+    if (nodes_.on_access) nodes_.on_access(node_name_, what, target, range);
+  }
   Result<LocalNode*> Reach(NodeId id) const {
     MOSA_RETURN_IF_ERROR(nodes_.CountOperation());
     LocalNode* node = nodes_.Find(id);
@@ -264,7 +271,10 @@ NodeId LocalNodes::Register(LocalNode* node) {
   return manager_.AddNode(
       node->Registration(),
       [this, node](const NodeOrder& order) {
-        if (const auto* copy = std::get_if<CopyOrder>(&order)) return Copy(*node, *copy);
+        if (const auto* copy = std::get_if<CopyOrder>(&order)) {
+          if (!copy_later) return Copy(*node, *copy);
+          return copy_later([this, node, order = *copy] { Copy(*node, order); });
+        }
         node->Execute(order);
       },
       [node] { return node->Report(); });

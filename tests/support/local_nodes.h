@@ -13,6 +13,7 @@
 
 #include "client-sai/api/node_api.h"
 #include "common/base/mutex.h"
+#include "common/model/ranges.h"
 #include "tests/support/local_manager.h"
 
 namespace mosa::testing {
@@ -84,6 +85,16 @@ class LocalNodes {
   // Every operation whose number is a multiple of `period` fails; 0: none does.
   void FailEvery(uint64_t period, StatusCode code);
   uint64_t operations() const { return operations_; }
+
+  // If set, is given what carries an order to copy out, to call it later; else that happens at
+  // once. Set while nothing runs.
+  std::function<void(std::function<void()>)> copy_later;
+
+  // Sees what the mount on a host asks of a node, other than by descriptor. Called on any thread;
+  // set while nothing runs. A range is empty where it does not matter.
+  enum class Access : uint8_t { kRead, kWrite, kCut, kStat };
+  std::function<void(const std::string& host, Access, const sai::ObjectTarget&, ByteRange)>
+      on_access;
   // OK, or the fault that is due.
   Status CountOperation();
 
