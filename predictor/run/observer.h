@@ -27,8 +27,7 @@ class Observer {
   // The mount sends an envelope to the manager.
   virtual void OnCall(ClientId mount, const std::vector<Request>& requests) = 0;
   // The mount sends a request to the storage node of another host.
-  virtual void OnNode(ClientId mount, Access access, NodeId node, FileId file,
-                      ByteRange range) = 0;
+  virtual void OnNode(ClientId mount, Access access, NodeId node, FileId file, ByteRange range) = 0;
 };
 
 }  // namespace mosa::predict

@@ -4,14 +4,13 @@
 #include <utility>
 
 #include "client-sai/core/rules.h"
-#include "predictor/run/ask.h"
-#include "predictor/run/simulated_writer.h"
+#include "predictor/run/simulated_writes.h"
 
 namespace mosa::predict {
 
 // `full` has no room for `range`, of which nothing is stored. On OK, the same node or another one
 // may have room now, and the caller must ask again.
-des::Activity<sai::Outcome<sai::Done>> SimulatedClient::Spill(Writer& writer, ByteRange range,
+des::Activity<sai::Outcome<sai::Done>> SimulatedWrites::Spill(Writer& writer, ByteRange range,
                                                               NodeId full) {
   writer.refusing.insert(full);
   const auto refused = [&writer] {
@@ -39,7 +38,7 @@ des::Activity<sai::Outcome<sai::Done>> SimulatedClient::Spill(Writer& writer, By
 
 // Moves the bytes from the first page of `range` on that has no room to nodes that have not refused
 // them.
-des::Activity<sai::Outcome<sai::Done>> SimulatedClient::GoOnElsewhere(Writer& writer,
+des::Activity<sai::Outcome<sai::Done>> SimulatedWrites::GoOnElsewhere(Writer& writer,
                                                                       ByteRange range) {
   Request freeze = FreezeRequest{writer.file};
   const Outcome<BindReply> frozen = co_await Ask<BindReply>(std::move(freeze));

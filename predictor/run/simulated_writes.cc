@@ -1,13 +1,13 @@
-// Writes of programs through a simulated mount.
+#include "predictor/run/simulated_writes.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "client-sai/core/copy_wait.h"
 #include "client-sai/core/rules.h"
 #include "client-sai/core/write_buffer.h"
-#include "predictor/run/ask.h"
-#include "predictor/run/simulated_writer.h"
 
 namespace mosa::predict {
 namespace {
@@ -37,29 +37,17 @@ uint64_t BytesFrom(uint64_t end, ByteRange range) {
 
 }  // namespace
 
-// A file that a program has open for writing.
-struct SimulatedClient::Writing {
-  Writing(des::EventLoop& loop, FileId id, File& f, const std::string& path, ByteRange range,
-          Content before, const std::string& t)
-      : writer(loop, id, f, path, range, before), task(t), at(range.begin) {}
-  Writer writer;
-  const std::string& task;
-  uint64_t at;
-  bool is_whole = false;           // Every byte was written at least once.
-  Outcome<Done> written = Done{};  // A failure is permanent: nothing more is written.
-};
-
-const FullStore* SimulatedClient::FullOf(const std::string& task) const {
+const FullStore* SimulatedWrites::FullOf(const std::string& task) const {
   const auto found = full_.find(task);
   return found == full_.end() ? nullptr : &found->second;
 }
 
-void SimulatedClient::NoteFull(const Writing& writing, const Outcome<Done>& written) {
+void SimulatedWrites::NoteFull(const Writing& writing, const Outcome<Done>& written) {
   if (!written.ok() && written.failure().reason == ErrorReason::kNoSpace)
     full_.insert_or_assign(writing.task, writing.writer.lacking);
 }
 
-Failure SimulatedClient::NoSpace(Writer& writer, const std::vector<NodeId>& nodes,
+Failure SimulatedWrites::NoSpace(Writer& writer, const std::vector<NodeId>& nodes,
                                  const std::string& why) {
   std::vector<std::string>& names = writer.lacking.nodes;
   names.clear();
@@ -71,45 +59,24 @@ Failure SimulatedClient::NoSpace(Writer& writer, const std::vector<NodeId>& node
                       why.empty() ? "" : ": ", why)};
 }
 
-des::Activity<sai::Outcome<sai::Done>> SimulatedClient::WriteFile(const std::string& path,
-                                                                  uint64_t size_bytes,
-                                                                  const std::string& task) {
-  return WriteAll(path, {0, size_bytes}, Content::kReplaced, task);
-}
-
-des::Activity<sai::Outcome<sai::Done>> SimulatedClient::UpdateFile(const std::string& path,
-                                                                   ByteRange part,
-                                                                   const std::string& task) {
-  return WriteAll(path, part, Content::kKept, task);
-}
-
-des::Activity<sai::Outcome<sai::Done>> SimulatedClient::WriteAll(const std::string& path,
-                                                                 ByteRange range, Content before,
-                                                                 const std::string& task) {
-  const Outcome<std::shared_ptr<Writing>> opened = co_await OpenToWrite(path, range, before, task);
-  if (!opened.ok()) co_return opened.failure();
-  const Outcome<Done> written = co_await CloseWrite(**opened);
-  co_return written;
-}
-
-des::Activity<sai::Outcome<std::shared_ptr<SimulatedClient::Writing>>> SimulatedClient::OpenToWrite(
-    const std::string& path, ByteRange range, Content before, const std::string& task) {
-  const Outcome<FileId> file = co_await FileToWrite(path, before, task);
-  if (!file.ok()) co_return file.failure();
-  auto writing = std::make_shared<Writing>(loop_, *file, files_[*file], path, range, before, task);
-  ++writing->writer.state.handles;
-  ++writing->writer.state.writers;
-  const Layout& layout = writing->writer.state.access.layout;
-  const bool is_here = layout.bound() && layout.OnOneNode() && HoldsAllHere(layout);
+des::Activity<std::shared_ptr<SimulatedWrites::Writing>> SimulatedWrites::WritingOf(
+    FileId file, const std::string& path, ByteRange range, Content before,
+    const std::string& task) {
+  SimulatedFile& state = files_.At(file);
+  auto writing = std::make_shared<Writing>(loop_, file, state, path, range, before, task);
+  ++state.handles;
+  ++state.writers;
+  const Layout& layout = state.access.layout;
+  const bool is_here = layout.bound() && layout.OnOneNode() && files_.HoldsAllHere(layout);
+  Writer& writer = writing->writer;
   // Bytes that are there take no room again.
-  if (before == Content::kKept)
-    writing->writer.sent_end = writing->writer.local_end = files_[*file].attributes.size_bytes;
-  writing->writer.keeps_pages = sai::KeepsWrittenPages(before == Content::kReplaced, is_here);
-  writing->writer.by_kernel = co_await MayWriteByKernel(writing->writer);
+  if (before == Content::kKept) writer.sent_end = writer.local_end = state.attributes.size_bytes;
+  writer.keeps_pages = sai::KeepsWrittenPages(before == Content::kReplaced, is_here);
+  writer.by_kernel = co_await MayWriteByKernel(writer);
   co_return writing;
 }
 
-des::Activity<sai::Outcome<sai::Done>> SimulatedClient::WritePart(Writing& writing,
+des::Activity<sai::Outcome<sai::Done>> SimulatedWrites::WritePart(Writing& writing,
                                                                   uint64_t bytes) {
   Writer& writer = writing.writer;
   while (bytes > 0 && writing.written.ok() && !writer.range.empty()) {
@@ -129,15 +96,14 @@ des::Activity<sai::Outcome<sai::Done>> SimulatedClient::WritePart(Writing& writi
   co_return writing.written;
 }
 
-des::Activity<std::shared_ptr<SimulatedClient::Reading>> SimulatedClient::ReadBack(
-    Writing& writing) {
+des::Activity<uint64_t> SimulatedWrites::SendAll(Writing& writing) {
   Writer& writer = writing.writer;
   SendOpenExtent(writer);
   while (writer.sending.under_way() > 0) co_await writer.sending.changed().Wait();
-  co_return ReadingOf(writer.file, writing.is_whole ? writer.range.end : writing.at, true);
+  co_return writing.is_whole ? writer.range.end : writing.at;
 }
 
-des::Activity<sai::Outcome<sai::Done>> SimulatedClient::CloseWrite(Writing& writing) {
+des::Activity<sai::Outcome<sai::Done>> SimulatedWrites::CloseWrite(Writing& writing) {
   Writer& writer = writing.writer;
   // What fails is in writing.written.
   if (!writing.is_whole)
@@ -151,35 +117,16 @@ des::Activity<sai::Outcome<sai::Done>> SimulatedClient::CloseWrite(Writing& writ
   co_await Work(platform_.client.call);
   if (written.ok()) written = co_await Commit(writer);
   if (written.ok() && writer.keeps_pages && writer.state.access.layout.bound())
-    pages_.Put(writer.file, writer.state.attributes.data_version,
-               writer.state.attributes.size_bytes);
+    files_.pages().Put(writer.file, writer.state.attributes.data_version,
+                       writer.state.attributes.size_bytes);
   NoteFull(writing, written);
   Leave(writer);
   if (written.ok()) co_await AwaitCopies(writer);
-  EndHandle(writer.file);  // The kernel releases it after the close.
+  files_.EndHandle(writer.file);  // The kernel releases it after the close.
   co_return written;
 }
 
-des::Activity<sai::Outcome<FileId>> SimulatedClient::FileToWrite(const std::string& path,
-                                                                 Content before,
-                                                                 const std::string& task) {
-  const Outcome<Place> place = co_await PlaceOf(path, false);
-  if (!place.ok()) co_return place.failure();
-  const Outcome<FileId> file = co_await Lookup(place->parent, place->name);
-  if (!file.ok()) co_return file.failure();
-  if (*file != FileId{}) {
-    const Outcome<Done> opened = co_await OpenForWriting(*file, task, before);
-    if (!opened.ok()) co_return opened.failure();
-    co_return *file;
-  }
-  if (before == Content::kKept)
-    co_return Failure{StatusCode::kNotFound, ErrorReason::kNoEntry,
-                      fmt::format("'{}' does not exist", path)};
-  const Outcome<FileId> made = co_await Create(place->parent, place->name, task);
-  co_return made;
-}
-
-des::Activity<void> SimulatedClient::AbandonWrite(Writing& writing) {
+des::Activity<void> SimulatedWrites::AbandonWrite(Writing& writing) {
   Writer& writer = writing.writer;
   const uint64_t unsent = std::exchange(writer.open_extent, {}).size();
   writer.buffered_bytes -= unsent;
@@ -191,26 +138,26 @@ des::Activity<void> SimulatedClient::AbandonWrite(Writing& writing) {
     static_cast<void>(co_await SettleKernelWrites(writer));  // Nobody is told of a lack of room.
   }
   Leave(writer);
-  EndHandle(writer.file);
+  files_.EndHandle(writer.file);
   co_await Work(platform_.client.call);
 }
 
-des::Activity<sai::Outcome<sai::Done>> SimulatedClient::OpenForWriting(FileId file,
+des::Activity<sai::Outcome<sai::Done>> SimulatedWrites::OpenForWriting(FileId file,
                                                                        const std::string& task,
                                                                        Content before) {
   const Timed timed(machines_.residence(), Daemon::kMount, machine_, "fuse.open");
   co_await Work(platform_.client.call);
-  File& state = files_[file];
+  SimulatedFile& state = files_.At(file);
   // The manager counts writers: it has to hear of each.
   if (!state.unsent && !state.manager_counts_open) state.right_known = false;
-  const Outcome<Done> opened = co_await EnsureRight(file, true, true, task);
+  const Outcome<Done> opened = co_await files_.EnsureRight(file, true, true, task);
   if (!opened.ok() || before == Content::kKept) co_return opened;
   co_return co_await Cut(file);
 }
 
 // To nothing. The answer does not say where the file's bytes go from now on: the next use asks.
-des::Activity<sai::Outcome<sai::Done>> SimulatedClient::Cut(FileId file) {
-  File& state = files_[file];
+des::Activity<sai::Outcome<sai::Done>> SimulatedWrites::Cut(FileId file) {
+  SimulatedFile& state = files_.At(file);
   const bool in_objects = state.access.layout.bound() && !state.access.is_inline;
   if (in_objects && state.attributes.size_bytes > 0) {
     for (const NodeId node : state.access.layout.Nodes())
@@ -223,22 +170,22 @@ des::Activity<sai::Outcome<sai::Done>> SimulatedClient::Cut(FileId file) {
   cut.size_bytes = 0;
   cut.modify_time_now = true;
   cut.generation = state.access.generation;
-  const uint64_t mark = recalls_;
+  const uint64_t mark = files_.mark();
   Request request = cut;
   const Outcome<AttributesReply> reply = co_await Ask<AttributesReply>(std::move(request));
   if (!reply.ok()) co_return reply.failure();
-  NoteAttributes(file, reply->attributes, mark);
+  files_.NoteAttributes(file, reply->attributes, mark);
   state.right_known = false;
   state.pages.Clear();
   state.allocated.clear();
   state.room_version = reply->attributes.data_version;
-  blocks_.DropFile(file);
+  files_.blocks().DropFile(file);
   co_return Done{};
 }
 
 // The kernel may write the object directly if it is a plain file of this host. Room for the
 // beginning is reserved; the rest is taken when the file is closed.
-des::Activity<bool> SimulatedClient::MayWriteByKernel(Writer& writer) {
+des::Activity<bool> SimulatedWrites::MayWriteByKernel(Writer& writer) {
   const Layout& layout = writer.state.access.layout;
   const DataAccess& right = writer.state.access;
   if (platform_.client.passthrough && layout.bound() && layout.OnOneNode() &&
@@ -254,12 +201,12 @@ des::Activity<bool> SimulatedClient::MayWriteByKernel(Writer& writer) {
   co_return false;
 }
 
-des::Activity<sai::Outcome<sai::Done>> SimulatedClient::WriteRange(Writer& writer,
+des::Activity<sai::Outcome<sai::Done>> SimulatedWrites::WriteRange(Writer& writer,
                                                                    ByteRange whole) {
   const uint64_t step = platform_.client.fuse_write_bytes;
   for (uint64_t at = whole.begin; at < whole.end; at += step) {
     const ByteRange range{at, std::min(at + step, whole.end)};
-    const Outcome<Done> right = co_await EnsureRight(writer.file, true, false, kNoTask);
+    const Outcome<Done> right = co_await files_.EnsureRight(writer.file, true, false, kNoTask);
     if (!right.ok()) co_return right.failure();
     writer.state.must_commit = true;
     const Timed timed(machines_.residence(), Daemon::kMount, machine_, "fuse.write");
@@ -279,7 +226,7 @@ des::Activity<sai::Outcome<sai::Done>> SimulatedClient::WriteRange(Writer& write
   co_return Done{};
 }
 
-des::Activity<sai::Outcome<sai::Done>> SimulatedClient::SettleKernelWrites(Writer& writer) {
+des::Activity<sai::Outcome<sai::Done>> SimulatedWrites::SettleKernelWrites(Writer& writer) {
   const NodeId node = writer.state.access.layout.segments.front().nodes.front();
   const uint64_t used = WidenToPages(writer.range).size();
   bool has_room = true;
@@ -293,18 +240,18 @@ des::Activity<sai::Outcome<sai::Done>> SimulatedClient::SettleKernelWrites(Write
   co_return Done{};
 }
 
-des::Activity<sai::Outcome<sai::Done>> SimulatedClient::EnsureBound(Writer& writer,
+des::Activity<sai::Outcome<sai::Done>> SimulatedWrites::EnsureBound(Writer& writer,
                                                                     uint64_t first_bytes) {
-  File& state = writer.state;
-  const Outcome<Done> made = co_await EnsureMade(writer.file);
+  SimulatedFile& state = writer.state;
+  const Outcome<Done> made = co_await files_.EnsureMade(writer.file);
   if (!made.ok() || state.access.layout.bound()) co_return made;
   for (sai::BindRetries retries(loop_.now());;) {
-    const uint64_t mark = recalls_;
+    const uint64_t mark = files_.mark();
     Request request = BindRequest{writer.file, first_bytes};
     const Outcome<BindReply> bound = co_await Ask<BindReply>(std::move(request));
     if (bound.ok()) {
       state.access = bound->access;
-      state.right_known = !RecalledSince(mark, writer.file);
+      state.right_known = !files_.RecalledSince(mark, writer.file);
       co_return Done{};
     }
     const std::optional<Duration> delay = retries.DelayAfter(bound.failure(), loop_.now());
@@ -313,7 +260,7 @@ des::Activity<sai::Outcome<sai::Done>> SimulatedClient::EnsureBound(Writer& writ
   }
 }
 
-des::Activity<sai::Outcome<sai::Done>> SimulatedClient::WriteBound(Writer& writer,
+des::Activity<sai::Outcome<sai::Done>> SimulatedWrites::WriteBound(Writer& writer,
                                                                    ByteRange range) {
   while (!range.empty()) {
     const Piece piece = FirstPiece(writer.state.access.layout, range, sai::kPieceBytesMax);
@@ -347,7 +294,7 @@ des::Activity<sai::Outcome<sai::Done>> SimulatedClient::WriteBound(Writer& write
 
 // Takes room on every node that stores a copy. Returns a node that has none; then none is taken
 // anywhere.
-des::Activity<std::optional<NodeId>> SimulatedClient::TakeRoom(Writer& writer, const Piece& piece) {
+des::Activity<std::optional<NodeId>> SimulatedWrites::TakeRoom(Writer& writer, const Piece& piece) {
   const ByteRange pages = WidenToPages(piece.range);
   const uint64_t bytes = writer.state.pages.MissingBytes(pages);
   for (size_t i = 0; i < piece.nodes.size(); ++i) {
@@ -365,7 +312,7 @@ des::Activity<std::optional<NodeId>> SimulatedClient::TakeRoom(Writer& writer, c
 
 // Adds a piece to the write buffer, which is limited per file and per mount. Complete extents are
 // sent.
-des::Activity<void> SimulatedClient::BufferPiece(Writer& writer, ByteRange range) {
+des::Activity<void> SimulatedWrites::BufferPiece(Writer& writer, ByteRange range) {
   const ClientPlatform& limits = platform_.client;
   const uint64_t chunk_bytes = writer.state.access.layout.chunk_bytes;
   while (!range.empty()) {
@@ -388,7 +335,7 @@ des::Activity<void> SimulatedClient::BufferPiece(Writer& writer, ByteRange range
   }
 }
 
-void SimulatedClient::SendOpenExtent(Writer& writer) {
+void SimulatedWrites::SendOpenExtent(Writer& writer) {
   if (writer.open_extent.empty()) return;
   writer.sending.Begin();
   const ByteRange extent = std::exchange(writer.open_extent, {});
@@ -396,7 +343,7 @@ void SimulatedClient::SendOpenExtent(Writer& writer) {
   des::Spawn(loop_, SendExtent(writer, extent, fresh_from));
 }
 
-des::Activity<void> SimulatedClient::SendExtent(Writer& writer, ByteRange extent,
+des::Activity<void> SimulatedWrites::SendExtent(Writer& writer, ByteRange extent,
                                                 uint64_t fresh_from) {
   co_await io_threads_.Take();
   const std::vector<Piece> pieces = SplitRange(writer.state.access.layout, extent);
@@ -415,7 +362,7 @@ des::Activity<void> SimulatedClient::SendExtent(Writer& writer, ByteRange extent
   buffer_freed_.GiveLast();
 }
 
-des::Activity<bool> SimulatedClient::StoreOn(NodeId node, FileId file, ByteRange range,
+des::Activity<bool> SimulatedWrites::StoreOn(NodeId node, FileId file, ByteRange range,
                                              uint64_t fresh_bytes, bool makes) {
   NoteNode(Access::kWrite, node, file, range);
   const uint64_t bytes = range.size();
@@ -435,17 +382,8 @@ des::Activity<bool> SimulatedClient::StoreOn(NodeId node, FileId file, ByteRange
   co_return stored;
 }
 
-void SimulatedClient::EndHandle(FileId file) {
-  File& state = files_[file];
-  if (--state.handles > 0) return;
-  state.pages.Clear();
-  state.allocated.clear();
-  state.room_version.reset();
-  blocks_.DropFile(file);
-}
-
-void SimulatedClient::Leave(Writer& writer) {
-  File& state = writer.state;
+void SimulatedWrites::Leave(Writer& writer) {
+  SimulatedFile& state = writer.state;
   --state.writers;
   state.pinned = false;
   if (state.writers > 0 || !state.unsealed) return;
@@ -457,10 +395,10 @@ void SimulatedClient::Leave(Writer& writer) {
 // A node computes checksums at once for bytes that pass through its daemon. An object that was
 // written directly is read again completely when its last writer has left, one object at a time.
 // Nobody waits for that. The platform has no figure for it: it costs as much as reading the object.
-des::Activity<void> SimulatedClient::Seal(FileId file) {
+des::Activity<void> SimulatedWrites::Seal(FileId file) {
   co_await sealer_.Take();
   uint64_t bytes = 0;
-  for (const NodeId node : files_[file].access.layout.Nodes())
+  for (const NodeId node : files_.At(file).access.layout.Nodes())
     if (IsLocal(node)) bytes += manager_.StoredOn(node, file);
   const ClientPlatform& client = platform_.client;
   if (bytes > 0)
@@ -469,12 +407,12 @@ des::Activity<void> SimulatedClient::Seal(FileId file) {
   sealing_.End();
 }
 
-des::Activity<void> SimulatedClient::AwaitSealed() {
+des::Activity<void> SimulatedWrites::AwaitSealed() {
   while (sealing_.under_way() > 0) co_await sealing_.changed().Wait();
 }
 
-des::Activity<sai::Outcome<sai::Done>> SimulatedClient::Commit(Writer& writer) {
-  File& state = writer.state;
+des::Activity<sai::Outcome<sai::Done>> SimulatedWrites::Commit(Writer& writer) {
+  SimulatedFile& state = writer.state;
   if (!std::exchange(state.must_commit, false)) {
     if (std::exchange(state.manager_counts_open, false))
       manager_.Send(id_, {ReleaseRequest{writer.file}});
@@ -501,15 +439,15 @@ des::Activity<sai::Outcome<sai::Done>> SimulatedClient::Commit(Writer& writer) {
   if (makes) requests.emplace_back(*std::exchange(state.unsent, std::nullopt));
   requests.emplace_back(std::move(commit));
   const uint64_t version_before = state.attributes.data_version;
-  const uint64_t mark = recalls_;
+  const uint64_t mark = files_.mark();
   const std::vector<Reply> replies = co_await manager_.Call(id_, std::move(requests));
   const Outcome<AttributesReply> reply = ReplyAs<AttributesReply>(replies, makes ? 1 : 0);
   if (!reply.ok()) co_return reply.failure();
-  if (makes) NoteSent(writer.file, std::get<MakeReply>(replies.front()), mark);
+  if (makes) files_.NoteSent(writer.file, std::get<MakeReply>(replies.front()), mark);
   const uint64_t version = reply->attributes.data_version;
   if (version == version_before + (wrote ? 1 : 0) && state.room_version == version_before)
     state.room_version = version;
-  NoteAttributes(writer.file, reply->attributes, mark);
+  files_.NoteAttributes(writer.file, reply->attributes, mark);
   state.manager_counts_open = false;
   if (wrote) state.access.empty_nodes.clear();
   // Keep inline bytes, too: the next open of the file here finds them.
@@ -517,12 +455,12 @@ des::Activity<sai::Outcome<sai::Done>> SimulatedClient::Commit(Writer& writer) {
     state.access.is_inline = true;
     state.access.inline_valid_bytes = reply->attributes.size_bytes;
   }
-  if (RecalledSince(mark, writer.file)) state.right_known = false;
+  if (files_.RecalledSince(mark, writer.file)) state.right_known = false;
   co_return Done{};
 }
 
-des::Activity<std::vector<CommitRequest::NodeBytes>> SimulatedClient::NodeBytesOf(FileId file) {
-  File& state = files_[file];
+des::Activity<std::vector<CommitRequest::NodeBytes>> SimulatedWrites::NodeBytesOf(FileId file) {
+  SimulatedFile& state = files_.At(file);
   const bool is_known = state.room_version == state.attributes.data_version;
   std::vector<CommitRequest::NodeBytes> all;
   for (const NodeId node : state.access.layout.Nodes()) {
@@ -540,7 +478,7 @@ des::Activity<std::vector<CommitRequest::NodeBytes>> SimulatedClient::NodeBytesO
   co_return all;
 }
 
-des::Activity<void> SimulatedClient::AskNode(Access what, NodeId node, FileId file) {
+des::Activity<void> SimulatedWrites::AskNode(Access what, NodeId node, FileId file) {
   if (IsLocal(node)) co_return;
   NoteNode(what, node, file, {});
   const MachineIndex there = manager_.MachineOf(node);
@@ -549,7 +487,7 @@ des::Activity<void> SimulatedClient::AskNode(Access what, NodeId node, FileId fi
   co_await loop_.Sleep(machines_.SendMessage(there, machine_, kWrittenBytes));
 }
 
-des::Activity<void> SimulatedClient::AwaitCopies(const Writer& writer) {
+des::Activity<void> SimulatedWrites::AwaitCopies(const Writer& writer) {
   const DataAccess& access = writer.state.access;
   if (access.close_copies <= 1 || !access.layout.bound()) co_return;
   AwaitCopiesRequest await;

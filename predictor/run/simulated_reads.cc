@@ -1,15 +1,10 @@
-// Reads of programs through a simulated mount.
-#include <fmt/format.h>
+#include "predictor/run/simulated_reads.h"
 
 #include <algorithm>
-#include <deque>
-#include <memory>
+#include <utility>
 
 #include "client-sai/core/rules.h"
 #include "client-sai/core/write_buffer.h"
-#include "predictor/run/ask.h"
-#include "predictor/run/kernel_read_ahead.h"
-#include "predictor/run/simulated_client.h"
 
 namespace mosa::predict {
 namespace {
@@ -30,7 +25,7 @@ uint64_t WholeBlocks(const Layout& layout, ByteRange range, uint64_t file_bytes)
 }  // namespace
 
 // One file that is being read, from open to close.
-struct SimulatedClient::Reader {
+struct SimulatedReads::Reader {
   Reader(des::EventLoop& loop, FileId id, const DataAccess& a, bool all_here, uint64_t size)
       : file(id), layout(a.layout), is_here(all_here), size_bytes(size) {
     const uint32_t width = layout.segments.front().width;
@@ -56,60 +51,31 @@ struct SimulatedClient::Reader {
   std::vector<des::Slots> lanes;  // One per node that is read in parallel.
 };
 
-// A file that a program has open for reading.
-struct SimulatedClient::Reading {
-  enum class By : uint8_t { kNothing, kKernel, kPages, kManager, kNodes };
-  By by = By::kNothing;
-  FileId id;
-  uint64_t version = 0;
-  uint64_t size_bytes = 0;
-  uint64_t asked_bytes = 0;
-  uint64_t held_end = 0;  // Bytes below this were read and are in the kernel's pages.
-  bool is_back = false;   // Through an open for writing.
-  BytesRead read;
-  std::shared_ptr<Reader> reader;  // For kNodes. Fetches that outlive the reading share it.
-};
-
-des::Activity<sai::Outcome<BytesRead>> SimulatedClient::ReadFile(const std::string& path,
-                                                                 const std::string& task,
-                                                                 std::optional<ByteRange> part) {
-  const Outcome<std::shared_ptr<Reading>> opened = co_await OpenToRead(path, task);
-  if (!opened.ok()) co_return opened.failure();
-  Reading& reading = **opened;
+void SimulatedReads::ReadByProgram(Reading& reading) {
   if (reading.reader) reading.reader->by_program = true;
-  co_await ReadPart(reading, part.value_or(ByteRange{0, reading.size_bytes}));
-  const BytesRead read = co_await CloseRead(reading);
-  co_return read;
 }
 
-des::Activity<sai::Outcome<std::shared_ptr<SimulatedClient::Reading>>> SimulatedClient::OpenToRead(
-    const std::string& path, const std::string& task) {
-  const Outcome<Place> place = co_await PlaceOf(path, false);
-  if (!place.ok()) co_return place.failure();
-  const Outcome<FileId> id = co_await Lookup(place->parent, place->name);
-  if (!id.ok()) co_return id.failure();
-  if (*id == FileId{})
-    co_return Failure{StatusCode::kNotFound, ErrorReason::kNoEntry,
-                      fmt::format("'{}' does not exist", path)};
-  const Outcome<Done> opened = co_await OpenForReading(*id, task);
-  if (!opened.ok()) co_return opened.failure();
-  co_return ReadingOf(*id, files_[*id].attributes.size_bytes, false);
+des::Activity<sai::Outcome<sai::Done>> SimulatedReads::OpenForReading(FileId file,
+                                                                      const std::string& task) {
+  const Timed timed(machines_.residence(), Daemon::kMount, machine_, "fuse.open");
+  co_await Work(platform_.client.call);
+  co_return co_await files_.EnsureRight(file, false, true, task);
 }
 
-std::shared_ptr<SimulatedClient::Reading> SimulatedClient::ReadingOf(FileId id, uint64_t size_bytes,
-                                                                     bool is_back) {
-  File& file = files_[id];
+std::shared_ptr<SimulatedReads::Reading> SimulatedReads::ReadingOf(FileId id, uint64_t size_bytes,
+                                                                   bool is_back) {
+  SimulatedFile& file = files_.At(id);
   auto reading = std::make_shared<Reading>();
   reading->id = id;
   reading->size_bytes = size_bytes;
   reading->version = file.attributes.data_version;
   reading->is_back = is_back;
   if (size_bytes == 0) return reading;
-  const bool is_here = HoldsAllHere(file.access.layout);
+  const bool is_here = files_.HoldsAllHere(file.access.layout);
   if (platform_.client.passthrough && !file.access.is_inline && is_here) {
     reading->by = Reading::By::kKernel;
     ++file.handles;
-  } else if (!is_back && pages_.Has(id, reading->version)) {
+  } else if (!is_back && files_.pages().Has(id, reading->version)) {
     reading->by = Reading::By::kPages;
   } else if (!file.access.layout.bound() || file.access.is_inline) {
     reading->by = Reading::By::kManager;
@@ -121,7 +87,7 @@ std::shared_ptr<SimulatedClient::Reading> SimulatedClient::ReadingOf(FileId id, 
   return reading;
 }
 
-des::Activity<void> SimulatedClient::ReadPart(Reading& reading, ByteRange range) {
+des::Activity<void> SimulatedReads::ReadPart(Reading& reading, ByteRange range) {
   const uint64_t wanted = range.size();
   range.end = std::min(range.end, reading.size_bytes);
   // Writes are assumed to start at the file's beginning, but a read back may lie elsewhere: move it
@@ -159,7 +125,7 @@ des::Activity<void> SimulatedClient::ReadPart(Reading& reading, ByteRange range)
 
 // Returns whether the whole range was read before through this open, and remembers that it is read
 // now. A file that a program opens again is likewise read from the kernel's pages.
-bool SimulatedClient::HasPages(Reading& reading, ByteRange range) const {
+bool SimulatedReads::HasPages(Reading& reading, ByteRange range) const {
   const uint64_t cache_bytes = machines_.host(machine_).page_cache_bytes;
   if (reading.is_back || reading.size_bytes > cache_bytes) return false;
   if (range.end <= reading.held_end) return true;
@@ -167,7 +133,7 @@ bool SimulatedClient::HasPages(Reading& reading, ByteRange range) const {
   return false;
 }
 
-des::Activity<BytesRead> SimulatedClient::CloseRead(Reading& reading) {
+des::Activity<BytesRead> SimulatedReads::CloseRead(Reading& reading) {
   if (reading.by == Reading::By::kNodes) {
     reading.read = reading.reader->read;
     reading.reader->is_closed = true;
@@ -175,51 +141,15 @@ des::Activity<BytesRead> SimulatedClient::CloseRead(Reading& reading) {
   // The kernel releases a file when it is closed and the last request for its pages is answered.
   if (reading.by == Reading::By::kKernel ||
       (reading.by == Reading::By::kNodes && reading.reader->pages_under_way == 0))
-    EndHandle(reading.id);
+    files_.EndHandle(reading.id);
   if (reading.is_back) co_return reading.read;
   // Partial reads are not tracked by range: enough bytes in total count as the whole file.
   const bool is_whole = reading.asked_bytes >= reading.size_bytes;
   if (is_whole && (reading.by == Reading::By::kNodes || reading.by == Reading::By::kManager))
-    pages_.Put(reading.id, reading.version, reading.size_bytes);
+    files_.pages().Put(reading.id, reading.version, reading.size_bytes);
   const Timed timed(machines_.residence(), Daemon::kMount, machine_, "fuse.flush");
   co_await Work(platform_.client.call);
   co_return reading.read;
-}
-
-des::Activity<sai::Outcome<sai::Done>> SimulatedClient::OpenForReading(FileId file,
-                                                                       const std::string& task) {
-  const Timed timed(machines_.residence(), Daemon::kMount, machine_, "fuse.open");
-  co_await Work(platform_.client.call);
-  co_return co_await EnsureRight(file, false, true, task);
-}
-
-des::Activity<sai::Outcome<sai::Done>> SimulatedClient::EnsureRight(FileId file, bool write,
-                                                                    bool with_attributes,
-                                                                    const std::string& task) {
-  File& state = files_[file];
-  const sai::CachedRight cached{.is_current = state.right_known,
-                                .has_attributes = state.attributes_known,
-                                .serves = state.access.may_write || !write,
-                                .bound = state.access.layout.bound(),
-                                .expires = state.access.expires};
-  if (state.unsent || sai::MayUseCached(cached, with_attributes, loop_.now())) co_return Done{};
-  const uint64_t mark = recalls_;
-  OpenRequest open;
-  open.file = file;
-  open.write = write;
-  open.task = task;
-  Request request = open;
-  Outcome<OpenReply> reply = co_await Ask<OpenReply>(std::move(request));
-  for (int again = 0; !reply.ok() && sai::OpenIsRepeated(reply.failure(), again); ++again) {
-    request = open;
-    reply = co_await Ask<OpenReply>(std::move(request));
-  }
-  if (!reply.ok()) co_return reply.failure();
-  state.access = reply->access;
-  state.right_known = !RecalledSince(mark, file);
-  NoteAttributes(file, reply->attributes, mark);
-  state.manager_counts_open = state.manager_counts_open || write;
-  co_return Done{};
 }
 
 // Reads in calls of at most one request's length. The kernel answers them from its pages and
@@ -227,7 +157,7 @@ des::Activity<sai::Outcome<sai::Done>> SimulatedClient::EnsureRight(FileId file,
 // when the program stops or goes elsewhere arrive unused. A read in a trace is a request that the
 // kernel really made. One at a file's beginning that is no longer than a request therefore has no
 // read-ahead either.
-des::Activity<void> SimulatedClient::ReadStream(std::shared_ptr<Reader> stream, ByteRange part) {
+des::Activity<void> SimulatedReads::ReadStream(std::shared_ptr<Reader> stream, ByteRange part) {
   Reader& reader = *stream;
   const uint64_t step = platform_.client.fuse_read_bytes;
   const bool is_first = reader.kernel.asked_end() == 0;
@@ -253,7 +183,7 @@ des::Activity<void> SimulatedClient::ReadStream(std::shared_ptr<Reader> stream, 
 }
 
 // Drops pages that the program has passed, and waits for those up to `end`.
-des::Activity<void> SimulatedClient::AwaitPages(Reader& reader, uint64_t end) {
+des::Activity<void> SimulatedReads::AwaitPages(Reader& reader, uint64_t end) {
   while (!reader.asked.empty() && reader.asked.front()->range().end <= reader.program_at)
     reader.asked.pop_front();
   while (!reader.asked.empty() && reader.asked.front()->range().begin < end) {
@@ -264,11 +194,11 @@ des::Activity<void> SimulatedClient::AwaitPages(Reader& reader, uint64_t end) {
   }
 }
 
-SimulatedClient::BlockPtr SimulatedClient::NewBlock(ByteRange range) {
+SimulatedReads::BlockPtr SimulatedReads::NewBlock(ByteRange range) {
   return std::allocate_shared<Block>(des::PoolAllocator<Block>(), loop_, range);
 }
 
-void SimulatedClient::AskForPages(const std::shared_ptr<Reader>& stream, ByteRange range) {
+void SimulatedReads::AskForPages(const std::shared_ptr<Reader>& stream, ByteRange range) {
   const uint64_t step = platform_.client.fuse_read_bytes;
   range.end = std::min(range.end, stream->size_bytes);
   for (uint64_t at = range.begin; at < range.end; at += step) {
@@ -279,14 +209,14 @@ void SimulatedClient::AskForPages(const std::shared_ptr<Reader>& stream, ByteRan
 }
 
 // One request of the kernel.
-des::Activity<void> SimulatedClient::ReadPages(std::shared_ptr<Reader> stream, BlockPtr pages) {
+des::Activity<void> SimulatedReads::ReadPages(std::shared_ptr<Reader> stream, BlockPtr pages) {
   const Timed timed(machines_.residence(), Daemon::kMount, machine_, "fuse.read");
   Reader& reader = *stream;
   ++reader.pages_under_way;
   const ByteRange range = pages->range();
   NoteKernel(Access::kRead, range);
-  const uint64_t window =
-      sai::ReadWindow(reader.layout, platform_.client.read_ahead_bytes_max, blocks_.ShareBytes());
+  const uint64_t window = sai::ReadWindow(reader.layout, platform_.client.read_ahead_bytes_max,
+                                          files_.blocks().ShareBytes());
   const auto is_own_piece = [&] {
     const Piece first = FirstPiece(reader.layout, range);
     return first.range.end == range.end &&
@@ -304,14 +234,14 @@ des::Activity<void> SimulatedClient::ReadPages(std::shared_ptr<Reader> stream, B
   }
   co_await Work(platform_.client.fuse_read, range.size());
   pages->done = true;
-  if (--reader.pages_under_way == 0 && reader.is_closed) EndHandle(reader.file);
+  if (--reader.pages_under_way == 0 && reader.is_closed) files_.EndHandle(reader.file);
   pages->come.GiveLast();
 }
 
 // Reads from blocks that were or are being fetched ahead; fetches now what no block covers.
-des::Activity<void> SimulatedClient::ReadRange(Reader& reader, ByteRange range) {
+des::Activity<void> SimulatedReads::ReadRange(Reader& reader, ByteRange range) {
   while (!range.empty()) {
-    const sai::BlockIndex<BlockPtr>::Step step = blocks_.Next(reader.file, range);
+    const sai::BlockIndex<BlockPtr>::Step step = files_.blocks().Next(reader.file, range);
     range.begin = step.range.end;
     if (step.block) {
       while (!step.block->done) co_await step.block->come.Wait();
@@ -329,13 +259,13 @@ des::Activity<void> SimulatedClient::ReadRange(Reader& reader, ByteRange range) 
 }
 
 // Fetches continue even if the reader ends before the file does.
-void SimulatedClient::FetchAhead(const std::shared_ptr<Reader>& stream, ByteRange range) {
+void SimulatedReads::FetchAhead(const std::shared_ptr<Reader>& stream, ByteRange range) {
   const auto make = [this](ByteRange of) { return NewBlock(of); };
-  for (BlockPtr& block : blocks_.Add(stream->file, range, make))
+  for (BlockPtr& block : files_.blocks().Add(stream->file, range, make))
     des::Spawn(loop_, FetchBlock(stream, std::move(block)));
 }
 
-des::Activity<void> SimulatedClient::FetchBlock(std::shared_ptr<Reader> stream, BlockPtr its) {
+des::Activity<void> SimulatedReads::FetchBlock(std::shared_ptr<Reader> stream, BlockPtr its) {
   Reader& reader = *stream;
   Block& block = *its;
   // A file that continued on other nodes may have a wider stripe there.
@@ -356,12 +286,12 @@ des::Activity<void> SimulatedClient::FetchBlock(std::shared_ptr<Reader> stream, 
   block.come.GiveLast();
 }
 
-des::Activity<void> SimulatedClient::FetchBeside(Reader& reader, Piece piece, des::Group& group) {
+des::Activity<void> SimulatedReads::FetchBeside(Reader& reader, Piece piece, des::Group& group) {
   co_await FetchPiece(reader, piece);
   group.End();
 }
 
-NodeId SimulatedClient::CopyToRead(const Reader& reader, const Piece& piece) const {
+NodeId SimulatedReads::CopyToRead(const Reader& reader, const Piece& piece) const {
   if (piece.nodes.size() == 1) return piece.nodes.front();
   std::vector<sai::CopyChoice> copies;
   for (const NodeId each : piece.nodes)
@@ -370,7 +300,7 @@ NodeId SimulatedClient::CopyToRead(const Reader& reader, const Piece& piece) con
       .front();
 }
 
-des::Activity<void> SimulatedClient::FetchPiece(Reader& reader, const Piece& piece) {
+des::Activity<void> SimulatedReads::FetchPiece(Reader& reader, const Piece& piece) {
   const NodeId node = CopyToRead(reader, piece);
   const uint64_t bytes = piece.range.size();
   if (IsLocal(node)) {

@@ -1,0 +1,216 @@
+#include "predictor/run/simulated_names.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace mosa::predict {
+namespace {
+
+// Removes the first name from `path` and returns it.
+std::string_view TakeName(std::string_view& path) {
+  while (path.starts_with('/')) path.remove_prefix(1);
+  const std::string_view name = path.substr(0, path.find('/'));
+  path.remove_prefix(name.size());
+  while (path.starts_with('/')) path.remove_prefix(1);
+  return name;
+}
+
+}  // namespace
+
+uint64_t SimulatedNames::TellKernel(Directory& directory) {
+  return directory.kept.Tell(files_.pages().epoch(), loop_.now()) ? files_.pages().epoch() : 0;
+}
+
+des::Activity<sai::Outcome<FileId>> SimulatedNames::Lookup(FileId parent, std::string_view name) {
+  Directory& directory = directories_[parent];
+  if (const auto kept = directory.names.find(name);
+      kept != directory.names.end() && kept->second.told_in == files_.pages().epoch())
+    co_return kept->second.file;
+  const Timed timed(machines_.residence(), Daemon::kMount, machine_, "fuse.lookup");
+  co_await Work(platform_.client.call);
+  const uint64_t told_in = TellKernel(directory);
+  const auto known = directory.names.find(name);
+  if (known != directory.names.end() && files_.MayAnswer(known->second.file)) {
+    known->second.told_in = told_in;
+    co_return known->second.file;
+  }
+  if (known == directory.names.end() && directory.complete) co_return FileId{};
+  const uint64_t mark = files_.mark();
+  Request request = LookupRequest{parent, std::string(name)};
+  const Outcome<EntryReply> reply = co_await Ask<EntryReply>(std::move(request));
+  const bool absent = !reply.ok() && reply.failure().reason == ErrorReason::kNoEntry;
+  if (!reply.ok() && !absent) co_return reply.failure();
+  const FileId found = absent ? FileId{} : reply->entry.file;
+  if (!absent) files_.NoteAttributes(found, reply->entry.attributes, mark);
+  if (!files_.RecalledSince(mark, parent))
+    directory.names.insert_or_assign(std::string(name), Directory::Name{found, told_in});
+  co_return found;
+}
+
+des::Activity<sai::Outcome<SimulatedNames::Place>> SimulatedNames::PlaceOf(const std::string& path,
+                                                                           bool make_directories) {
+  std::string_view rest = path;
+  Place place{kRootFile, TakeName(rest)};
+  while (!rest.empty()) {
+    Outcome<FileId> found = co_await Lookup(place.parent, place.name);
+    if (found.ok() && *found == FileId{} && make_directories)
+      found = co_await MakeChildDirectory(place.parent, place.name);
+    if (!found.ok()) co_return found.failure();
+    if (*found == FileId{})
+      co_return Failure{
+          StatusCode::kNotFound, ErrorReason::kNoEntry,
+          fmt::format("there is no directory '{}' on the path to '{}'", place.name, path)};
+    place.parent = *found;
+    place.name = TakeName(rest);
+  }
+  co_return place;
+}
+
+des::Activity<sai::Outcome<FileId>> SimulatedNames::NewFileId() {
+  if (file_ids_.count == 0) {
+    Request request = FileIdRangeRequest{};
+    const Outcome<FileIdRangeReply> range = co_await Ask<FileIdRangeReply>(std::move(request));
+    if (!range.ok()) co_return range.failure();
+    file_ids_ = *range;
+  }
+  --file_ids_.count;
+  co_return FileId{file_ids_.first.value++};
+}
+
+bool SimulatedNames::MayDefer(const Directory& directory) const {
+  return directory.delegated && directory.inline_bytes_max > 0 &&
+         directory.hints_generation == hints_generation_;
+}
+
+void SimulatedNames::NoteMade(FileId parent, std::string_view name, const MakeReply& reply,
+                              uint64_t mark, Directory::Name known, uint64_t hints_before) {
+  files_.NoteAttributes(reply.entry.file, reply.entry.attributes, mark);
+  files_.NoteAttributes(parent, reply.parent_attributes, mark);
+  if (reply.entry.attributes.type == FileType::kDirectory) {
+    Directory& made = directories_[reply.entry.file];
+    made.delegated = made.complete = reply.delegated;
+    made.inline_bytes_max = reply.access ? reply.access->inline_bytes_max : 0;
+    made.hints_generation = hints_before;
+  }
+  Directory& directory = directories_[parent];
+  if (files_.RecalledSince(mark, parent)) {
+    directory.names.erase(std::string(name));
+    return;
+  }
+  directory.names.insert_or_assign(std::string(name), known);
+  if (reply.entry.attributes.type == FileType::kDirectory) return;
+  directory.delegated = reply.delegated;
+  const bool unbound = reply.access && !reply.access->layout.bound();
+  directory.inline_bytes_max = unbound ? reply.access->inline_bytes_max : 0;
+  directory.hints_generation = hints_before;
+}
+
+des::Activity<sai::Outcome<FileId>> SimulatedNames::MakeChildDirectory(FileId parent,
+                                                                       std::string_view name) {
+  const Outcome<FileId> id = co_await NewFileId();
+  if (!id.ok()) co_return id.failure();
+  co_await Work(platform_.client.call);
+  MakeRequest make;
+  make.parent = parent;
+  make.name = name;
+  make.file = *id;
+  make.type = FileType::kDirectory;
+  make.permissions = 0755;
+  make.now = loop_.now();
+  const uint64_t told_in = TellKernel(directories_[parent]);
+  const uint64_t hints_before = hints_generation_;
+  const uint64_t mark = files_.mark();
+  Request request = make;
+  const Outcome<MakeReply> reply = co_await Ask<MakeReply>(std::move(request));
+  if (!reply.ok() && reply.failure().reason == ErrorReason::kExists) {
+    directories_[parent].names.erase(make.name);
+    co_return co_await Lookup(parent, name);
+  }
+  if (!reply.ok()) co_return reply.failure();
+  NoteMade(parent, name, *reply, mark, {reply->entry.file, told_in}, hints_before);
+  co_return reply->entry.file;
+}
+
+// Creates a file and opens it for writing. A deferred file is known only here until it is bound or
+// closed.
+des::Activity<sai::Outcome<FileId>> SimulatedNames::Create(FileId parent, std::string_view name,
+                                                           const std::string& task) {
+  const Outcome<FileId> id = co_await NewFileId();
+  if (!id.ok()) co_return id.failure();
+  const Timed timed(machines_.residence(), Daemon::kMount, machine_, "fuse.create");
+  co_await Work(platform_.client.call);
+  MakeRequest make;
+  make.parent = parent;
+  make.name = name;
+  make.file = *id;
+  make.permissions = 0644;
+  make.task = task;
+  make.now = loop_.now();
+  make.open = true;
+  Directory& directory = directories_[parent];
+  const uint64_t told_in = TellKernel(directory);
+  if (MayDefer(directory)) {
+    directory.names.insert_or_assign(make.name, Directory::Name{*id, told_in});
+    SimulatedFile& file = files_.At(*id);
+    file.right_known = file.attributes_known = true;
+    file.access.may_write = file.must_commit = true;
+    file.access.inline_bytes_max = directory.inline_bytes_max;
+    file.room_version = file.attributes.data_version;
+    file.unsent = std::move(make);
+    co_return *id;
+  }
+  make.bind = true;
+  const uint64_t hints_before = hints_generation_;
+  const uint64_t mark = files_.mark();
+  Request request = make;
+  const Outcome<MakeReply> reply = co_await Ask<MakeReply>(std::move(request));
+  if (!reply.ok()) co_return reply.failure();
+  NoteMade(parent, name, *reply, mark, {*id, told_in}, hints_before);
+  files_.NoteSent(*id, *reply, mark);
+  files_.At(*id).must_commit = true;
+  files_.At(*id).room_version = reply->entry.attributes.data_version;
+  co_return *id;
+}
+
+des::Activity<sai::Outcome<sai::Done>> SimulatedNames::Remove(const std::string& path) {
+  const Outcome<Place> place = co_await PlaceOf(path, false);
+  if (!place.ok()) co_return place.failure();
+  const Outcome<FileId> there = co_await Lookup(place->parent, place->name);
+  if (!there.ok()) co_return there.failure();
+  if (*there == FileId{}) co_return Done{};
+  co_await Work(platform_.client.call);
+  std::vector<Request> requests;
+  if (auto& unsent = files_.At(*there).unsent) requests.emplace_back(*std::exchange(unsent, {}));
+  RemoveRequest remove;
+  remove.parent = place->parent;
+  remove.name = place->name;
+  requests.emplace_back(remove);
+  const size_t last = requests.size() - 1;
+  const uint64_t mark = files_.mark();
+  const std::vector<Reply> replies = co_await manager_.Call(id_, std::move(requests));
+  const Outcome<RemoveReply> removed = ReplyAs<RemoveReply>(replies, last);
+  if (!removed.ok()) co_return removed.failure();
+  Directory& directory = directories_[place->parent];
+  files_.NoteAttributes(place->parent, removed->parent_attributes, mark);
+  if (files_.RecalledSince(mark, place->parent))
+    directory.names.erase(std::string(place->name));
+  else  // The kernel has to ask for the name again.
+    directory.names.insert_or_assign(std::string(place->name), Directory::Name{});
+  co_return Done{};
+}
+
+std::vector<FileId> SimulatedNames::Forget(FileId id) {
+  Directory& directory = directories_[id];
+  std::vector<FileId> unsent;
+  for (const auto& [name, known] : directory.names)
+    if (known.file != FileId{} && files_.At(known.file).unsent) unsent.push_back(known.file);
+  if (directory.kept.Forget(files_.pages().epoch(), loop_.now())) files_.pages().BeginEpoch();
+  directory.delegated = directory.complete = false;
+  directory.inline_bytes_max = 0;
+  directory.names.clear();
+  return unsent;
+}
+
+}  // namespace mosa::predict

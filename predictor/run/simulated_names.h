@@ -1,0 +1,75 @@
+// Internal to predictor/run: the names of a simulated mount, as it and its kernel know them, and
+// how they are looked up, made and removed.
+//
+// Runs on one loop. Paths must outlive the call.
+#ifndef MOSA_PREDICTOR_RUN_SIMULATED_NAMES_H_
+#define MOSA_PREDICTOR_RUN_SIMULATED_NAMES_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "client-sai/core/kept_names.h"
+#include "predictor/run/mount_part.h"
+#include "predictor/run/simulated_files.h"
+
+namespace mosa::predict {
+
+class SimulatedNames : private MountPart {
+ public:
+  struct Place {
+    FileId parent;
+    std::string_view name;
+  };
+
+  // `files` must outlive this.
+  SimulatedNames(const MountPart& mount, SimulatedFiles& files, const FileIdRangeReply& file_ids)
+      : MountPart(mount), files_(files), file_ids_(file_ids) {}
+
+  // FileId{}: there is none.
+  des::Activity<Outcome<FileId>> Lookup(FileId parent, std::string_view name);
+  des::Activity<Outcome<Place>> PlaceOf(const std::string& path, bool make_directories);
+  // Creates a file and opens it for writing. A deferred file is known only here until it is bound
+  // or closed.
+  des::Activity<Outcome<FileId>> Create(FileId parent, std::string_view name,
+                                        const std::string& task);
+  // Succeeds if there is none.
+  des::Activity<Outcome<Done>> Remove(const std::string& path);
+  // A hint was set here: what is known of where new files go is out of date.
+  void NoteHintsChanged() { ++hints_generation_; }
+  // Another mount changes the directory. Returns its files that only this mount knows.
+  std::vector<FileId> Forget(FileId directory);
+
+ private:
+  struct Directory {
+    bool delegated = false;
+    bool complete = false;  // All its names are known.
+    uint64_t inline_bytes_max = 0;
+    uint64_t hints_generation = 0;  // `inline_bytes_max` is of this one.
+    struct Name {
+      FileId file;           // 0: known to be absent.
+      uint64_t told_in = 0;  // The epoch in which the kernel was told it; 0: it may not keep it.
+    };
+    std::map<std::string, Name, std::less<>> names;
+    sai::KeptNames kept;  // By the kernel.
+  };
+
+  // The epoch in which the kernel may keep the directory's names; 0: it may not.
+  uint64_t TellKernel(Directory& directory);
+  bool MayDefer(const Directory& directory) const;
+  void NoteMade(FileId parent, std::string_view name, const MakeReply& reply, uint64_t mark,
+                Directory::Name known, uint64_t hints_before);
+  des::Activity<Outcome<FileId>> NewFileId();
+  des::Activity<Outcome<FileId>> MakeChildDirectory(FileId parent, std::string_view name);
+
+  SimulatedFiles& files_;
+  FileIdRangeReply file_ids_;
+  std::map<FileId, Directory> directories_;
+  uint64_t hints_generation_ = 0;
+};
+
+}  // namespace mosa::predict
+
+#endif  // MOSA_PREDICTOR_RUN_SIMULATED_NAMES_H_
