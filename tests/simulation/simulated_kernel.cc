@@ -71,7 +71,9 @@ Outcome<Done> SimulatedKernel::Rename(FileId from, const std::string& name, File
   auto renamed = fs_->Rename(from, name, to, new_name, 0);
   ++own_name_changes_;
   ForgetName(to, new_name);
-  if (const auto known = names_.find({from, name}); renamed.ok() && known != names_.end())
+  // A lookup beside it may have found the old name gone. The kernel locks the directories instead.
+  if (const auto known = names_.find({from, name});
+      renamed.ok() && known != names_.end() && known->second.file != FileId{})
     names_[{to, new_name}] = known->second;
   ForgetName(from, name);
   return renamed;
