@@ -45,22 +45,6 @@ class BlockIndex {
       range.end = std::min(range.end, next->first.second);
     return {{}, range};
   }
-  // The block with byte `offset`, or null. The read that asks goes to `read_end`.
-  Block Use(FileId file, uint64_t offset, uint64_t read_end) {
-    auto it = blocks_.upper_bound({file, offset});
-    if (it == blocks_.begin()) return {};
-    --it;
-    if (it->first.first != file || it->second.block->range().end <= offset) return {};
-    Slot& slot = it->second;
-    const Block block = slot.block;
-    std::list<Key>& from = slot.consumed ? consumed_ : by_age_;
-    slot.consumed = slot.consumed || read_end >= block->range().end;
-    std::list<Key>& to = slot.consumed ? consumed_ : by_age_;
-    to.splice(to.end(), from, slot.age);
-    while (consumed_.size() > kConsumedBlocksPerFile * files_.size())
-      Erase(blocks_.find(consumed_.front()));
-    return block;
-  }
 
   // Adds what `make(range)` returns for the parts of `range` that have no block, and returns it.
   // Blocks are at most kBlockBytesMax long and are cut at its multiples. The oldest make room.
@@ -125,6 +109,22 @@ class BlockIndex {
     bool consumed = false;  // Read to its end: `age` is in consumed_, else in by_age_.
   };
   using Map = std::map<Key, Slot>;
+  // The block with byte `offset`, or null. The read that asks goes to `read_end`.
+  Block Use(FileId file, uint64_t offset, uint64_t read_end) {
+    auto it = blocks_.upper_bound({file, offset});
+    if (it == blocks_.begin()) return {};
+    --it;
+    if (it->first.first != file || it->second.block->range().end <= offset) return {};
+    Slot& slot = it->second;
+    const Block block = slot.block;
+    std::list<Key>& from = slot.consumed ? consumed_ : by_age_;
+    slot.consumed = slot.consumed || read_end >= block->range().end;
+    std::list<Key>& to = slot.consumed ? consumed_ : by_age_;
+    to.splice(to.end(), from, slot.age);
+    while (consumed_.size() > kConsumedBlocksPerFile * files_.size())
+      Erase(blocks_.find(consumed_.front()));
+    return block;
+  }
   typename Map::iterator Erase(typename Map::iterator it) {
     bytes_ -= it->second.block->range().size();
     (it->second.consumed ? consumed_ : by_age_).erase(it->second.age);

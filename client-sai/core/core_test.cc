@@ -1,13 +1,18 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
+#include "client-sai/core/block_index.h"
 #include "client-sai/core/read_ahead.h"
 #include "client-sai/core/rules.h"
 #include "client-sai/core/size_in_kernel.h"
 #include "client-sai/core/write_buffer.h"
 #include "common/base/rng.h"
+#include "common/model/session.h"
 
 namespace mosa::sai {
 namespace {
@@ -320,6 +325,72 @@ TEST(Rules, PagesOfAWriteThatWentPastThemAreKeptOnlyIfNobodyCanHaveFilledOneMean
                           .open_by_pages = row.open_now}),
               row.expected)
         << row.kernel_drops << row.opened_meanwhile << row.open_now;
+}
+
+TEST(Rules, ACachedRightServesUntilItIsOutdatedOrExpires) {
+  const Time now = Time{} + Seconds(1000);
+  const CachedRight right{.is_current = true, .has_attributes = true, .serves = true};
+  EXPECT_TRUE(MayUseCached(right, true, now));
+  for (bool CachedRight::*lacks : {&CachedRight::is_current, &CachedRight::serves}) {
+    CachedRight other = right;
+    other.*lacks = false;
+    EXPECT_FALSE(MayUseCached(other, false, now));
+  }
+  CachedRight bytes_only = right;
+  bytes_only.has_attributes = false;
+  EXPECT_TRUE(MayUseCached(bytes_only, false, now));
+  EXPECT_FALSE(MayUseCached(bytes_only, true, now));
+  CachedRight bound = right;
+  bound.bound = true;
+  bound.expires = now + kCapabilityMargin;
+  EXPECT_FALSE(MayUseCached(bound, false, now));
+  bound.expires = bound.expires + Nanoseconds(1);
+  EXPECT_TRUE(MayUseCached(bound, false, now));
+}
+
+TEST(Rules, ARefusedBindIsRepeatedWhileOthersMoveTheFileOrNodesMayFindRoom) {
+  const Time begun = Time{} + Seconds(1000);
+  const Failure busy{StatusCode::kAborted, ErrorReason::kBusy, ""};
+  const Failure full{StatusCode::kResourceExhausted, ErrorReason::kNoSpace, ""};
+  const Failure gone{StatusCode::kNotFound, ErrorReason::kStale, ""};
+  BindRetries retries(begun);
+  EXPECT_EQ(retries.DelayAfter(busy, begun), kFrozenDelay);
+  EXPECT_EQ(retries.DelayAfter(full, begun), NoSpaceDelay(0));
+  EXPECT_EQ(retries.DelayAfter(busy, begun + kInlineMoveMax), kFrozenDelay);
+  EXPECT_EQ(retries.DelayAfter(busy, begun + kInlineMoveMax + Nanoseconds(1)), std::nullopt);
+  EXPECT_EQ(retries.DelayAfter(full, begun), NoSpaceDelay(1));
+  EXPECT_EQ(retries.DelayAfter(full, begun), NoSpaceDelay(2));
+  EXPECT_EQ(retries.DelayAfter(full, begun), std::nullopt);
+  EXPECT_EQ(retries.DelayAfter(gone, begun), std::nullopt);
+  EXPECT_TRUE(OpenIsRepeated(busy, 2));
+  EXPECT_FALSE(OpenIsRepeated(busy, 3));
+  EXPECT_FALSE(OpenIsRepeated(gone, 0));
+}
+
+struct TestBlock {
+  ByteRange of;
+  ByteRange range() const { return of; }
+};
+
+TEST(BlockIndex, AReadTakesBlocksAndFetchesWhatIsBetweenThem) {
+  BlockIndex<std::shared_ptr<TestBlock>> blocks(16 * kMiB);
+  const auto make = [](ByteRange of) { return std::make_shared<TestBlock>(TestBlock{of}); };
+  const FileId file{1};
+  EXPECT_EQ(blocks.Add(file, {100, 200}, make).size(), 1u);
+  EXPECT_EQ(blocks.Add(file, {300, kMiB + 10}, make).size(), 2u);
+  std::vector<std::pair<ByteRange, bool>> steps;
+  for (ByteRange left{0, 2 * kMiB}; !left.empty();) {
+    const auto step = blocks.Next(file, left);
+    steps.emplace_back(step.range, step.block != nullptr);
+    left.begin = step.range.end;
+  }
+  const std::vector<std::pair<ByteRange, bool>> expected = {
+      {{0, 100}, false},   {{100, 200}, true},        {{200, 300}, false},
+      {{300, kMiB}, true}, {{kMiB, kMiB + 10}, true}, {{kMiB + 10, 2 * kMiB}, false}};
+  EXPECT_EQ(steps, expected);
+  EXPECT_FALSE(blocks.Next(FileId{2}, {0, 10}).block);
+  blocks.DropFile(file);
+  EXPECT_EQ(blocks.Next(file, {0, kMiB}).range, (ByteRange{0, kMiB}));
 }
 
 // Otherwise a reader that opens a shared log misses a record appended before the open.

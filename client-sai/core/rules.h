@@ -77,7 +77,8 @@ std::optional<Duration> NoSpaceDelay(size_t attempt);
 
 // How long a client waits before it looks again at a file whose layout another one has frozen.
 inline constexpr Duration kFrozenDelay = Milliseconds(10);
-// How long one client may take to move inline bytes into objects.
+// How long one client may take to move inline bytes into objects. Well below kFreezeMax, so that no
+// store of such a move comes after its freeze.
 inline constexpr Duration kInlineMoveMax = Seconds(10);
 
 // Repeats a BindRequest that was refused.

@@ -66,7 +66,7 @@ void BlockCache::DropFile(FileId file) {
   index_.DropFile(file);
 }
 
-void BlockCache::DropRange(FileId file, ByteRange range) {
+void BlockCache::Drop(FileId file, ByteRange range) {
   const MutexLock lock(mutex_);
   index_.Drop(file, range);
 }

@@ -58,7 +58,7 @@ class BlockCache {
   Index::Step Next(FileId file, ByteRange range);
   std::vector<std::shared_ptr<Block>> Add(FileId file, ByteRange range);
   void DropFile(FileId file);
-  void DropRange(FileId file, ByteRange range);
+  void Drop(FileId file, ByteRange range);
   void DropBlock(FileId file, const std::shared_ptr<Block>& block);
   void DropAll();
   uint64_t ShareBytes() const;

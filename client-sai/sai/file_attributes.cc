@@ -72,8 +72,7 @@ Outcome<AttributesResult> FileAttributes::Set(FileId file, const AttributeChange
     auto reply = Change(*inode, std::move(request), &mark);
     if (!reply.ok()) return reply.failure();
     inode->partly_changed = false;
-    if (changes.size_bytes)
-      size_changes_.NoteCut(*inode, *changes.size_bytes, reply->attributes.data_version);
+    if (changes.size_bytes) size_changes_.NoteCut(*inode, *changes.size_bytes, *reply, mark);
     attributes_.Store(*inode, reply->attributes, mark, true);
   }
   const MutexLock lock(inode->mutex);

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <functional>
@@ -18,6 +19,7 @@
 
 #include "client-sai/sai/cluster_fixture.h"
 #include "client-sai/sai/inode.h"
+#include "common/model/request_kinds.h"
 
 namespace mosa::sai {
 namespace {
@@ -518,6 +520,28 @@ TEST(Passthrough, TheKernelReadsAndWritesTheObjectItself) {
   EXPECT_EQ(second->mode.kind, OpenMode::Kind::kDirect);
   EXPECT_TRUE(Ok(cluster.a().Close(second->handle)));
   EXPECT_TRUE(Ok(cluster.a().Close(read->handle)));
+}
+
+// The answer to the cut says where the bytes go: nobody has to ask, and the kernel writes them.
+TEST(Passthrough, AFileThatIsReplacedIsWrittenByTheKernelToo) {
+  Cluster cluster(8 * kGiB, 256 * kMiB, true);
+  auto first = OpenLocalFile(cluster, "f");
+  ASSERT_TRUE(Ok(first));
+  const std::string content = Pattern(kMiB, 2);
+  ASSERT_EQ(pwrite(first->mode.descriptor, content.data(), kMiB, 0), static_cast<ssize_t>(kMiB));
+  ASSERT_TRUE(Ok(cluster.a().Close(first->handle)));
+  std::vector<std::string> sent;
+  cluster.a().OnSend([&](const std::vector<Request>& requests) {
+    for (const Request& request : requests) sent.emplace_back(kRequestNames[request.index()]);
+  });
+  auto again = cluster.a().Open("/d/f", O_WRONLY | O_TRUNC);
+  ASSERT_TRUE(Ok(again));
+  EXPECT_EQ(again->mode.kind, OpenMode::Kind::kPassthrough);
+  ASSERT_EQ(pwrite(again->mode.descriptor, "new", 3, 0), 3);
+  ASSERT_TRUE(Ok(cluster.a().Close(again->handle)));
+  cluster.a().OnSend({});
+  EXPECT_LE(std::ranges::count(sent, "open"), 1) << ::testing::PrintToString(sent);
+  EXPECT_EQ(*cluster.b().ReadFile("/d/f"), "new");
 }
 
 TEST(Passthrough, ANodeOfLittleRoomIsWrittenByTheMountSoThatItsFilesCanSpill) {

@@ -213,7 +213,7 @@ Outcome<Done> SizeChanges::Allocate(HandleId id, int mode, uint64_t offset, uint
     return allocated;
   }
   inode.partly_changed = false;
-  blocks_.DropRange(inode.file, range);
+  blocks_.Drop(inode.file, range);
   const Time now = lease_.ManagerNow();
   const MutexLock lock(inode.mutex);
   inode.unsaved.needs_commit = inode.unsaved.data_dirty = true;
@@ -319,7 +319,9 @@ void SizeChanges::EndPartialChange(Inode& inode) {
   write_behind_.DropFailedPages(inode);
 }
 
-void SizeChanges::NoteCut(Inode& inode, uint64_t size_bytes, uint64_t data_version) {
+void SizeChanges::NoteCut(Inode& inode, uint64_t size_bytes, const AttributesReply& reply,
+                          Mark mark) {
+  const uint64_t data_version = reply.attributes.data_version;
   {
     const MutexLock lock(inode.mutex);
     inode.unsaved.dirty_end = 0;
@@ -343,6 +345,7 @@ void SizeChanges::NoteCut(Inode& inode, uint64_t size_bytes, uint64_t data_versi
     inode.right.era = 0;
     inode.kernel.modify_time = {};
   }
+  if (reply.access) rights_.Store(inode, *reply.access, mark, data_version);
   blocks_.DropFile(inode.file);
 }
 

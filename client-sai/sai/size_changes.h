@@ -59,7 +59,7 @@ class SizeChanges {
   // the inode's io, and call EndResize in the end, however this ends.
   Outcome<Done> Resize(Inode& inode, uint64_t size_bytes);
   // The manager has the new size.
-  void NoteCut(Inode& inode, uint64_t size_bytes, uint64_t data_version);
+  void NoteCut(Inode& inode, uint64_t size_bytes, const AttributesReply& reply, Mark mark);
   void EndResize(Inode& inode) ABSL_EXCLUSIVE_LOCKS_REQUIRED(inode.io);
 
   // fallocate(2).

@@ -18,7 +18,6 @@ namespace mosa::sai {
 namespace {
 
 constexpr int kCommitsMax = 20;
-// Well below kFreezeMax, so that no store of an inline move comes after its freeze.
 // A node that refuses this often, each time after a new answer of the manager, will never accept.
 constexpr int kRefusalsMax = 50;
 
@@ -44,7 +43,7 @@ Outcome<Done> Writer::WriteAt(Inode& inode, uint64_t offset, std::span<const std
   auto stored = WriteInline(inode, offset, data);
   if (!stored.ok()) return stored.failure();
   if (!*stored) MOSA_RETURN_IF_FAILED(WriteBound(inode, offset, data, memory));
-  blocks_.DropRange(inode.file, {offset, offset + data.size()});
+  blocks_.Drop(inode.file, {offset, offset + data.size()});
   return Done{};
 }
 

@@ -519,6 +519,9 @@ struct RecallDoneRequest {
 
 struct AttributesReply {
   Attributes attributes;
+  // After a file was cut to nothing by a session that the manager counts as a writer: where its
+  // bytes go from now on. Not in a reply that is repeated after a restart of the manager.
+  std::optional<DataAccess> access{};
   bool operator==(const AttributesReply&) const = default;
 };
 struct EntryReply {

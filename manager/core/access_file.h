@@ -16,6 +16,8 @@ inline FileId AccessFileOf(const Request& request) {
   if (const auto* freeze = std::get_if<FreezeRequest>(&request)) return freeze->file;
   if (const auto* relocate = std::get_if<RelocateRequest>(&request)) return relocate->file;
   if (const auto* make = std::get_if<MakeRequest>(&request)) return make->file;
+  if (const auto* cut = std::get_if<SetAttributesRequest>(&request); cut && cut->size_bytes == 0U)
+    return cut->file;
   return FileId{};
 }
 

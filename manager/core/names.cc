@@ -342,7 +342,10 @@ Reply Namespace::Apply(const SetAttributesRequest& request) {
   if (request.modify_time) inode->modify_time = *request.modify_time;
   inode->change_time = step_.now;
   step_.Touch(request.file);
-  return AttributesReply{file_view_.EntryWithInterest(request.file).attributes};
+  AttributesReply reply{file_view_.EntryWithInterest(request.file).attributes};
+  if (request.size_bytes == 0U && step_.actor->write_opens.contains(request.file))
+    reply.access = file_view_.AccessTo(request.file, *inode, /*may_write=*/true);
+  return reply;
 }
 
 void Namespace::SetSize(FileId file, Inode& inode, uint64_t size_bytes) {

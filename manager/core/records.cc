@@ -251,7 +251,7 @@ void Visit(A& archive, EntryReply& reply) {
 }
 template <typename A>
 void Visit(A& archive, AttributesReply& reply) {
-  All(archive, reply.attributes);
+  All(archive, reply.attributes);  // Who hears it again asks for the access.
 }
 template <typename A>
 void Visit(A& archive, ListDirectoryReply::Item& item) {

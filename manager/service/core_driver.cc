@@ -34,6 +34,8 @@ constexpr std::chrono::milliseconds kRoomAwaitedFor{100};
 DataAccess* AccessOf(Reply& reply) {
   if (auto* open = std::get_if<OpenReply>(&reply)) return &open->access;
   if (auto* bind = std::get_if<BindReply>(&reply)) return &bind->access;
+  if (auto* cut = std::get_if<AttributesReply>(&reply))
+    return cut->access ? &*cut->access : nullptr;
   auto* const make = std::get_if<MakeReply>(&reply);
   return make != nullptr && make->access ? &*make->access : nullptr;
 }

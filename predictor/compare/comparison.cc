@@ -453,9 +453,12 @@ class Comparer {
     bool beside = cell.cell.level == Level::kHost && !BlamesHost(anomaly.blamed, cell.cell.name);
     if (beside) {
       const std::vector<Blame>& by_others = BlameOf({shown, "", cell.cell.name, anomaly.slower});
-      // A part's own evidence remains if differences between hosts explain nothing.
+      // A part's own evidence remains if differences between hosts explain nothing, and so does a
+      // part of this host that explains no more than something that all hosts share.
       beside =
-          Explains(by_others) || anomaly.blamed.empty() || anomaly.blamed.front().evidence.empty();
+          Explains(by_others) || anomaly.blamed.empty() ||
+          (anomaly.blamed.front().evidence.empty() &&
+           !(Explains(anomaly.blamed) && anomaly.blamed.front().suspect.host == cell.cell.name));
       if (beside) anomaly.blamed = by_others;
     }
     Explain({&cell, LiesBetweenTasks(cell.cell), beside, Misplaced(cell.cell, anomaly),

@@ -40,7 +40,7 @@ struct AnomalyFacts {
 // the mean with requests: less is not an explanation.
 bool Explains(const std::vector<Blame>& blamed);
 // True if a part of this host explains the deviation, and, unless there is evidence of its own,
-// nothing that all hosts share explains as much.
+// nothing that all hosts share explains nearly as much.
 bool BlamesHost(const std::vector<Blame>& blamed, const std::string& host);
 
 // "the link of h2".

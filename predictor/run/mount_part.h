@@ -27,6 +27,7 @@ sai::Outcome<T> ReplyAs(const std::vector<Reply>& replies, size_t index) {
   return Failure{StatusCode::kInternal, ErrorReason::kNone, "the manager sent an unexpected reply"};
 }
 
+// The mount's place in the simulation, under short names. Each part has a copy.
 class MountPart {
  protected:
   template <typename T>

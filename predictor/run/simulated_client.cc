@@ -152,12 +152,13 @@ des::Activity<void> SimulatedClient::Confirm(RecallPush recall) {
   SimulatedFile& state = files_.At(recall.file);
   state.right_known = false;
   if (recall.kind != RecallKind::kAccess) state.attributes_known = false;
-  files_.blocks().DropFile(recall.file);
+  if (recall.kind != RecallKind::kAccess) files_.blocks().DropFile(recall.file);
   std::vector<FileId> unsent;
   if (recall.kind == RecallKind::kEntries) unsent = names_.Forget(recall.file);
   co_await Work(platform_.client.call);
   for (const FileId file : unsent)  // The file's close learns of a failure.
     static_cast<void>(co_await files_.EnsureMade(file));
+  names_.ForgetSent(recall.file, unsent);
   RecallDoneRequest done;
   done.recall = recall.recall;
   done.holds_open = state.handles > 0;

@@ -5,8 +5,6 @@
 
 namespace mosa::predict {
 
-// ---- names
-
 bool SimulatedFiles::MayAnswer(FileId file) const {
   if (file == FileId{}) return true;
   const auto known = files_.find(file);
@@ -34,7 +32,6 @@ void SimulatedFiles::NoteSent(FileId file, const MakeReply& made, uint64_t mark)
   state.right_known = state.attributes_known;
 }
 
-// Tells the manager of a file that only this mount knows.
 des::Activity<sai::Outcome<sai::Done>> SimulatedFiles::EnsureMade(FileId file) {
   SimulatedFile& state = files_[file];
   if (!state.unsent) co_return Done{};

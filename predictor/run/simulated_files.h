@@ -34,7 +34,9 @@ struct SimulatedFile {
   IntervalSet pages;
   std::map<NodeId, uint64_t> allocated;
   std::optional<uint64_t> room_version;
-  bool must_commit = false;           // There is something to tell the manager at a close.
+  // What a close has to tell the manager: that there is something; and where the bytes written end.
+  bool must_commit = false;
+  std::optional<uint64_t> written_end;
   std::optional<MakeRequest> unsent;  // A deferred creation that the manager does not know yet.
 };
 
@@ -53,14 +55,14 @@ using SimulatedBlockPtr = std::shared_ptr<SimulatedBlock>;
 
 class SimulatedFiles : private MountPart {
  public:
-  SimulatedFiles(const MountPart& mount)
+  explicit SimulatedFiles(const MountPart& mount)
       : MountPart(mount), pages_(machines_.host(machine_).page_cache_bytes) {}
 
   // The file, of which nothing is known at first.
   SimulatedFile& At(FileId file) { return files_[file]; }
   // True if the mount can answer a lookup that finds the file by itself. FileId{}: absent.
   bool MayAnswer(FileId file) const;
-  // This host's node, if it holds the whole file.
+  // True if this host's node holds the whole file.
   bool HoldsAllHere(const Layout& layout) const;
 
   // An answer of the manager is stale if its file was recalled after the mark at which it was asked

@@ -291,8 +291,16 @@ bool SimulatedManager::Store(NodeId node, FileId file, uint64_t bytes) {
   return true;
 }
 
+uint64_t SimulatedManager::TakeFresh(FileId file, ByteRange range) {
+  IntervalSet& stored = stored_[file];
+  const uint64_t fresh = stored.MissingBytes(range);
+  stored.Add(range);
+  return fresh;
+}
+
 void SimulatedManager::Cut(FileId file) {
   written_.erase(file);
+  stored_.erase(file);
   for (Node& node : nodes_) {
     const auto object = node.objects.find(file);
     if (object == node.objects.end()) continue;

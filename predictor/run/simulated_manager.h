@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/model/ranges.h"
 #include "manager/core/manager_core.h"
 #include "predictor/des/activity.h"
 #include "predictor/des/event_loop.h"
@@ -61,6 +62,8 @@ class SimulatedManager {
   // Like Store() for a copy that the node makes.
   bool StoreCopy(NodeId node, FileId file, uint64_t bytes);
   void ReportCopy(NodeId node, const CopyReport& report);
+  // How many bytes of `range` no client has stored yet: from now on they count as stored.
+  uint64_t TakeFresh(FileId file, ByteRange range);
   // What clients have stored of a file so far.
   uint64_t WrittenOf(FileId file) const;
   uint64_t StoredOn(NodeId node, FileId file) const;
@@ -132,6 +135,7 @@ class SimulatedManager {
   std::vector<Node> nodes_;  // Node i has id i + 1.
   std::map<std::string, MachineIndex> machines_by_name_;
   std::map<FileId, uint64_t> written_;
+  std::map<FileId, IntervalSet> stored_;  // By clients, on whichever nodes.
   SimulatedCopies copies_;
   std::optional<SessionReady> ready_;
   std::optional<Time> tick_at_;

@@ -44,7 +44,10 @@ des::Activity<sai::Outcome<FileId>> SimulatedNames::Lookup(FileId parent, std::s
   if (!reply.ok() && !absent) co_return reply.failure();
   const FileId found = absent ? FileId{} : reply->entry.file;
   if (!absent) files_.NoteAttributes(found, reply->entry.attributes, mark);
-  if (!files_.RecalledSince(mark, parent))
+  const auto made = directory.names.find(name);
+  const bool is_unsent =
+      made != directory.names.end() && files_.At(made->second.file).unsent.has_value();
+  if (!files_.RecalledSince(mark, parent) && !is_unsent)
     directory.names.insert_or_assign(std::string(name), Directory::Name{found, told_in});
   co_return found;
 }
@@ -133,8 +136,6 @@ des::Activity<sai::Outcome<FileId>> SimulatedNames::MakeChildDirectory(FileId pa
   co_return reply->entry.file;
 }
 
-// Creates a file and opens it for writing. A deferred file is known only here until it is bound or
-// closed.
 des::Activity<sai::Outcome<FileId>> SimulatedNames::Create(FileId parent, std::string_view name,
                                                            const std::string& task) {
   const Outcome<FileId> id = co_await NewFileId();
@@ -186,6 +187,7 @@ des::Activity<sai::Outcome<sai::Done>> SimulatedNames::Remove(const std::string&
   RemoveRequest remove;
   remove.parent = place->parent;
   remove.name = place->name;
+  remove.holds_open = files_.At(*there).handles > 0;
   requests.emplace_back(remove);
   const size_t last = requests.size() - 1;
   const uint64_t mark = files_.mark();
@@ -209,8 +211,16 @@ std::vector<FileId> SimulatedNames::Forget(FileId id) {
   if (directory.kept.Forget(files_.pages().epoch(), loop_.now())) files_.pages().BeginEpoch();
   directory.delegated = directory.complete = false;
   directory.inline_bytes_max = 0;
-  directory.names.clear();
+  // The others are found here until the manager knows them.
+  std::erase_if(directory.names, [&](const auto& name) {
+    return std::ranges::count(unsent, name.second.file) == 0;
+  });
   return unsent;
+}
+
+void SimulatedNames::ForgetSent(FileId directory, const std::vector<FileId>& sent) {
+  std::erase_if(directories_[directory].names,
+                [&](const auto& name) { return std::ranges::count(sent, name.second.file) > 0; });
 }
 
 }  // namespace mosa::predict

@@ -39,8 +39,10 @@ class SimulatedNames : private MountPart {
   des::Activity<Outcome<Done>> Remove(const std::string& path);
   // A hint was set here: what is known of where new files go is out of date.
   void NoteHintsChanged() { ++hints_generation_; }
-  // Another mount changes the directory. Returns its files that only this mount knows.
+  // Another mount changes the directory. Returns its files that only this mount knows. Once they
+  // are sent, call ForgetSent.
   std::vector<FileId> Forget(FileId directory);
+  void ForgetSent(FileId directory, const std::vector<FileId>& sent);
 
  private:
   struct Directory {

@@ -70,11 +70,11 @@ std::shared_ptr<SimulatedReads::Reading> SimulatedReads::ReadingOf(FileId id, ui
   reading->size_bytes = size_bytes;
   reading->version = file.attributes.data_version;
   reading->is_back = is_back;
+  ++file.handles;
   if (size_bytes == 0) return reading;
   const bool is_here = files_.HoldsAllHere(file.access.layout);
   if (platform_.client.passthrough && !file.access.is_inline && is_here) {
     reading->by = Reading::By::kKernel;
-    ++file.handles;
   } else if (!is_back && files_.pages().Has(id, reading->version)) {
     reading->by = Reading::By::kPages;
   } else if (!file.access.layout.bound() || file.access.is_inline) {
@@ -82,7 +82,6 @@ std::shared_ptr<SimulatedReads::Reading> SimulatedReads::ReadingOf(FileId id, ui
   } else {
     reading->by = Reading::By::kNodes;
     reading->reader = std::make_shared<Reader>(loop_, id, file.access, is_here, size_bytes);
-    ++file.handles;
   }
   return reading;
 }
@@ -139,8 +138,7 @@ des::Activity<BytesRead> SimulatedReads::CloseRead(Reading& reading) {
     reading.reader->is_closed = true;
   }
   // The kernel releases a file when it is closed and the last request for its pages is answered.
-  if (reading.by == Reading::By::kKernel ||
-      (reading.by == Reading::By::kNodes && reading.reader->pages_under_way == 0))
+  if (reading.by != Reading::By::kNodes || reading.reader->pages_under_way == 0)
     files_.EndHandle(reading.id);
   if (reading.is_back) co_return reading.read;
   // Partial reads are not tracked by range: enough bytes in total count as the whole file.
@@ -228,7 +226,10 @@ des::Activity<void> SimulatedReads::ReadPages(std::shared_ptr<Reader> stream, Bl
     co_await Work(platform_.client.local_read, range.size());
     reader.read.local += range.size();
   } else {
-    const ByteRange ahead = reader.read_ahead.OnRead(range, reader.size_bytes, window);
+    // What is read ahead would be out of date at once while this mount writes the file.
+    ByteRange ahead;
+    if (files_.At(reader.file).writers == 0)
+      ahead = reader.read_ahead.OnRead(range, reader.size_bytes, window);
     if (!ahead.empty()) FetchAhead(stream, ahead);
     co_await ReadRange(reader, range);
   }

@@ -30,11 +30,6 @@ bool MakesObject(const Layout& layout, NodeId node, uint64_t offset) {
   return true;
 }
 
-// The number of bytes in `range` from `end` on, which overwrite nothing.
-uint64_t BytesFrom(uint64_t end, ByteRange range) {
-  return range.end - std::clamp(end, range.begin, range.end);
-}
-
 }  // namespace
 
 const FullStore* SimulatedWrites::FullOf(const std::string& task) const {
@@ -69,8 +64,6 @@ des::Activity<std::shared_ptr<SimulatedWrites::Writing>> SimulatedWrites::Writin
   const Layout& layout = state.access.layout;
   const bool is_here = layout.bound() && layout.OnOneNode() && files_.HoldsAllHere(layout);
   Writer& writer = writing->writer;
-  // Bytes that are there take no room again.
-  if (before == Content::kKept) writer.sent_end = writer.local_end = state.attributes.size_bytes;
   writer.keeps_pages = sai::KeepsWrittenPages(before == Content::kReplaced, is_here);
   writer.by_kernel = co_await MayWriteByKernel(writer);
   co_return writing;
@@ -155,27 +148,38 @@ des::Activity<sai::Outcome<sai::Done>> SimulatedWrites::OpenForWriting(FileId fi
   co_return co_await Cut(file);
 }
 
-// To nothing. The answer does not say where the file's bytes go from now on: the next use asks.
+// To nothing.
 des::Activity<sai::Outcome<sai::Done>> SimulatedWrites::Cut(FileId file) {
   SimulatedFile& state = files_.At(file);
+  if (state.unsent) {  // Nobody else knows it.
+    state.written_end.reset();
+    co_return Done{};
+  }
+  SetAttributesRequest cut;
   const bool in_objects = state.access.layout.bound() && !state.access.is_inline;
   if (in_objects && state.attributes.size_bytes > 0) {
-    for (const NodeId node : state.access.layout.Nodes())
-      co_await AskNode(Access::kCut, node, file);
+    cut.generation = state.access.generation;
+    des::Group others(loop_);
+    const std::vector<NodeId> nodes = state.access.layout.Nodes();
+    for (size_t i = 1; i < nodes.size(); ++i) {
+      others.Begin();
+      des::Spawn(loop_, AskBeside(Access::kCut, nodes[i], file, others));
+    }
+    co_await AskNode(Access::kCut, nodes.front(), file);
+    while (others.under_way() > 0) co_await others.changed().Wait();
     manager_.Cut(file);
     state.must_commit = true;
   }
-  SetAttributesRequest cut;
   cut.file = file;
   cut.size_bytes = 0;
   cut.modify_time_now = true;
-  cut.generation = state.access.generation;
   const uint64_t mark = files_.mark();
   Request request = cut;
   const Outcome<AttributesReply> reply = co_await Ask<AttributesReply>(std::move(request));
   if (!reply.ok()) co_return reply.failure();
   files_.NoteAttributes(file, reply->attributes, mark);
-  state.right_known = false;
+  state.right_known = reply->access && !files_.RecalledSince(mark, file);
+  if (reply->access) state.access = *reply->access;
   state.pages.Clear();
   state.allocated.clear();
   state.room_version = reply->attributes.data_version;
@@ -188,8 +192,8 @@ des::Activity<sai::Outcome<sai::Done>> SimulatedWrites::Cut(FileId file) {
 des::Activity<bool> SimulatedWrites::MayWriteByKernel(Writer& writer) {
   const Layout& layout = writer.state.access.layout;
   const DataAccess& right = writer.state.access;
-  if (platform_.client.passthrough && layout.bound() && layout.OnOneNode() &&
-      !right.copied_eagerly && right.close_copies <= 1 &&
+  if (platform_.client.passthrough && writer.state.right_known && layout.bound() &&
+      layout.OnOneNode() && !right.copied_eagerly && right.close_copies <= 1 &&
       IsLocal(layout.segments.front().nodes.front())) {
     const NodeId node = layout.segments.front().nodes.front();
     if (co_await grants_.Reserve(node, sai::kPassthroughRoomBytes)) {
@@ -208,7 +212,7 @@ des::Activity<sai::Outcome<sai::Done>> SimulatedWrites::WriteRange(Writer& write
     const ByteRange range{at, std::min(at + step, whole.end)};
     const Outcome<Done> right = co_await files_.EnsureRight(writer.file, true, false, kNoTask);
     if (!right.ok()) co_return right.failure();
-    writer.state.must_commit = true;
+    NoteWritten(writer, range.end);
     const Timed timed(machines_.residence(), Daemon::kMount, machine_, "fuse.write");
     NoteKernel(Access::kWrite, range);
     co_await Work(platform_.client.fuse_write, range.size());
@@ -228,15 +232,17 @@ des::Activity<sai::Outcome<sai::Done>> SimulatedWrites::WriteRange(Writer& write
 
 des::Activity<sai::Outcome<sai::Done>> SimulatedWrites::SettleKernelWrites(Writer& writer) {
   const NodeId node = writer.state.access.layout.segments.front().nodes.front();
-  const uint64_t used = WidenToPages(writer.range).size();
+  SimulatedFile& state = writer.state;
+  const ByteRange pages = WidenToPages(writer.range);
+  const uint64_t used = manager_.TakeFresh(writer.file, pages);
   bool has_room = true;
   if (used > sai::kPassthroughRoomBytes) {
     has_room = co_await grants_.Take(node, used - sai::kPassthroughRoomBytes);
   }
   grants_.Settle(node, std::min(used, sai::kPassthroughRoomBytes), sai::kPassthroughRoomBytes);
   if (!has_room || !manager_.Store(node, writer.file, used)) co_return NoSpace(writer, {node});
-  writer.state.allocated[node] = used;
-  writer.state.must_commit = true;
+  state.allocated[node] = RoundUpToPage(manager_.StoredOn(node, writer.file));
+  NoteWritten(writer, writer.range.end);
   co_return Done{};
 }
 
@@ -279,13 +285,12 @@ des::Activity<sai::Outcome<sai::Done>> SimulatedWrites::WriteBound(Writer& write
       co_await BufferPiece(writer, piece.range);
       continue;
     }
-    const uint64_t fresh_bytes = BytesFrom(writer.local_end, piece.range);
+    const uint64_t fresh_bytes = manager_.TakeFresh(writer.file, piece.range);
     if (fresh_bytes > 0 &&
         MakesObject(writer.state.access.layout, piece.nodes.front(), piece.range.begin))
       co_await Work(platform_.node.make);
     co_await Work(platform_.client.local_write, piece.range.size());
     writer.state.unsealed = true;
-    writer.local_end = std::max(writer.local_end, piece.range.end);
     for (const NodeId node : piece.nodes)
       if (!manager_.Store(node, writer.file, fresh_bytes)) co_return NoSpace(writer, {node});
   }
@@ -339,22 +344,21 @@ void SimulatedWrites::SendOpenExtent(Writer& writer) {
   if (writer.open_extent.empty()) return;
   writer.sending.Begin();
   const ByteRange extent = std::exchange(writer.open_extent, {});
-  const uint64_t fresh_from = std::exchange(writer.sent_end, std::max(writer.sent_end, extent.end));
-  des::Spawn(loop_, SendExtent(writer, extent, fresh_from));
+  des::Spawn(loop_, SendExtent(writer, extent));
 }
 
-des::Activity<void> SimulatedWrites::SendExtent(Writer& writer, ByteRange extent,
-                                                uint64_t fresh_from) {
+des::Activity<void> SimulatedWrites::SendExtent(Writer& writer, ByteRange extent) {
   co_await io_threads_.Take();
   const std::vector<Piece> pieces = SplitRange(writer.state.access.layout, extent);
-  for (const Piece& piece : pieces)
+  for (const Piece& piece : pieces) {
+    const uint64_t fresh_bytes = manager_.TakeFresh(writer.file, piece.range);
     for (const NodeId node : piece.nodes) {
-      const uint64_t fresh_bytes = BytesFrom(fresh_from, piece.range);
       const bool makes =
           fresh_bytes > 0 && MakesObject(writer.state.access.layout, node, piece.range.begin);
       const bool stored = co_await StoreOn(node, writer.file, piece.range, fresh_bytes, makes);
       if (!stored) writer.full = node;
     }
+  }
   io_threads_.Return();
   writer.buffered_bytes -= extent.size();
   buffered_bytes_ -= extent.size();
@@ -380,6 +384,12 @@ des::Activity<bool> SimulatedWrites::StoreOn(NodeId node, FileId file, ByteRange
   const bool stored = manager_.Store(node, file, fresh_bytes);
   co_await loop_.Sleep(machines_.SendMessage(there, machine_, kWrittenBytes));
   co_return stored;
+}
+
+void SimulatedWrites::NoteWritten(Writer& writer, uint64_t end) {
+  SimulatedFile& state = writer.state;
+  state.must_commit = true;
+  state.written_end = std::max(state.written_end.value_or(0), end);
 }
 
 void SimulatedWrites::Leave(Writer& writer) {
@@ -413,19 +423,22 @@ des::Activity<void> SimulatedWrites::AwaitSealed() {
 
 des::Activity<sai::Outcome<sai::Done>> SimulatedWrites::Commit(Writer& writer) {
   SimulatedFile& state = writer.state;
+  const bool is_last = state.writers == 1;
   if (!std::exchange(state.must_commit, false)) {
-    if (std::exchange(state.manager_counts_open, false))
+    if (is_last && std::exchange(state.manager_counts_open, false))
       manager_.Send(id_, {ReleaseRequest{writer.file}});
     co_return Done{};
   }
-  const bool wrote = !writer.range.empty();
+  // All that this mount has written, whoever did.
+  const std::optional<uint64_t> written_end = std::exchange(state.written_end, std::nullopt);
+  const bool wrote = written_end.has_value();
   const bool is_inline = wrote && !state.access.layout.bound();
   CommitRequest commit;
   commit.file = writer.file;
-  commit.size_bytes = wrote ? writer.range.end : 0;
+  commit.size_bytes = written_end.value_or(0);
   commit.size_is_exact = is_inline;
   commit.modify_time = loop_.now();
-  commit.last_close = true;
+  commit.last_close = is_last;
   commit.data_changed = wrote;
   commit.generation = state.access.generation;
   if (!state.unsent) commit.based_on_version = state.attributes.data_version;
@@ -448,7 +461,7 @@ des::Activity<sai::Outcome<sai::Done>> SimulatedWrites::Commit(Writer& writer) {
   if (version == version_before + (wrote ? 1 : 0) && state.room_version == version_before)
     state.room_version = version;
   files_.NoteAttributes(writer.file, reply->attributes, mark);
-  state.manager_counts_open = false;
+  if (is_last) state.manager_counts_open = false;
   if (wrote) state.access.empty_nodes.clear();
   // Keep inline bytes, too: the next open of the file here finds them.
   if (is_inline) {
@@ -485,6 +498,12 @@ des::Activity<void> SimulatedWrites::AskNode(Access what, NodeId node, FileId fi
   co_await loop_.Sleep(machines_.SendMessage(machine_, there, kStatBytes));
   co_await machines_.Work(there, platform_.node.read.Of(0));
   co_await loop_.Sleep(machines_.SendMessage(there, machine_, kWrittenBytes));
+}
+
+des::Activity<void> SimulatedWrites::AskBeside(Access what, NodeId node, FileId file,
+                                               des::Group& group) {
+  co_await AskNode(what, node, file);
+  group.End();
 }
 
 des::Activity<void> SimulatedWrites::AwaitCopies(const Writer& writer) {

@@ -78,11 +78,12 @@ class SimulatedWrites : private MountPart {
   des::Activity<std::optional<NodeId>> TakeRoom(Writer& writer, const Piece& piece);
   des::Activity<void> BufferPiece(Writer& writer, ByteRange range);
   void SendOpenExtent(Writer& writer);
-  // Bytes below `fresh_from` already have room.
-  des::Activity<void> SendExtent(Writer& writer, ByteRange extent, uint64_t fresh_from);
+  des::Activity<void> SendExtent(Writer& writer, ByteRange extent);
   // `makes`: these are the file's first bytes on the node.
   des::Activity<bool> StoreOn(NodeId node, FileId file, ByteRange range, uint64_t fresh_bytes,
                               bool makes);
+  // There are bytes up to `end` to tell the manager of.
+  static void NoteWritten(Writer& writer, uint64_t end);
   void Leave(Writer& writer);
   des::Activity<void> Seal(FileId file);
   des::Activity<Outcome<Done>> Commit(Writer& writer);
@@ -90,6 +91,7 @@ class SimulatedWrites : private MountPart {
   des::Activity<std::vector<CommitRequest::NodeBytes>> NodeBytesOf(FileId file);
   // A short question to the node of another host, and its answer.
   des::Activity<void> AskNode(Access what, NodeId node, FileId file);
+  des::Activity<void> AskBeside(Access what, NodeId node, FileId file, des::Group& group);
   des::Activity<void> AwaitCopies(const Writer& writer);
   // `why`: the manager's reason, if any.
   Failure NoSpace(Writer& writer, const std::vector<NodeId>& nodes, const std::string& why = "");
@@ -122,15 +124,14 @@ struct SimulatedWrites::Writer {
   bool keeps_pages = false;     // The kernel keeps what is written.
   uint64_t pages_end = 0;       // Pages below this have room.
   ByteRange open_extent;        // Buffered and not sent yet.
-  uint64_t sent_end = 0;        // Bytes below were sent; sending them again takes no room.
-  uint64_t local_end = 0;       // The same for bytes written to the own node.
   uint64_t buffered_bytes = 0;  // Includes data being sent.
   des::Group sending;
   std::optional<NodeId> full;  // A node that had no room for sent data.
   // Since bytes were last accepted: the nodes without room, and how often none had any.
   std::set<NodeId> refusing;
   size_t refusals = 0;
-  FullStore lacking;  // Set if the write fails for lack of room.
+  uint32_t overtaken = 0;  // How often other mounts were faster, in a row.
+  FullStore lacking;       // Set if the write fails for lack of room.
 };
 
 struct SimulatedWrites::Writing {

@@ -24,10 +24,13 @@ EntryReply Read(const wire::EntryReply& in, FieldChecker& check) {
 
 void Put(const AttributesReply& value, wire::Reply* out) {
   Write(value.attributes, out->mutable_attributes()->mutable_attributes());
+  if (value.access) Write(*value.access, out->mutable_attributes()->mutable_access());
 }
 AttributesReply Read(const wire::AttributesReply& in, FieldChecker& check) {
   check.Present("attributes.attributes", in.has_attributes());
-  return {.attributes = Read(in.attributes(), check)};
+  AttributesReply value{.attributes = Read(in.attributes(), check)};
+  if (in.has_access()) value.access = Read(in.access(), check);
+  return value;
 }
 
 void Write(const ListDirectoryReply::Item& value, wire::ListDirectoryReply::Item* out) {

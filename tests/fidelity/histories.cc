@@ -7,7 +7,6 @@
 #include <type_traits>
 #include <variant>
 
-#include "common/base/check.h"
 #include "common/base/rng.h"
 #include "common/base/units.h"
 #include "common/model/request_kinds.h"
@@ -36,7 +35,8 @@ HintMap RandomHints(Rng& rng, uint32_t hosts, bool copies) {
       hints["placement"] = fmt::format("node:h{}", 1 + rng.Below(hosts));
       break;
     case 2:
-      hints["chunk"] = AnyOf<std::string>(rng, {"64K", "256K", "512K"});
+      hints["chunk_size"] = AnyOf<std::string>(rng, {"64K", "256K", "512K"});
+      if (rng.Chance(500)) hints["stripe_width"] = "1";
       break;
     case 3:
       hints["pattern"] = AnyOf<std::string>(rng, {"pipeline", "scatter:128K", "gather"});
@@ -88,11 +88,12 @@ struct Fields {
                        r.open ? " open" : "", r.bind ? " bind" : "");
   }
   std::string operator()(const RemoveRequest& r) const {
-    return fmt::format("{} {}", r.parent.value, r.name);
+    return fmt::format("{} {}{}", r.parent.value, r.name, r.holds_open ? " held" : "");
   }
   std::string operator()(const SetAttributesRequest& r) const {
-    return fmt::format("{}{}", r.file.value,
-                       r.size_bytes ? fmt::format(" size {}", *r.size_bytes) : "");
+    return fmt::format(
+        "{}{}", r.file.value,
+        r.size_bytes ? fmt::format(" size {} of generation {}", *r.size_bytes, r.generation) : "");
   }
   std::string operator()(const OpenRequest& r) const {
     return fmt::format("{}{}", r.file.value, r.write ? " write" : "");
@@ -101,7 +102,9 @@ struct Fields {
     return fmt::format("{} first {}", r.file.value, r.first_bytes);
   }
   std::string operator()(const CommitRequest& r) const {
-    std::string text = fmt::format("{} size {}", r.file.value, r.size_bytes);
+    std::string text = fmt::format("{} size {}{} of generation {}", r.file.value,
+                                   r.size_is_exact ? "" : "at least ", r.size_bytes, r.generation);
+    if (r.based_on_version) text += fmt::format(" based on {}", *r.based_on_version);
     if (r.inline_data) text += fmt::format(" inline {}", r.inline_data->size());
     if (r.inline_moved) text += " moved";
     if (r.last_close) text += " last";

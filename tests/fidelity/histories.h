@@ -54,9 +54,10 @@ struct KernelRequest {
   ByteRange range;
 };
 
-// What one operation caused. Releases are only counted: a mount sends them from time to time. The
-// other envelopes of each mount to the manager are in the order in which
-// they were sent. Requests to nodes run side by side: they are sorted.
+// What one operation caused. The envelopes of each mount to the manager are in the order in which
+// they were sent, except answers to recalls, which come beside all else. Requests to nodes run side
+// by side: they are sorted. Not compared: what these answers say of open handles, how often a
+// refused bind is repeated, and when releases are sent, which are counted.
 struct Actions {
   std::vector<std::string> calls;
   size_t releases = 0;
@@ -69,12 +70,14 @@ void Sort(Actions& actions);
 // One line for each of them, without the kernel's.
 std::string ToText(const Actions& actions);
 
+// Adds an envelope, or counts it.
 void NoteCall(Actions& actions, bool has_copies, ClientId mount,
               const std::vector<Request>& requests);
+// One line for a request to a node.
 std::string NodeText(ClientId mount, predict::Access access, NodeId node, FileId file,
                      ByteRange range);
 
-// Does the history, and returns what each operation caused.
+// Does the history, and returns what each operation caused, and last what came behind all of them.
 std::vector<Actions> Simulate(const History& history);
 // The same with real mounts. `simulated` says what the kernels do.
 std::vector<Actions> Perform(const History& history, const std::vector<Actions>& simulated);

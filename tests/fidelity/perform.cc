@@ -15,10 +15,8 @@
 #include <utility>
 #include <vector>
 
-#include "common/base/check.h"
 #include "common/base/clock.h"
 #include "common/base/mutex.h"
-#include "common/base/units.h"
 #include "predictor/run/simulated_manager.h"
 #include "tests/fidelity/histories.h"
 #include "tests/support/local_mount.h"
@@ -33,6 +31,8 @@ constexpr uint64_t kNodeBytes = uint64_t{8} << 30;
 constexpr auto kPatience = std::chrono::seconds(2);
 // So that a copy is made behind the answer to the close that caused it, as between hosts.
 constexpr auto kCopyTime = std::chrono::milliseconds(1);
+// Longer than the manager's clock takes to tick: copies that had to wait are ordered then.
+constexpr auto kOrdered = std::chrono::milliseconds(45);
 
 sai::Caller Myself() { return {0, 0, static_cast<uint32_t>(getpid()), 022}; }
 
@@ -125,6 +125,20 @@ class Kernel {
   std::map<std::pair<FileId, std::string>, FileId> names_;
 };
 
+predict::Access AccessOf(testing::LocalNodes::Access what) {
+  switch (what) {
+    case testing::LocalNodes::Access::kRead:
+      return predict::Access::kRead;
+    case testing::LocalNodes::Access::kWrite:
+      return predict::Access::kWrite;
+    case testing::LocalNodes::Access::kCut:
+      return predict::Access::kCut;
+    case testing::LocalNodes::Access::kStat:
+      return predict::Access::kStat;
+  }
+  return predict::Access::kStat;
+}
+
 class RealSide {
  public:
   explicit RealSide(const History& history)
@@ -140,12 +154,13 @@ class RealSide {
                               const sai::ObjectTarget& target, ByteRange range) {
       if (nodes_.Get(target.node).name() == host) return;  // No message between hosts.
       const ClientId mount{std::stoull(host.substr(1))};
-      const auto access = static_cast<predict::Access>(what);
+      const auto access = AccessOf(what);
       const SystemMutexLock lock(mutex_);
       now_.nodes.push_back(NodeText(mount, access, target.node, target.file, range));
     };
     nodes_.copy_later = [this](std::function<void()> copy) {
       const SystemMutexLock lock(mutex_);
+      if (ending_) return;
       copies_.emplace_back([copy = std::move(copy)] {
         std::this_thread::sleep_for(kCopyTime);
         copy();
@@ -161,7 +176,11 @@ class RealSide {
     }
   }
   ~RealSide() {
-    for (std::thread& copy : copies_) copy.join();
+    {
+      const SystemMutexLock lock(mutex_);
+      ending_ = true;
+    }
+    AwaitCopies();
     mounts_.clear();
     manager_.reset();  // It asks nodes for heartbeats until it ends.
   }
@@ -170,7 +189,13 @@ class RealSide {
 
   Actions Do(const Operation& operation, const Actions& simulated) {
     const bool done = Try(*mounts_[operation.mount], operation, simulated);
-    Await(simulated.calls.size(), simulated.releases, simulated.nodes.size());
+    Await(simulated);
+    AwaitCopies();
+    if (history_.has_copies && operation.kind != Kind::kRead) {
+      std::this_thread::sleep_for(kOrdered);
+      AwaitCopies();
+    }
+    Await(simulated);
     const SystemMutexLock lock(mutex_);
     Actions actions = std::exchange(now_, {});
     actions.failed = !done;
@@ -178,15 +203,38 @@ class RealSide {
     return actions;
   }
 
+  // What comes behind the last operation.
+  Actions Rest() {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    const SystemMutexLock lock(mutex_);
+    Sort(now_);
+    return std::exchange(now_, {});
+  }
+
  private:
+  void AwaitCopies() {
+    for (;;) {
+      std::vector<std::thread> copies;
+      {
+        const SystemMutexLock lock(mutex_);
+        copies = std::exchange(copies_, {});
+      }
+      if (copies.empty()) return;
+      for (std::thread& copy : copies) copy.join();
+    }
+  }
   // Until as many requests were sent as the simulated mount has sent. What else is sent is seen in
   // this operation or in the next.
-  void Await(size_t calls, size_t releases, size_t nodes) {
+  void Await(const Actions& simulated, bool nodes_only = false) {
     const auto until = std::chrono::steady_clock::now() + kPatience;
     while (std::chrono::steady_clock::now() < until) {
       {
         const SystemMutexLock lock(mutex_);
-        if (now_.calls.size() >= calls && now_.releases >= releases && now_.nodes.size() >= nodes)
+        Actions until_now = now_;
+        Sort(until_now);
+        if (until_now.nodes.size() >= simulated.nodes.size() &&
+            (nodes_only || (until_now.calls.size() >= simulated.calls.size() &&
+                            until_now.releases >= simulated.releases)))
           return;
       }
       std::this_thread::sleep_for(std::chrono::microseconds(200));
@@ -218,7 +266,7 @@ class RealSide {
     bool read = true;
     for (const KernelRequest& request : simulated.kernel)
       read = kernel.mount().Read(*handle, request.range.begin, request.range.size()).ok() && read;
-    Await(0, 0, simulated.nodes.size());
+    Await(simulated, /*nodes_only=*/true);
     return kernel.mount().Close(*handle).ok() && read;
   }
   bool Try(Kernel& kernel, const Operation& operation, const Actions& simulated) {
@@ -244,7 +292,8 @@ class RealSide {
   const SystemClock clock_;
   SystemMutex mutex_;
   Actions now_;                      // Guarded by mutex_.
-  std::vector<std::thread> copies_;  // Likewise, until it ends.
+  std::vector<std::thread> copies_;  // Likewise.
+  bool ending_ = false;              // Likewise: no copy begins any more.
   std::unique_ptr<testing::LocalManager> manager_;
   testing::LocalNodes nodes_;
   std::vector<std::unique_ptr<Kernel>> mounts_;
@@ -257,6 +306,7 @@ std::vector<Actions> Perform(const History& history, const std::vector<Actions>&
   std::vector<Actions> actions;
   for (size_t i = 0; i < history.operations.size(); ++i)
     actions.push_back(real.Do(history.operations[i], simulated[i]));
+  actions.push_back(real.Rest());
   return actions;
 }
 

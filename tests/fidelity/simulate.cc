@@ -1,11 +1,6 @@
 // The simulated side: SimulatedClients on a SimulatedManager.
-#include <fmt/format.h>
-
-#include <algorithm>
 #include <memory>
 
-#include "common/base/check.h"
-#include "common/base/units.h"
 #include "predictor/run/prediction_fixture.h"
 #include "predictor/run/simulated_client.h"
 #include "tests/fidelity/histories.h"
@@ -23,7 +18,7 @@ class SimulatedSide final : public predict::Observer {
  public:
   explicit SimulatedSide(const History& history)
       : history_(history),
-        platform_(PlatformOf(history.configuration)),
+        platform_(PlatformWithoutWaits()),
         machines_(loop_, platform_, history.configuration),
         manager_(loop_, platform_, machines_, predict::ManagerOptionsOf(history.configuration)) {
     for (uint32_t i = 0; i < machines_.node_count(); ++i)
@@ -59,7 +54,7 @@ class SimulatedSide final : public predict::Observer {
  private:
   // Links are fast, so that all is soon at rest. The kernel passes nothing through: the real mounts
   // of this test have none.
-  static predict::Platform PlatformOf(const predict::Configuration&) {
+  static predict::Platform PlatformWithoutWaits() {
     predict::Platform platform = predict::PlainPlatform();
     platform.client.passthrough = false;
     platform.host.in_bytes_per_second = platform.host.out_bytes_per_second = 10'000'000'000;
@@ -73,6 +68,8 @@ class SimulatedSide final : public predict::Observer {
       actions_.back().failed = !co_await Do(*mounts_[operation.mount], operation);
       co_await loop_.Sleep(kRest);
     }
+    actions_.emplace_back();  // What comes behind the last operation.
+    co_await loop_.Sleep(kRest);
     loop_.Stop();
   }
 

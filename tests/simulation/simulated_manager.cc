@@ -15,12 +15,15 @@ FileId FileOf(const Request& request) {
   if (const auto* bind = std::get_if<BindRequest>(&request)) return bind->file;
   if (const auto* freeze = std::get_if<FreezeRequest>(&request)) return freeze->file;
   if (const auto* relocate = std::get_if<RelocateRequest>(&request)) return relocate->file;
+  if (const auto* cut = std::get_if<SetAttributesRequest>(&request)) return cut->file;
   return {};
 }
 
 DataAccess* AccessOf(Reply& reply) {
   if (auto* open = std::get_if<OpenReply>(&reply)) return &open->access;
   if (auto* bind = std::get_if<BindReply>(&reply)) return &bind->access;
+  if (auto* cut = std::get_if<AttributesReply>(&reply))
+    return cut->access ? &*cut->access : nullptr;
   return nullptr;
 }
 

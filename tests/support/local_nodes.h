@@ -86,11 +86,11 @@ class LocalNodes {
   void FailEvery(uint64_t period, StatusCode code);
   uint64_t operations() const { return operations_; }
 
-  // If set, is given what carries an order to copy out, to call it later; else that happens at
-  // once. Set while nothing runs.
+  // If set, it is given the function that makes a copy, and calls it later; otherwise the copy is
+  // made at once. Set while nothing runs.
   std::function<void(std::function<void()>)> copy_later;
 
-  // Sees what the mount on a host asks of a node, other than by descriptor. Called on any thread;
+  // Sees these requests of the mount on a host, unless it uses a descriptor. Called on any thread;
   // set while nothing runs. A range is empty where it does not matter.
   enum class Access : uint8_t { kRead, kWrite, kCut, kStat };
   std::function<void(const std::string& host, Access, const sai::ObjectTarget&, ByteRange)>
