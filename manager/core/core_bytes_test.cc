@@ -67,24 +67,6 @@ TEST_F(CoreBytes, BytesCutOffAnInlineFileReadAsZeroWhenItGrowsAgain) {
   EXPECT_FALSE(image_.contains(InlineDataKey(f)));
 }
 
-TEST_F(CoreBytes, ACutToNothingTellsAWriterWhereTheBytesGoNow) {
-  AddNode("n1");
-  const FileId f = Make(kAnna, kRootFile, "f");
-  CommitInline(kAnna, f, "hello");
-  const auto cut_to = [&](uint64_t size_bytes) {
-    return Ok<AttributesReply>(kAnna, SetAttributesRequest{.file = f, .size_bytes = size_bytes})
-        .access;
-  };
-  EXPECT_FALSE(cut_to(0)) << "it does not count as a writer";
-  CommitInline(kAnna, f, "hello");
-  Ok<OpenReply>(kAnna, OpenRequest{f, true, ""});
-  EXPECT_FALSE(cut_to(2));
-  const auto access = cut_to(0);
-  ASSERT_TRUE(access);
-  EXPECT_EQ(*access, (Ok<OpenReply>(kAnna, OpenRequest{f, true, ""}).access));
-  EXPECT_TRUE(access->may_write && !access->is_inline);
-}
-
 TEST_F(CoreBytes, AGrowingInlineFileBecomesAnObjectAndTheManagerForgetsItsBytes) {
   AddNode("n1");
   const FileId f = Make(kAnna, kRootFile, "f");

@@ -326,5 +326,27 @@ TEST(WriterFences, AreLimited) {
   EXPECT_TRUE(fences.TakeBack(FileId(1), kBen));
 }
 
+TEST_F(CoreGenerations, ACutToNothingTellsAWriterWhereTheBytesGoNow) {
+  AddNode("n1");
+  const FileId f = Make(kAnna, kRootFile, "f");
+  const auto fill = [&] {
+    CommitRequest commit{.file = f, .size_bytes = 5, .inline_data = "hello"};
+    Ok<AttributesReply>(kAnna, commit);
+  };
+  fill();
+  const auto cut_to = [&](uint64_t size_bytes) {
+    return Ok<AttributesReply>(kAnna, SetAttributesRequest{.file = f, .size_bytes = size_bytes})
+        .access;
+  };
+  EXPECT_FALSE(cut_to(0)) << "it does not count as a writer";
+  fill();
+  Ok<OpenReply>(kAnna, OpenRequest{f, true, ""});
+  EXPECT_FALSE(cut_to(2));
+  const auto access = cut_to(0);
+  ASSERT_TRUE(access);
+  EXPECT_EQ(*access, (Ok<OpenReply>(kAnna, OpenRequest{f, true, ""}).access));
+  EXPECT_TRUE(access->may_write && !access->is_inline);
+}
+
 }  // namespace
 }  // namespace mosa::manager
