@@ -24,6 +24,14 @@ bool IsRefusedForGood(const Failure& failure) {
          failure.reason == ErrorReason::kNodeLost;
 }
 
+// Requests that ran remain in effect, even if a later one failed. Null if none told attributes.
+const Attributes* LastAttributes(const std::vector<Reply>& replies) {
+  const Attributes* attributes = nullptr;
+  for (const Reply& each : replies)
+    if (const auto* reply = std::get_if<AttributesReply>(&each)) attributes = &reply->attributes;
+  return attributes;
+}
+
 }  // namespace
 
 Outcome<Done> Commits::SendOnce(Inode& inode, CommitKind kind, bool* outdated) {
@@ -55,6 +63,9 @@ Outcome<Done> Commits::SendOnce(Inode& inode, CommitKind kind, bool* outdated) {
     requests.emplace_back(std::move(commit));
     if (times && (times->modify_time || times->access_time)) requests.push_back(*times);
   }
+  // Inline bytes that the manager gets now would first have to be moved.
+  const bool binds = unsent && !tells && kind.bind_bytes;
+  if (binds) requests.emplace_back(BindRequest{inode.file, *kind.bind_bytes});
   const Mark mark = recalls_.Now();
   stats_.Add(Counter::kManagerCalls);
   const std::vector<Reply> replies = manager_.Call(std::move(requests), WaitBudget::ForQuestion());
@@ -63,17 +74,11 @@ Outcome<Done> Commits::SendOnce(Inode& inode, CommitKind kind, bool* outdated) {
     made = FinishMake(inode, replies.empty() ? ManagerCalls::UnexpectedReply() : replies[0], mark);
     recalls_.NoteOwn(made_in);
   }
-  // Requests that ran remain in effect, even if a later one failed.
-  const Failure* failure = nullptr;
-  const Attributes* attributes = nullptr;
-  bool committed = false;
-  for (const Reply& each : replies) {
-    failure = std::get_if<Failure>(&each);
-    if (const auto* reply = std::get_if<AttributesReply>(&each)) {
-      attributes = &reply->attributes;
-      committed = true;
-    }
-  }
+  const auto* bound = binds && replies.size() == 2 ? std::get_if<BindReply>(&replies[1]) : nullptr;
+  if (bound != nullptr) rights_.Store(inode, bound->access, mark, 0);
+  const Attributes* const attributes = LastAttributes(replies);
+  const Failure* failure = replies.empty() ? nullptr : std::get_if<Failure>(&replies.back());
+  const bool committed = attributes != nullptr;
   if (committed) Finish(inode, is_inline, *attributes, mark);
   if (tells && !committed && kind.last_close) rights_.NoteUnheardOpen(inode);
   const bool lost =
@@ -314,9 +319,10 @@ void Commits::EndClosing(Inode& inode, bool committed) {
   if (release) releases_.Queue(*std::move(release));
 }
 
-Outcome<Done> Commits::EnsureMade(Inode& inode, bool bare) {
+Outcome<Done> Commits::EnsureMade(Inode& inode, bool bare, std::optional<uint64_t> bind_bytes) {
   bool outdated = false;
-  const Outcome<Done> sent = SendOnce(inode, {.make_only = true, .bare = bare}, &outdated);
+  const Outcome<Done> sent =
+      SendOnce(inode, {.make_only = true, .bare = bare, .bind_bytes = bind_bytes}, &outdated);
   const MutexLock lock(inode.mutex);
   const bool unheard = !sent.ok() && sent.failure().reason == ErrorReason::kTimedOut;
   // The next commit reports, or fails with, what could not be sent with the make.

@@ -8,6 +8,7 @@
 #define MOSA_CLIENT_SAI_SAI_COMMITS_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -38,6 +39,9 @@ struct CommitKind {
   // so far. The caller need not hold the inode's io, because nobody else commits before that.
   bool make_only = false;
   bool bare = false;  // With make_only: omit written bytes that were not appended.
+  // With make_only: also ask, in the same envelope, where so many bytes go. Not done if written
+  // bytes are sent along.
+  std::optional<uint64_t> bind_bytes{};
 };
 
 class Commits {
@@ -75,8 +79,10 @@ class Commits {
 
   // Sends a deferred make, or blocks until another thread has sent it. Written content goes with
   // it, so that whoever finds the file finds its content. With `bare` only the make is sent,
-  // because the caller is about to store the content.
-  Outcome<Done> EnsureMade(Inode& inode, bool bare = false);
+  // because the caller is about to store the content; with `bind_bytes`, the right may then be one
+  // to store so many bytes.
+  Outcome<Done> EnsureMade(Inode& inode, bool bare = false,
+                           std::optional<uint64_t> bind_bytes = std::nullopt);
   // The same, for all deferred makes in a directory, and for that of one name.
   Outcome<Done> EnsureAllMade(Inode& directory);
   Outcome<Done> EnsureNameMade(Inode& directory, const std::string& name);

@@ -331,9 +331,9 @@ Outcome<AccessPtr> Writer::EnsureBound(Inode& inode, uint64_t size_bytes) {
 }
 
 Outcome<AccessPtr> Writer::Bind(Inode& inode, uint64_t size_bytes) {
-  MOSA_RETURN_IF_FAILED(commits_.EnsureMade(inode, /*bare=*/true));
+  MOSA_RETURN_IF_FAILED(commits_.EnsureMade(inode, /*bare=*/true, size_bytes));
   {
-    // Its hints caused it to be bound when it was created.
+    // It was bound when it was made, or its hints caused that.
     const MutexLock lock(inode.mutex);
     if (inode.right.access->layout.bound() && !inode.right.access->is_inline &&
         inode.right.era != 0)

@@ -249,8 +249,19 @@ des::Activity<sai::Outcome<sai::Done>> SimulatedWrites::SettleKernelWrites(Write
 des::Activity<sai::Outcome<sai::Done>> SimulatedWrites::EnsureBound(Writer& writer,
                                                                     uint64_t first_bytes) {
   SimulatedFile& state = writer.state;
-  const Outcome<Done> made = co_await files_.EnsureMade(writer.file);
-  if (!made.ok() || state.access.layout.bound()) co_return made;
+  if (state.unsent) {  // One envelope makes the file and asks where its bytes go.
+    const uint64_t mark = files_.mark();
+    std::vector<Request> requests;
+    requests.emplace_back(*std::exchange(state.unsent, std::nullopt));
+    requests.emplace_back(BindRequest{writer.file, first_bytes});
+    const std::vector<Reply> replies = co_await manager_.Call(id_, std::move(requests));
+    const Outcome<MakeReply> made = ReplyAs<MakeReply>(replies, 0);
+    if (!made.ok()) co_return made.failure();
+    files_.NoteSent(writer.file, *made, mark);
+    const Outcome<BindReply> bound = ReplyAs<BindReply>(replies, 1);
+    if (bound.ok()) state.access = bound->access;
+  }
+  if (state.access.layout.bound()) co_return Done{};
   for (sai::BindRetries retries(loop_.now());;) {
     const uint64_t mark = files_.mark();
     Request request = BindRequest{writer.file, first_bytes};

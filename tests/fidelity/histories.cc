@@ -26,7 +26,8 @@ const T& AnyOf(Rng& rng, const std::vector<T>& of) {
 HintMap RandomHints(Rng& rng, uint32_t hosts, bool copies) {
   HintMap hints;
   // Not collocate and reduce: the free room that heartbeats tell decides about the first file.
-  if (copies && rng.Chance(400)) hints["replicas"] = AnyOf<std::string>(rng, {"2", "3"});
+  // One for each node: else the free room decides, too.
+  if (copies && rng.Chance(400)) hints["replicas"] = std::to_string(hosts);
   switch (rng.Below(7)) {
     case 0:
       hints["placement"] = "local";
@@ -190,7 +191,10 @@ History RandomHistory(uint64_t seed, bool has_copies) {
   History history{.has_copies = has_copies};
   predict::Configuration& configuration = history.configuration;
   configuration.hosts = static_cast<uint32_t>(1 + rng.Below(4));
-  if (rng.Chance(300)) configuration.storage_hosts = static_cast<uint32_t>(1 + rng.Below(3));
+  if (has_copies)
+    configuration.hosts = static_cast<uint32_t>(2 + rng.Below(2));
+  else if (rng.Chance(300))
+    configuration.storage_hosts = static_cast<uint32_t>(1 + rng.Below(3));
   configuration.manager_apart = true;
   configuration.chunk_bytes = AnyOf<uint64_t>(rng, {64 * kKiB, 256 * kKiB, kMiB});
   if (rng.Chance(500)) configuration.stripe_width = static_cast<uint32_t>(1 + rng.Below(3));

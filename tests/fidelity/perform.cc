@@ -188,6 +188,7 @@ class RealSide {
   RealSide& operator=(const RealSide&) = delete;
 
   Actions Do(const Operation& operation, const Actions& simulated) {
+    clock_.Advance(Milliseconds(20));
     const bool done = Try(*mounts_[operation.mount], operation, simulated);
     Await(simulated);
     AwaitCopies();
@@ -289,7 +290,8 @@ class RealSide {
   }
 
   const History& history_;
-  const SystemClock clock_;
+  // Goes on with the operations, as that of the simulated side: a slow machine lets nothing expire.
+  ManualClock clock_{SystemClock().Now()};
   SystemMutex mutex_;
   Actions now_;                      // Guarded by mutex_.
   std::vector<std::thread> copies_;  // Likewise.
