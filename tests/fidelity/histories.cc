@@ -153,10 +153,11 @@ void Sort(Actions& actions) {
     return std::pair(call.substr(0, call.find('>')), call.ends_with("> recall_done ;"));
   });
   // How often a request is repeated while nodes drop older objects is a matter of time.
-  const auto repeated = std::ranges::unique(actions.calls, [](const auto& one, const auto& next) {
+  const auto repeats = [](const std::string& one, const std::string& next) {
     return one == next && one.find("> bind ") != std::string::npos;
-  });
-  actions.calls.erase(repeated.begin(), repeated.end());
+  };
+  actions.calls.erase(std::unique(actions.calls.begin(), actions.calls.end(), repeats),
+                      actions.calls.end());
   std::ranges::sort(actions.nodes);
 }
 
