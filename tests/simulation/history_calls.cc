@@ -154,7 +154,7 @@ Outcome<Done> HistoryCalls::Write(const Host& host, size_t at, sai::HandleId han
 
 Outcome<Done> HistoryCalls::Fsync(const Host& host, sai::HandleId handle) {
   const auto fsync = [&] { return host.fs().Fsync(handle); };
-  return Ask(host, "fsync", fsync, kCallMax, OpenedAt(host, handle));
+  return Ask(host, "fsync", fsync, kCallMax + kStoreExtension, OpenedAt(host, handle));
 }
 
 Outcome<Done> HistoryCalls::Truncate(const Host& host, size_t at, uint64_t size) {
