@@ -383,8 +383,8 @@ Status BulkConnection::AnswerOpenLocal() {
   }
   const FileId file{request_.file_id()};
   const Result<UniqueFd> fd = request_.open_local().write()
-                                  ? engine_.OpenLocalToWrite(file, changer())
-                                  : engine_.OpenLocal(file);
+                                  ? engine_.local().OpenToWrite(file, changer())
+                                  : engine_.local().OpenToRead(file);
   if (!fd.ok()) return AnswerWith(fd.status());
   return socket_.SendWithDescriptor(reply_, fd->get(), deadline_);
 }
@@ -403,7 +403,7 @@ Status BulkConnection::Simple(const Capability& capability) {
       return FinishLocalWrites();
     case Operation::kNoteWritten: {
       const v1::BulkNoteWritten& note = request_.note_written();
-      return engine_.NoteLocalWrite(
+      return engine_.sums().NoteLocalWrite(
           file, {note.offset_bytes(), note.offset_bytes() + note.length_bytes()});
     }
     case Operation::kSums:
@@ -428,10 +428,10 @@ Status BulkConnection::Simple(const Capability& capability) {
 Status BulkConnection::FinishLocalWrites() {
   const FileId file{request_.file_id()};
   const v1::BulkFinishLocalWrites& asked = request_.finish_local_writes();
-  if (!asked.look()) return engine_.FinishLocalWrites(file);
-  MOSA_ASSIGN_OR_RETURN(const ObjectEngine::LocalWrites look,
-                        engine_.LookAtLocalWrites(file, asked.look_from_bytes(),
-                                                  asked.look_while_written(), scratch_));
+  if (!asked.look()) return engine_.local().Finish(file);
+  MOSA_ASSIGN_OR_RETURN(
+      const LocalWrites look,
+      engine_.local().Look(file, asked.look_from_bytes(), asked.look_while_written(), scratch_));
   v1::BulkLocalWrites& answer = *reply_.mutable_local_writes();
   answer.set_writers_left(look.writers_left);
   answer.set_changed(look.changed);
@@ -448,14 +448,14 @@ Status BulkConnection::Sum() {
   const v1::BulkSums& asked = request_.sums();
   const ByteRange range{asked.offset_bytes(), asked.offset_bytes() + asked.length_bytes()};
   if (asked.wait_ms() > 0) {
-    engine_.AwaitChange(file, asked.after_change(), AboutOf(asked),
-                        std::min(kAnswerHoldMax, Milliseconds(asked.wait_ms())),
-                        [this] { return *others_wait_ || socket_.IsStale(); });
+    engine_.sums().AwaitChange(file, asked.after_change(), AboutOf(asked),
+                               std::min(kAnswerHoldMax, Milliseconds(asked.wait_ms())),
+                               [this] { return *others_wait_ || socket_.IsStale(); });
   }
-  BlockSums sums = engine_.ChangesSince(file, asked.after_change());
+  BlockSums sums = engine_.sums().ChangesSince(file, asked.after_change());
   std::vector<bool> settled;
   copier_.DescribeOrder(file, range, sums, settled);
-  MOSA_RETURN_IF_ERROR(engine_.SumBlocks(file, range, sums, scratch_));
+  MOSA_RETURN_IF_ERROR(engine_.sums().SumBlocks(file, range, sums, scratch_));
   reply_.set_size_bytes(sums.object_bytes);
   reply_.set_quiet(sums.quiet);
   reply_.set_absent(sums.absent);

@@ -14,9 +14,9 @@
 #include "common/observe/duration_table.h"
 #include "mosa/v1/bulk.pb.h"
 #include "proto/convert/bulk_frame.h"
-#include "storage-node/service/access_gate.h"
+#include "storage-node/engine/access_gate.h"
+#include "storage-node/engine/object_engine.h"
 #include "storage-node/service/copier.h"
-#include "storage-node/service/object_engine.h"
 
 namespace mosa::node {
 

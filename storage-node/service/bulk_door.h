@@ -15,7 +15,7 @@
 #include "common/model/session.h"
 #include "mosa/v1/bulk.pb.h"
 #include "proto/convert/bulk_frame.h"
-#include "storage-node/service/access_gate.h"
+#include "storage-node/engine/access_gate.h"
 
 namespace mosa::node {
 

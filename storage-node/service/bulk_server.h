@@ -27,10 +27,10 @@
 #include "common/base/status.h"
 #include "common/base/unique_fd.h"
 #include "storage-node/core/connection_book.h"
-#include "storage-node/service/access_gate.h"
+#include "storage-node/engine/access_gate.h"
+#include "storage-node/engine/object_engine.h"
 #include "storage-node/service/bulk_connection.h"
 #include "storage-node/service/bulk_door.h"
-#include "storage-node/service/object_engine.h"
 
 namespace mosa::node {
 

@@ -393,7 +393,7 @@ void Copier::Perform(Turn& turn, std::span<std::byte> scratch) {
   // Other threads can begin the next action now.
   if (!settled.empty() || report) changed_.notify_one();
   lock.unlock();
-  if (!settled.empty()) engine_.NoteChanged(job.file, settled);
+  if (!settled.empty()) engine_.sums().NoteChanged(job.file, settled);
   if (!report) return;
   if (report->failure) {
     // The manager may order a drop of the object at once: nobody may store into it after this.
@@ -456,7 +456,7 @@ Status Copier::Ask(const Turn& turn, std::span<std::byte> scratch, BlockSums& th
     return DataLossError(fmt::format("node {} has lost its object of file {}",
                                      turn.action.source.value, file.value));
   }
-  MOSA_RETURN_IF_ERROR(engine_.SumBlocks(file, turn.action.range, own, scratch));
+  MOSA_RETURN_IF_ERROR(engine_.sums().SumBlocks(file, turn.action.range, own, scratch));
   // While the file is followed nothing is final, and its writer may be a program on this host.
   if (own.quiet || turn.follows) return OkStatus();
   // Fails as if the file had another first copy by now: compared bytes might change unnoticed.

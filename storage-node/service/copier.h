@@ -28,8 +28,8 @@
 #include "common/model/block_sums.h"
 #include "common/model/storage.h"
 #include "storage-node/core/copy_task.h"
-#include "storage-node/service/access_gate.h"
-#include "storage-node/service/object_engine.h"
+#include "storage-node/engine/access_gate.h"
+#include "storage-node/engine/object_engine.h"
 
 namespace mosa::node {
 

@@ -175,7 +175,7 @@ Status ManagerLink::Register(Stream& stream) {
   registration.incarnation = record.incarnation;
   registration.used_bytes = engine_.used_bytes();
   engine_.ListHeld(registration.objects, registration.sizes);
-  registration.aside = engine_.ListAside();
+  registration.aside = engine_.aside().List();
   for (const v1::NodeMessage& message : ToProto(registration)) {
     // Finish reports why the stream broke.
     if (!stream.Write(message)) break;
@@ -215,7 +215,7 @@ void ManagerLink::Obey(NodeOrder order) {
   }
   if (const auto* aside = std::get_if<AsideOrder>(&order)) {
     if (aside->action == AsideAction::kSetAside) copier_.Cancel(aside->files);
-    engine_.Obey(*aside);
+    engine_.aside().Obey(*aside);
     return TellAside();
   }
   const TimedRequest timed(&parts, NodeResidence::kDropOrder);
@@ -266,7 +266,8 @@ void ManagerLink::Send(const CopyReport& report) {
 void ManagerLink::TellAside() {
   const SystemMutexLock write_lock(write_mutex_);
   if (stream_ == nullptr) return;
-  for (const v1::NodeMessage& page : ToProto(NodeAside{engine_.ListAside()})) stream_->Write(page);
+  for (const v1::NodeMessage& page : ToProto(NodeAside{engine_.aside().List()}))
+    stream_->Write(page);
 }
 
 // The reader notices a broken stream; reports are repeated on the next one.

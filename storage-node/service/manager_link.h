@@ -21,9 +21,9 @@
 #include "common/model/storage.h"
 #include "mosa/v1/node.grpc.pb.h"
 #include "proto/convert/credentials.h"
-#include "storage-node/service/access_gate.h"
+#include "storage-node/engine/access_gate.h"
+#include "storage-node/engine/object_engine.h"
 #include "storage-node/service/copier.h"
-#include "storage-node/service/object_engine.h"
 
 namespace mosa::node {
 

@@ -15,11 +15,11 @@
 #include "common/base/status.h"
 #include "common/model/session.h"
 #include "proto/convert/credentials.h"
-#include "storage-node/service/access_gate.h"
+#include "storage-node/engine/access_gate.h"
+#include "storage-node/engine/object_engine.h"
 #include "storage-node/service/bulk_server.h"
 #include "storage-node/service/copier.h"
 #include "storage-node/service/manager_link.h"
-#include "storage-node/service/object_engine.h"
 
 namespace mosa::node {
 

@@ -627,17 +627,17 @@ TEST_F(CopierTest, AHeldQuestionWaitsForChangesOfWhatItIsAbout) {
   Member& source = Add();
   source.Write(0, Noise(4 * kBlock, 1));
   node::ObjectEngine& engine = source.node().engine();
-  const uint64_t before = engine.ChangesSince(kFile, 0).change;
+  const uint64_t before = engine.sums().ChangesSince(kFile, 0).change;
   std::vector<ByteRange> changed;
   std::promise<void> waits;
   std::thread asker([&] {
     const std::vector<ByteRange> about = {{kBlock, 2 * kBlock}, {3 * kBlock, kFileBytesMax}};
     bool has_begun = false;
-    engine.AwaitChange(kFile, before, about, Seconds(60), [&] {
+    engine.sums().AwaitChange(kFile, before, about, Seconds(60), [&] {
       if (!std::exchange(has_begun, true)) waits.set_value();
       return false;
     });
-    changed = engine.ChangesSince(kFile, before).changed;
+    changed = engine.sums().ChangesSince(kFile, before).changed;
   });
   waits.get_future().wait();
   source.Write(2 * kBlock + 3, "x");

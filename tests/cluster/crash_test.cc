@@ -19,7 +19,7 @@
 
 #include "common/base/clock.h"
 #include "common/model/checksum_blocks.h"
-#include "storage-node/service/object_engine.h"
+#include "storage-node/engine/object_engine.h"
 #include "storage-node/store/faulty_object_store.h"
 #include "tests/support/test_node.h"
 
@@ -168,7 +168,7 @@ TEST_F(NodeCrash, ATruncatedObjectIsDamagedAndNeverReadAsZeroes) {
       EXPECT_TRUE(Read(kFile, 0, 1000).ok());
       EXPECT_EQ(Read(kFile, 70'000, 1000).code(), StatusCode::kDataLoss);
       EXPECT_EQ(Read(kFile, 4 * kChecksumBlockBytes, 1000).code(), StatusCode::kDataLoss);
-      EXPECT_EQ(engine_->OpenLocal(kFile).status().code(), StatusCode::kDataLoss);
+      EXPECT_EQ(engine_->local().OpenToRead(kFile).status().code(), StatusCode::kDataLoss);
     }
     engine_ = nullptr;
     std::filesystem::remove_all(directory_.path() + "/o");
@@ -184,7 +184,7 @@ TEST_F(NodeCrash, AfterAnotherBootBytesAreComparedBeforeTheyAreServed) {
   Damage(FileId{1}, 70'000);
   Start("b2");
   EXPECT_EQ(Read(FileId{0}).code(), StatusCode::kDataLoss);
-  EXPECT_EQ(engine_->OpenLocal(FileId{1}).status().code(), StatusCode::kDataLoss);
+  EXPECT_EQ(engine_->local().OpenToRead(FileId{1}).status().code(), StatusCode::kDataLoss);
   EXPECT_TRUE(Read(FileId{2}).ok());
   // Killed before all was compared: the next process goes on.
   Start("b2");
@@ -242,21 +242,21 @@ TEST_F(NodeCrash, WhatIsPutAsideStaysChargedAndComesBack) {
   Write(kFile, kChecksumBlockBytes, std::string(kBytes, 'a'));
   Settle();
   const uint64_t used = engine_->used_bytes();
-  engine_->Obey({AsideAction::kSetAside, {kFile, FileId{5}}});
+  engine_->aside().Obey({AsideAction::kSetAside, {kFile, FileId{5}}});
   EXPECT_EQ(engine_->used_bytes(), used);
   EXPECT_TRUE(engine_->ListObjects().empty());
-  ASSERT_EQ(engine_->ListAside().size(), 1U);
-  EXPECT_EQ(engine_->ListAside()[0].size_bytes, kChecksumBlockBytes + kBytes);
-  EXPECT_EQ(engine_->ListAside()[0].data.front().begin, kChecksumBlockBytes);
+  ASSERT_EQ(engine_->aside().List().size(), 1U);
+  EXPECT_EQ(engine_->aside().List()[0].size_bytes, kChecksumBlockBytes + kBytes);
+  EXPECT_EQ(engine_->aside().List()[0].data.front().begin, kChecksumBlockBytes);
   Start("b1");
   EXPECT_EQ(engine_->used_bytes(), used);
-  ASSERT_EQ(engine_->ListAside().size(), 1U);
-  engine_->Obey({AsideAction::kRestore, {kFile}});
+  ASSERT_EQ(engine_->aside().List().size(), 1U);
+  engine_->aside().Obey({AsideAction::kRestore, {kFile}});
   EXPECT_EQ(engine_->used_bytes(), used);
-  EXPECT_TRUE(engine_->ListAside().empty());
+  EXPECT_TRUE(engine_->aside().List().empty());
   EXPECT_TRUE(Read(kFile, kChecksumBlockBytes).ok());
-  engine_->Obey({AsideAction::kSetAside, {kFile}});
-  engine_->Obey({AsideAction::kDiscard, {kFile}});
+  engine_->aside().Obey({AsideAction::kSetAside, {kFile}});
+  engine_->aside().Obey({AsideAction::kDiscard, {kFile}});
   EXPECT_EQ(engine_->used_bytes(), 0U);
 }
 
@@ -285,9 +285,9 @@ TEST_F(NodeCrash, ALaterLayoutIsRememberedForAsLongAsTheObject) {
     Start("b1");
     EXPECT_EQ(write(3), StatusCode::kAborted);
   }
-  engine_->Obey({AsideAction::kSetAside, {kFile}});
+  engine_->aside().Obey({AsideAction::kSetAside, {kFile}});
   Start("b1");
-  engine_->Obey({AsideAction::kRestore, {kFile}});
+  engine_->aside().Obey({AsideAction::kRestore, {kFile}});
   EXPECT_EQ(write(3), StatusCode::kAborted);
   Start("b1");
   EXPECT_EQ(write(3), StatusCode::kAborted);
@@ -308,11 +308,11 @@ TEST_F(NodeCrash, DamageIsNotForgottenWhileAnObjectIsAside) {
     while (engine_->ScrubNext(scratch_) > 0) {
     }
     ASSERT_EQ(Corrupt(), std::vector<FileId>{kFile});
-    engine_->Obey({AsideAction::kSetAside, {kFile}});
+    engine_->aside().Obey({AsideAction::kSetAside, {kFile}});
     EXPECT_TRUE(Corrupt().empty());
     if (restarts) Start("b1");
     if (restarts) Start("b1");
-    engine_->Obey({AsideAction::kRestore, {kFile}});
+    engine_->aside().Obey({AsideAction::kRestore, {kFile}});
     Settle();
     EXPECT_EQ(Corrupt(), std::vector<FileId>{kFile});
     EXPECT_EQ(Read(kFile, 70'000, 100).code(), StatusCode::kDataLoss);
@@ -325,10 +325,10 @@ TEST_F(NodeCrash, ChecksumsVouchForAnObjectThatWasAside) {
   Start("b1");
   for (const FileId file : {kFile, FileId{7}}) Write(file, 0, std::string(kBytes, 'a'));
   Settle();
-  engine_->Obey({AsideAction::kSetAside, {kFile, FileId{7}}});
+  engine_->aside().Obey({AsideAction::kSetAside, {kFile, FileId{7}}});
   Damage(kFile, 70'000);
   Start("b2");
-  engine_->Obey({AsideAction::kRestore, {kFile, FileId{7}}});
+  engine_->aside().Obey({AsideAction::kRestore, {kFile, FileId{7}}});
   EXPECT_EQ(Read(kFile).code(), StatusCode::kDataLoss);
   EXPECT_TRUE(Read(FileId{7}).ok());
   Settle();
@@ -344,13 +344,13 @@ TEST_F(NodeCrash, WhoMakesAnObjectThatIsBeingRestoredWritesIntoIt) {
   Write(kFile, 0, std::string(kBytes, 'a'));
   Settle();
   const uint64_t used = engine_->used_bytes();
-  engine_->Obey({AsideAction::kSetAside, {kFile}});
+  engine_->aside().Obey({AsideAction::kSetAside, {kFile}});
   std::thread writer;
   watches_.restored = [&] {
     writer = std::thread([&] { Write(kFile, 10, "written"); });
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
   };
-  engine_->Obey({AsideAction::kRestore, {kFile}});
+  engine_->aside().Obey({AsideAction::kRestore, {kFile}});
   writer.join();
   EXPECT_EQ(engine_->used_bytes(), used);
   for (int i = 0; i < 2; ++i, Settle()) {
@@ -414,7 +414,7 @@ TEST_F(NodeCrash, AnObjectIsComparedInPiecesBeforeItChanges) {
     if (writes) {
       Write(kFile, 10, "changed");
     } else {
-      EXPECT_TRUE(engine_->OpenLocal(kFile).ok());
+      EXPECT_TRUE(engine_->local().OpenToRead(kFile).ok());
     }
     watches_.read = nullptr;
     asker.join();

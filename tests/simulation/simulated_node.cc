@@ -162,9 +162,9 @@ class SimulatedNodeApi final : public sai::CopyApi {
     const auto answer = Ask<bool>(
         target, write, [write, fd](Process& node, const Capability& right) -> Result<bool> {
           Result<UniqueFd> opened = write
-                                        ? node.engine->OpenLocalToWrite(
+                                        ? node.engine->local().OpenToWrite(
                                               right.file, node::Changer::OfLayout(right.generation))
-                                        : node.engine->OpenLocal(right.file);
+                                        : node.engine->local().OpenToRead(right.file);
           if (!opened.ok()) return opened.status();
           *fd = *std::move(opened);
           return true;
@@ -174,7 +174,7 @@ class SimulatedNodeApi final : public sai::CopyApi {
   }
   ::mosa::Status FinishLocalWrites(const ObjectTarget& target) override {
     return Change(target, [](Process& node, const Capability& right) {
-      return node.engine->FinishLocalWrites(right.file);
+      return node.engine->local().Finish(right.file);
     });
   }
   Result<sai::LocalWrites> LookAtLocalWrites(const ObjectTarget& target,
@@ -182,10 +182,9 @@ class SimulatedNodeApi final : public sai::CopyApi {
     return Ask<sai::LocalWrites>(
         target, false,
         [question](Process& node, const Capability& right) -> Result<sai::LocalWrites> {
-          MOSA_ASSIGN_OR_RETURN(
-              const ObjectEngine::LocalWrites look,
-              node.engine->LookAtLocalWrites(right.file, question.from_bytes,
-                                             question.while_written, node.scratch));
+          MOSA_ASSIGN_OR_RETURN(const node::LocalWrites look,
+                                node.engine->local().Look(right.file, question.from_bytes,
+                                                          question.while_written, node.scratch));
           return sai::LocalWrites{.writers_left = look.writers_left,
                                   .changed = look.changed,
                                   .unknown = look.unknown,
@@ -196,7 +195,7 @@ class SimulatedNodeApi final : public sai::CopyApi {
   ::mosa::Status NoteWritten(const ObjectTarget& target, uint64_t offset,
                              uint64_t length) override {
     return Change(target, [=](Process& node, const Capability& right) {
-      return node.engine->NoteLocalWrite(right.file, {offset, offset + length});
+      return node.engine->sums().NoteLocalWrite(right.file, {offset, offset + length});
     });
   }
   // As BulkConnection::Sum.
@@ -205,15 +204,15 @@ class SimulatedNodeApi final : public sai::CopyApi {
         target, false,
         [question](Process& node, const Capability& right) -> Result<BlockSums> {
           const Time end = Scheduler::Current()->now() + question.wait;
-          BlockSums sums = node.engine->ChangesSince(right.file, question.after_change);
+          BlockSums sums = node.engine->sums().ChangesSince(right.file, question.after_change);
           while (!sums.all_changed && sums.changed.empty() && Scheduler::Current()->now() < end) {
             SleepFor(kLookEvery);
-            sums = node.engine->ChangesSince(right.file, question.after_change);
+            sums = node.engine->sums().ChangesSince(right.file, question.after_change);
           }
           std::vector<bool> settled;
           node.copier->DescribeOrder(right.file, question.range, sums, settled);
           MOSA_RETURN_IF_ERROR(
-              node.engine->SumBlocks(right.file, question.range, sums, node.scratch));
+              node.engine->sums().SumBlocks(right.file, question.range, sums, node.scratch));
           for (size_t i = 0; i < sums.blocks.size(); ++i) sums.blocks[i].settled = settled[i];
           return sums;
         },
@@ -385,7 +384,7 @@ void SimulatedNode::RunConnection(const std::shared_ptr<Process>& process) {
   registration.limit_bytes = limit_bytes_;
   registration.used_bytes = engine.used_bytes();
   engine.ListHeld(registration.objects, registration.sizes);
-  registration.aside = engine.ListAside();
+  registration.aside = engine.aside().List();
   Scheduler::Current()->Start(
       [this, connection, registration] {
         network_.Travel(host_, SimulatedManager::kHost);
@@ -445,7 +444,7 @@ void SimulatedNode::Obey(Process& process, NodeOrder order) {
     return process.copier->Cancel(std::span(&cancel->file, 1));
   if (const auto* aside = std::get_if<AsideOrder>(&order)) {
     if (aside->action == AsideAction::kSetAside) process.copier->Cancel(aside->files);
-    return process.engine->Obey(*aside);
+    return process.engine->aside().Obey(*aside);
   }
   const auto& drop = std::get<DropObjectsOrder>(order);
   process.copier->Cancel(drop.files);

@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "client-sai/api/node_api.h"
-#include "storage-node/service/access_gate.h"
+#include "storage-node/engine/access_gate.h"
+#include "storage-node/engine/object_engine.h"
 #include "storage-node/service/copier.h"
-#include "storage-node/service/object_engine.h"
 #include "storage-node/store/faulty_object_store.h"
 #include "tests/simulation/simulated_manager.h"
 

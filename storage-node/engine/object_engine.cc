@@ -1,9 +1,10 @@
-#include "storage-node/service/object_engine.h"
+#include "storage-node/engine/object_engine.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "common/base/check.h"
@@ -11,6 +12,7 @@
 #include "common/base/log.h"
 #include "common/base/mutex.h"
 #include "common/model/checksum_blocks.h"
+#include "proto/convert/residence.h"
 
 namespace mosa::node {
 namespace {
@@ -18,12 +20,6 @@ namespace {
 constexpr size_t kBudgetBytes = 32 << 20;
 // One request of maximum size.
 constexpr size_t kBudgetShareBytes = 8 << 20;
-// A recently written object is likely to be written again, so sealing waits this long.
-constexpr Duration kRestAfterWrite = Milliseconds(200);
-
-Status AbsentError(FileId file) {
-  return NotFoundError(fmt::format("there is no object of file {}", file.value));
-}
 
 Status DroppedError(FileId file) {
   return NotFoundError(
@@ -36,194 +32,54 @@ Status CorruptError(FileId file, BlockIndex block) {
       block.value, file.value, BeginOf(block), kChecksumBlockBytes));
 }
 
-// Adds the file to a message of the store, which does not know it.
-Status Named(const Status& status, FileId file) {
-  if (status.ok()) return status;
-  return Status(status.code(), fmt::format("file {}: {}", file.value, MessageOf(status)));
-}
-
 }  // namespace
 
 Result<std::unique_ptr<ObjectEngine>> ObjectEngine::Open(std::unique_ptr<ObjectStore> store,
                                                          uint64_t limit_bytes, const Clock& clock) {
   MOSA_ASSIGN_OR_RETURN(const std::vector<StoredObject> stored, store->List());
-  std::unique_ptr<ObjectEngine> engine(new ObjectEngine(std::move(store), limit_bytes, clock));
-  SumsLog* const sums = engine->store_->sums();
+  SumsLog* const sums = store->sums();
   SumsFound known = sums == nullptr ? SumsFound() : sums->TakeFound();
   if (sums != nullptr && sums->found_damage())
     LogWarning("cannot read some of the checksums beside the objects");
-  // Without recorded checksums, damage cannot be distinguished from correct bytes.
-  engine->is_suspect_ = engine->store_->is_after_crash() && sums != nullptr && sums->found_any();
+  const bool is_suspect = store->is_after_crash() && sums != nullptr && sums->found_any();
+  std::unique_ptr<ObjectEngine> engine(
+      new ObjectEngine(std::move(store), limit_bytes, clock, is_suspect));
   for (const StoredObject& found : stored)
-    engine->AddFound(found, engine->RecordOf(found.file, known.records),
-                     known.generations[found.file]);
-  MOSA_RETURN_IF_ERROR(engine->FindAside(known));
-  MOSA_RETURN_IF_ERROR(engine->RewriteRecords());
-  const bool verifies = engine->unverified_objects_ > 0;
+    engine->found_.Add(found, engine->found_.RecordOf(found.file, known.records),
+                       known.generations[found.file]);
+  MOSA_RETURN_IF_ERROR(engine->aside_.FindAll(known));
+  MOSA_RETURN_IF_ERROR(engine->sealer_.RewriteRecords());
+  const bool verifies = engine->records_.unverified_count > 0;
   MOSA_RETURN_IF_ERROR(
       engine->store_->MarkRun(verifies ? RunState::kVerifying : RunState::kVerified));
   return engine;
 }
 
 ObjectEngine::ObjectEngine(std::unique_ptr<ObjectStore> store, uint64_t limit_bytes,
-                           const Clock& clock)
+                           const Clock& clock, bool is_suspect)
     : store_(std::move(store)),
       clock_(clock),
       budget_(kBudgetBytes, kBudgetShareBytes),
-      last_change_(static_cast<uint64_t>(SystemClock().Now().ns)),
-      admission_(limit_bytes) {}
+      room_(limit_bytes),
+      table_(clock),
+      sealing_(clock),
+      records_(*store_),
+      ledger_({*store_, clock, table_, room_, records_, sealing_, reports_, lent_, waiters_,
+               counters_}),
+      verifier_(*store_, records_, ledger_, sealing_),
+      opener_(*store_, table_, records_, verifier_, ledger_),
+      found_(*store_, table_, records_, ledger_, lent_, is_suspect),
+      local_({*store_, clock, table_, opener_, verifier_, ledger_, sealing_, reports_, lent_,
+              counters_}),
+      sums_(*store_, table_, opener_, verifier_, ledger_, waiters_),
+      aside_(*store_, table_, room_, records_, ledger_, verifier_, found_),
+      sealer_(*store_, table_, records_, ledger_, verifier_, aside_, sealing_),
+      scrubber_(*store_, table_, ledger_) {}
 
-ObjectEngine::~ObjectEngine() = default;
-
-// ---- finding and opening
-
-ObjectEngine::ObjectRef ObjectEngine::Find(FileId file) const {
-  const SystemMutexLock lock(objects_mutex_);
-  const auto found = objects_.find(file);
-  return found == objects_.end() ? nullptr : found->second;
-}
-
-// Returns null if there is none and the changer must not make it.
-ObjectEngine::ObjectRef ObjectEngine::FindOrAdd(FileId file, const Changer* changer) {
-  const SystemMutexLock lock(objects_mutex_);
-  const auto found = objects_.find(file);
-  if (found != objects_.end()) return found->second;
-  if (changer != nullptr && IsRefused(file, *changer)) return nullptr;
-  return objects_.emplace(file, std::make_shared<Object>(file)).first->second;
-}
-
-Result<ObjectEngine::Opened> ObjectEngine::OpenObject(FileId file, OpenMode mode,
-                                                      const Changer* changer) {
-  const bool make = mode == OpenMode::kCreate;
-  while (true) {
-    Opened opened;
-    opened.object = make ? FindOrAdd(file, changer) : Find(file);
-    if (opened.object == nullptr && make) {
-      MOSA_RETURN_IF_ERROR(CheckRefusals(file, *changer));
-      continue;
-    }
-    if (opened.object == nullptr) return opened;
-    if (changer != nullptr) VerifyAll(opened.object, {});
-    opened.lock = std::unique_lock(opened.object->mutex);
-    opened.object->mutex.AssertHeld();
-    if (opened.object->dropped) continue;  // It is being dropped, and has not left the table yet.
-    Result<UniqueFd> fd = store_->Open(file, mode);
-    if (fd.ok()) {
-      if (changer != nullptr)
-        MOSA_RETURN_IF_ERROR(BeginChange(*opened.object, fd->get(), *changer));
-      opened.fd = *std::move(fd);
-      return opened;
-    }
-    // An object that could not be created leaves no entry.
-    if (opened.object->allocated_bytes == 0 && opened.object->size_bytes == 0 &&
-        store_->Open(file, OpenMode::kRead).status().code() == StatusCode::kNotFound) {
-      Remove(*opened.object);
-    }
-    return std::move(fd).status();
-  }
-}
-
-// ---- invariants after a change
-
-bool ObjectEngine::MayHaveWriters(Object& object, int fd) {
-  if (!object.lent) return false;
-  const Result<bool> writers = store_->HasWriters(fd);
-  // It was lent before this process began. Its mount may have ended, so nobody else would report
-  // it.
-  if (writers.ok() && *writers && !object.told) object.told = ChecksumTable::ForUnknownBytes();
-  if (!writers.ok() || *writers || !RefreshSize(object, fd).ok()) return true;
-  object.lent = false;
-  NoteLeft(object);
-  NoteAllChanged(object);
-  {
-    const SystemMutexLock lock(account_mutex_);
-    lent_.erase(object.file);
-  }
-  NoteChange(object, Duration{});
-  return false;
-}
-
-Status ObjectEngine::RefreshSize(Object& object, int fd) {
-  MOSA_ASSIGN_OR_RETURN(const ObjectStat stat, store_->Stat(fd));
-  object.size_bytes = stat.size_bytes;
-  AccountFor(object, stat);
-  return OkStatus();
-}
-
-void ObjectEngine::AccountFor(Object& object, const ObjectStat& stat) {
-  if (object.dropped || stat.allocated_bytes == object.allocated_bytes) return;
-  if (object.lent && stat.allocated_bytes > object.allocated_bytes)
-    bytes_written_local_ += stat.allocated_bytes - object.allocated_bytes;
-  const SystemMutexLock lock(account_mutex_);
-  admission_.Account(object.allocated_bytes, stat.allocated_bytes);
-  object.allocated_bytes = stat.allocated_bytes;
-}
-
-void ObjectEngine::NoteChange(Object& object, Duration rest) {
-  if (object.dropped) return;
-  if (object.logged == LoggedState::kDamaged && object.checksums.corrupt_count() == 0)
-    TryLog(object, LoggedState::kNothing);
-  const bool unsealed = !object.checksums.sealed() || object.lent;
-  const bool has_work = unsealed || object.unverified || MayRecord(object);
-  const SystemMutexLock lock(account_mutex_);
-  if (unsealed != object.counted_unsealed) {
-    unsealed_objects_ += unsealed ? 1 : uint64_t{0} - 1;
-    object.counted_unsealed = unsealed;
-  }
-  if (object.checksums.corrupt_count() == 0) {
-    corrupt_to_report_.erase(object.file);
-    if (corrupt_blocks_of_.erase(object.file) > 0) {
-      healed_.insert(object.file);
-      healed_to_report_.insert(object.file);
-    }
-  } else {
-    corrupt_blocks_of_[object.file] = object.checksums.corrupt_count();
-  }
-  if (has_work && !object.lent) {
-    seal_queue_.Push(object.file, clock_.Monotonic() + rest);
-    sealable_.notify_one();
-  }
-}
-
-void ObjectEngine::NoteCorrupt(Object& object, BlockIndex block) {
-  object.checksums.MarkCorrupt(block);
-  // Logged checksums would reveal the damage again.
-  if (object.logged != LoggedState::kSums) TryLog(object, LoggedState::kDamaged);
-  const SystemMutexLock lock(account_mutex_);
-  corrupt_blocks_of_[object.file] = object.checksums.corrupt_count();
-  corrupt_to_report_.insert(object.file);
-  healed_.erase(object.file);
-  healed_to_report_.erase(object.file);
-}
-
-void ObjectEngine::ForgetChecksums(Object& object) {
-  object.checksums.Forget();
-  ++object.forgotten_count;
-  NoteAllChanged(object);
-}
-
-void ObjectEngine::Remove(Object& object) {
-  AccountFor(object, ObjectStat{});
-  record_bytes_ -= std::exchange(object.record_bytes, 0);
-  object.logged = LoggedState::kNothing;
-  if (std::exchange(object.unverified, false)) --unverified_objects_;
-  object.dropped = true;
-  {
-    const SystemMutexLock lock(objects_mutex_);
-    objects_.erase(object.file);
-  }
-  Wake(object.file);
-  const SystemMutexLock lock(account_mutex_);
-  if (object.counted_unsealed) --unsealed_objects_;
-  seal_queue_.Remove(object.file);
-  lent_.erase(object.file);
-  left_untold_.erase(object.file);
-  untold_to_report_.erase(object.file);
-  untold_reported_.erase(object.file);
-  corrupt_blocks_of_.erase(object.file);
-  corrupt_to_report_.erase(object.file);
-  healed_.erase(object.file);
-  healed_to_report_.erase(object.file);
+void ObjectEngine::End() {
+  SyncRecords();
+  const Status ended = store_->MarkRun(RunState::kEnded);
+  if (!ended.ok()) LogWarning("{}", MessageOf(ended));
 }
 
 // ---- reading
@@ -235,12 +91,12 @@ Result<ReadPlan> ObjectEngine::PlanRead(const ReadRequest& request, std::span<st
       BeginOf(BlockOf(request.offset_bytes + request.length_bytes + kChecksumBlockBytes - 1));
   bool has_buffer = false;
   while (true) {
-    auto opened = OpenToRead(request.file);
+    auto opened = opener_.ToRead(request.file);
     if (!opened.ok()) return Named(opened.status(), request.file);
     if (opened->object == nullptr) return AbsentError(request.file);
     Object& object = *opened->object;
     object.mutex.AssertHeld();
-    const bool has_writers = MayHaveWriters(object, opened->fd.get());
+    const bool has_writers = ledger_.MayHaveWriters(object, opened->fd.get());
     const bool verify = request.verify || object.unverified;
     const bool buffered = has_writers || verify;
     if (buffered && !has_buffer && end > plan.offset_bytes) {
@@ -250,7 +106,8 @@ Result<ReadPlan> ObjectEngine::PlanRead(const ReadRequest& request, std::span<st
       has_buffer = true;
       continue;  // What held before the wait may no longer hold.
     }
-    if (buffered) MOSA_RETURN_IF_ERROR(Named(RefreshSize(object, opened->fd.get()), request.file));
+    if (buffered)
+      MOSA_RETURN_IF_ERROR(Named(ledger_.RefreshSize(object, opened->fd.get()), request.file));
     plan.length_bytes =
         std::min(end, object.size_bytes) - std::min(plan.offset_bytes, object.size_bytes);
     const auto corrupt = object.checksums.CorruptIn(BlockOf(plan.offset_bytes), BlockOf(end));
@@ -289,7 +146,7 @@ Status ObjectEngine::SumMissing(Object& object, int fd, const ReadPlan& plan,
     object.checksums.Set(block, Crc32c(bytes.data(), bytes.size()));
     changed = true;
   }
-  if (changed) NoteChange(object, kRestAfterWrite);
+  if (changed) ledger_.NoteChange(object, kRestAfterWrite);
   return OkStatus();
 }
 
@@ -302,7 +159,7 @@ Status ObjectEngine::FillBuffer(Object& object, int fd, ReadPlan& plan, bool ver
     const BlockIndex block{BlockOf(plan.offset_bytes).value + i};
     const auto known = object.checksums.Get(block, object.size_bytes);
     if (known && *known != plan.crcs[i]) {
-      NoteCorrupt(object, block);
+      ledger_.NoteCorrupt(object, block);
       return CorruptError(object.file, block);
     }
     if (!known) object.checksums.Set(block, plan.crcs[i]);
@@ -334,26 +191,17 @@ Result<uint64_t> ObjectEngine::HoleBytes(int fd, uint64_t offset, uint64_t lengt
 }
 
 Result<uint64_t> ObjectEngine::ReserveRange(FileId file, int fd, uint64_t offset, uint64_t length) {
-  {
-    // Usually there is room for the whole range, and no search for holes is needed.
-    const SystemMutexLock lock(account_mutex_);
-    const uint64_t most = length + 2 * kPageBytes;
-    if (admission_.Reserve(file, most).ok()) return most;
-  }
+  // Usually there is room for the whole range, and no search for holes is needed.
+  const uint64_t most = length + 2 * kPageBytes;
+  if (room_.Reserve(file, most).ok()) return most;
   MOSA_ASSIGN_OR_RETURN(const uint64_t holes, HoleBytes(fd, offset, length));
-  const SystemMutexLock lock(account_mutex_);
-  MOSA_RETURN_IF_ERROR(admission_.Reserve(file, holes));
+  MOSA_RETURN_IF_ERROR(room_.Reserve(file, holes));
   return holes;
-}
-
-void ObjectEngine::GiveBack(uint64_t reserved_bytes) {
-  const SystemMutexLock lock(account_mutex_);
-  admission_.GiveBack(reserved_bytes);
 }
 
 Result<ObjectEngine::Writer> ObjectEngine::BeginWrite(FileId file, const Changer& changer,
                                                       uint64_t offset, uint64_t length) {
-  auto opened = OpenToChange(file, OpenMode::kCreate, changer);
+  auto opened = opener_.ToChange(file, OpenMode::kCreate, changer);
   if (!opened.ok()) return Named(opened.status(), file);
   auto reserved = ReserveRange(file, opened->fd.get(), offset, length);
   if (!reserved.ok()) return Named(reserved.status(), file);
@@ -372,10 +220,10 @@ ObjectEngine::Writer::~Writer() {
   {
     const SystemMutexLock lock(object_->mutex);
     const Result<ObjectStat> stat = engine_->store_->Stat(fd_.get());
-    if (stat.ok()) engine_->AccountFor(*object_, *stat);
-    engine_->NoteChange(*object_, kRestAfterWrite);
+    if (stat.ok()) engine_->ledger_.AccountFor(*object_, *stat);
+    engine_->ledger_.NoteChange(*object_, kRestAfterWrite);
   }
-  engine_->GiveBack(reserved_);
+  engine_->room_.GiveBack(reserved_);
 }
 
 Status ObjectEngine::Writer::WritePiece(uint64_t offset, std::span<const std::byte> data,
@@ -384,11 +232,12 @@ Status ObjectEngine::Writer::WritePiece(uint64_t offset, std::span<const std::by
   Object& object = *object_;
   const SystemMutexLock lock(object.mutex);
   if (object.dropped) return DroppedError(object.file);
-  MOSA_RETURN_IF_ERROR(Named(engine_->BeginChange(object, fd_.get(), changer_), object.file));
+  MOSA_RETURN_IF_ERROR(
+      Named(engine_->opener_.BeginChange(object, fd_.get(), changer_), object.file));
   const Status written = engine_->store_->Write(fd_.get(), offset, data);
   if (!written.ok()) {
     // Some bytes may have been written, and the object may have grown.
-    engine_->ForgetChecksums(object);
+    engine_->ledger_.ForgetChecksums(object);
     if (const auto stat = engine_->store_->Stat(fd_.get()); stat.ok())
       object.size_bytes = stat->size_bytes;
     return Named(written, object.file);
@@ -397,29 +246,29 @@ Status ObjectEngine::Writer::WritePiece(uint64_t offset, std::span<const std::by
   object.size_bytes = std::max(size_before, offset + data.size());
   if (!object.lent)
     object.checksums.Written(offset, data.size(), crcs, size_before, object.size_bytes);
-  engine_->NoteWritten(object, {offset, offset + data.size()});
-  engine_->bytes_written_remote_ += data.size();
+  engine_->ledger_.NoteWritten(object, {offset, offset + data.size()});
+  engine_->counters_.bytes_written_remote += data.size();
   return OkStatus();
 }
 
 Status ObjectEngine::Truncate(FileId file, const Changer& changer, uint64_t size_bytes) {
-  auto opened = OpenToChange(file, OpenMode::kWrite, changer);
+  auto opened = opener_.ToChange(file, OpenMode::kWrite, changer);
   if (!opened.ok()) return Named(opened.status(), file);
   if (opened->object == nullptr) return size_bytes == 0 ? OkStatus() : AbsentError(file);
   Object& object = *opened->object;
   object.mutex.AssertHeld();
-  MOSA_RETURN_IF_ERROR(Named(RefreshSize(object, opened->fd.get()), file));
+  MOSA_RETURN_IF_ERROR(Named(ledger_.RefreshSize(object, opened->fd.get()), file));
   const uint64_t size_before = object.size_bytes;
   if (size_before <= size_bytes) return OkStatus();
   const Status cut = store_->Truncate(opened->fd.get(), size_bytes);
   if (cut.ok()) {
     object.checksums.Cut(size_before, size_bytes);
-    NoteWritten(object, {size_bytes, size_before});
+    ledger_.NoteWritten(object, {size_bytes, size_before});
   } else {
-    ForgetChecksums(object);
+    ledger_.ForgetChecksums(object);
   }
-  const Status refreshed = RefreshSize(object, opened->fd.get());
-  NoteChange(object, kRestAfterWrite);
+  const Status refreshed = ledger_.RefreshSize(object, opened->fd.get());
+  ledger_.NoteChange(object, kRestAfterWrite);
   return Named(cut.ok() ? refreshed : cut, file);
 }
 
@@ -430,7 +279,7 @@ Status ObjectEngine::Allocate(FileId file, const Changer& changer, int mode, Byt
         fmt::format("file {}: objects do not support fallocate mode {:#x}", file.value, mode));
   }
   if (range.size() == 0) return InvalidArgumentError("fallocate needs a length above 0");
-  auto opened = OpenToChange(file, punch ? OpenMode::kWrite : OpenMode::kCreate, changer);
+  auto opened = opener_.ToChange(file, punch ? OpenMode::kWrite : OpenMode::kCreate, changer);
   if (!opened.ok()) return Named(opened.status(), file);
   if (opened->object == nullptr) return AbsentError(file);
   Object& object = *opened->object;
@@ -439,27 +288,26 @@ Status ObjectEngine::Allocate(FileId file, const Changer& changer, int mode, Byt
   uint64_t reserved = 0;
   if (!punch) {
     MOSA_ASSIGN_OR_RETURN(const uint64_t holes, HoleBytes(fd, range.begin, range.size()));
-    const SystemMutexLock lock(account_mutex_);
-    MOSA_RETURN_IF_ERROR(admission_.Reserve(file, holes));
+    MOSA_RETURN_IF_ERROR(room_.Reserve(file, holes));
     reserved = holes;
   }
   const Status done = store_->Allocate(fd, mode | FALLOC_FL_KEEP_SIZE, range.begin, range.size());
   if (!done.ok()) {
-    if (punch) ForgetChecksums(object);
+    if (punch) ledger_.ForgetChecksums(object);
   } else if (punch) {
     object.checksums.Punched(range.begin, range.size(), object.size_bytes);
-    NoteWritten(object, range);
+    ledger_.NoteWritten(object, range);
   }
-  const Status refreshed = RefreshSize(object, fd);
-  NoteChange(object, kRestAfterWrite);
-  GiveBack(reserved);
+  const Status refreshed = ledger_.RefreshSize(object, fd);
+  ledger_.NoteChange(object, kRestAfterWrite);
+  room_.GiveBack(reserved);
   return Named(done.ok() ? refreshed : done, file);
 }
 
 // ---- queries
 
 Result<ObjectEngine::Description> ObjectEngine::Describe(FileId file) {
-  auto opened = OpenToRead(file);
+  auto opened = opener_.ToRead(file);
   if (!opened.ok()) return Named(opened.status(), file);
   Description description;
   if (opened->object == nullptr) return AbsentError(file);
@@ -469,12 +317,12 @@ Result<ObjectEngine::Description> ObjectEngine::Describe(FileId file) {
   Object& object = *opened->object;
   object.mutex.AssertHeld();
   description.sealed = object.checksums.sealed() && !object.lent;
-  AccountFor(object, *stat);
+  ledger_.AccountFor(object, *stat);
   return description;
 }
 
 Result<uint64_t> ObjectEngine::Seek(FileId file, uint64_t offset, bool data) {
-  auto opened = OpenToRead(file);
+  auto opened = opener_.ToRead(file);
   if (!opened.ok()) return Named(opened.status(), file);
   if (opened->object == nullptr) return AbsentError(file);
   const Result<uint64_t> at = store_->Seek(opened->fd.get(), offset, data);
@@ -484,36 +332,115 @@ Result<uint64_t> ObjectEngine::Seek(FileId file, uint64_t offset, bool data) {
   return *at;
 }
 
-Status ObjectEngine::Admits(const Object& object, const Changer& changer) const {
-  if (changer.generation > object.writer_generation || object.writer_generation == 0)
-    return CheckRefusals(object.file, changer);
-  if (changer.generation == object.writer_generation) return OkStatus();
-  return AbortedError(fmt::format(
-      "this node stores file {} by layout generation {}, not by {}: open the file again",
-      object.file.value, object.writer_generation, changer.generation));
-}
+// ---- dropping and accounting
 
-Status ObjectEngine::CheckRefusals(FileId file, const Changer& changer) const {
-  if (!has_refusals_ || changer.is_order) return OkStatus();
-  const SystemMutexLock lock(objects_mutex_);
-  if (!IsRefused(file, changer)) return OkStatus();
-  return AbortedError(fmt::format(
-      "this node has dropped file {} at layout generation {}, and takes nothing by {}: open the "
-      "file again",
-      file.value, refusals_.at(file).generation, changer.generation));
-}
-
-bool ObjectEngine::IsRefused(FileId file, const Changer& changer) const {
-  const auto refusal = refusals_.find(file);
-  return !changer.is_order && refusal != refusals_.end() &&
-         changer.generation <= refusal->second.generation;
-}
-
-Status ObjectEngine::CheckChanger(FileId file, const Changer& changer) {
-  const ObjectRef object = Find(file);
-  if (object == nullptr) return CheckRefusals(file, changer);
+bool ObjectEngine::DropOne(FileId file) {
+  const ObjectRef object = table_.Find(file);
+  if (object == nullptr) return true;
   const SystemMutexLock lock(object->mutex);
-  return Admits(*object, changer);
+  if (object->dropped) return true;
+  // An old record must not be found with a new object of the same file.
+  Status dropped = records_.Log(*object, LoggedState::kNothing);
+  if (dropped.ok()) dropped = store_->Drop(file);
+  if (!dropped.ok()) {
+    LogError("{}; it will be tried again", MessageOf(dropped));
+    return false;
+  }
+  records_.SetGeneration(*object, 0);
+  ledger_.Remove(*object);
+  return true;
+}
+
+void ObjectEngine::Drop(std::span<const FileId> files, uint64_t number) {
+  std::set<FileId> failed;
+  for (const FileId file : files)
+    if (!DropOne(file)) failed.insert(file);
+  reports_.NoteDropOrder(number, failed);
+}
+
+void ObjectEngine::Account() {
+  table_.EndRefusals();
+  for (const FileId file : reports_.drops_to_repeat())
+    if (DropOne(file)) reports_.NoteDropped(file);
+  local_.LookAtAll();
+  ++counters_.measurements;
+}
+
+BulkUse ObjectEngine::UseOfBulkPlane() const {
+  const BulkGauges& gauges = residence_.bulk;
+  return {.connections = gauges.connections,
+          .connections_max = gauges.connections_max,
+          .unproven = gauges.unproven,
+          .unproven_max = gauges.unproven_max,
+          .threads = gauges.threads,
+          .threads_max = gauges.threads_max,
+          .buffer_bytes = gauges.threads * kBulkScratchBytes + budget_.used_bytes(),
+          .buffer_bytes_max = gauges.threads_max * kBulkScratchBytes + budget_.limit_bytes(),
+          .turned_away = gauges.turned_away};
+}
+
+void ObjectEngine::ListHeld(std::vector<FileId>& files, std::vector<HeldSize>& sizes) const {
+  files = table_.List();
+  sizes.clear();
+  const auto stored = store_->List();
+  if (!stored.ok()) return;
+  auto next = stored->begin();
+  for (const FileId file : files) {
+    while (next != stored->end() && next->file < file) ++next;
+    // The object was dropped, or is being made, meanwhile.
+    const bool found = next != stored->end() && next->file == file;
+    sizes.push_back(found ? HeldSize{next->size_bytes, next->allocated_bytes, next->modify_time}
+                          : HeldSize{kFileBytesMax, kFileBytesMax, {}});
+  }
+}
+
+NodeHeartbeat ObjectEngine::TakeHeartbeat() {
+  NodeHeartbeat heartbeat;
+  heartbeat.bulk = UseOfBulkPlane();
+  heartbeat.object_count = table_.size();
+  heartbeat.measurements = counters_.measurements;
+  heartbeat.used_bytes = room_.used_bytes();
+  heartbeat.limit_bytes = room_.limit_bytes();
+  heartbeat.bytes_read_remote = counters_.bytes_read_remote;
+  heartbeat.bytes_written_remote = counters_.bytes_written_remote;
+  heartbeat.bytes_written_local = counters_.bytes_written_local;
+  heartbeat.descriptors_passed = counters_.descriptors_passed;
+  heartbeat.unsealed_objects = unsealed_objects();
+  reports_.Take(clock_.Monotonic(), heartbeat);
+  return heartbeat;
+}
+
+ResidenceSnapshot ObjectEngine::SnapshotOfResidence() const {
+  ResidenceSnapshot snapshot{.component = "storage",
+                             .started = residence_.started,
+                             .taken = SystemClock().Now(),
+                             .rows = {},
+                             .amounts = {}};
+  for (const DurationTable* const table :
+       {&residence_.requests, &residence_.parts, &residence_.copies})
+    AppendRows(*table, snapshot);
+  AppendProcessorUse(ReadProcessorUse(), snapshot);
+  const auto add = [&](const char* name, uint64_t value, bool is_total) {
+    snapshot.amounts.push_back({name, value, is_total});
+  };
+  add("bytes_read_remote", counters_.bytes_read_remote, true);
+  add("bytes_written_remote", counters_.bytes_written_remote, true);
+  add("bytes_written_local", counters_.bytes_written_local, true);
+  add("descriptors_passed", counters_.descriptors_passed, true);
+  const BulkUse bulk = UseOfBulkPlane();
+  add("bulk_connections", bulk.connections, false);
+  add("bulk_connections_limit", bulk.connections_max, false);
+  add("bulk_unproven_connections", bulk.unproven, false);
+  add("bulk_unproven_connections_limit", bulk.unproven_max, false);
+  add("bulk_threads", bulk.threads, false);
+  add("bulk_threads_limit", bulk.threads_max, false);
+  add("bulk_buffer_bytes", bulk.buffer_bytes, false);
+  add("bulk_buffer_bytes_limit", bulk.buffer_bytes_max, false);
+  add("bulk_connections_turned_away", bulk.turned_away, true);
+  add("objects", table_.size(), false);
+  add("used_bytes", room_.used_bytes(), false);
+  add("limit_bytes", room_.limit_bytes(), false);
+  return snapshot;
 }
 
 }  // namespace mosa::node

@@ -5,8 +5,8 @@
 // Without shares, one client that receives slowly could hold all of it for as long as a frame may
 // take. So each account (ConnectionBook's clients) has a share, and waits for its own requests to
 // finish before it gets more. Thread-safe.
-#ifndef MOSA_STORAGE_NODE_SERVICE_MEMORY_BUDGET_H_
-#define MOSA_STORAGE_NODE_SERVICE_MEMORY_BUDGET_H_
+#ifndef MOSA_STORAGE_NODE_ENGINE_MEMORY_BUDGET_H_
+#define MOSA_STORAGE_NODE_ENGINE_MEMORY_BUDGET_H_
 
 #include <chrono>
 #include <cstddef>
@@ -106,4 +106,4 @@ inline BudgetBuffer::~BudgetBuffer() {
 
 }  // namespace mosa::node
 
-#endif  // MOSA_STORAGE_NODE_SERVICE_MEMORY_BUDGET_H_
+#endif  // MOSA_STORAGE_NODE_ENGINE_MEMORY_BUDGET_H_

@@ -2,8 +2,8 @@
 // issued for an earlier incarnation of this node and, for writing, those of a session that its
 // client has replaced and those issued before this process registered: what it must refuse of them
 // was known only to the process before. Refuses all until the node has registered. Thread-safe.
-#ifndef MOSA_STORAGE_NODE_SERVICE_ACCESS_GATE_H_
-#define MOSA_STORAGE_NODE_SERVICE_ACCESS_GATE_H_
+#ifndef MOSA_STORAGE_NODE_ENGINE_ACCESS_GATE_H_
+#define MOSA_STORAGE_NODE_ENGINE_ACCESS_GATE_H_
 
 #include <algorithm>
 #include <cstdint>
@@ -88,4 +88,4 @@ class AccessGate {
 
 }  // namespace mosa::node
 
-#endif  // MOSA_STORAGE_NODE_SERVICE_ACCESS_GATE_H_
+#endif  // MOSA_STORAGE_NODE_ENGINE_ACCESS_GATE_H_

@@ -1,7 +1,7 @@
 // NodeResidence: what a storage node measures of its requests (common/model/residence.h).
 // Thread-safe.
-#ifndef MOSA_STORAGE_NODE_SERVICE_NODE_RESIDENCE_H_
-#define MOSA_STORAGE_NODE_SERVICE_NODE_RESIDENCE_H_
+#ifndef MOSA_STORAGE_NODE_ENGINE_NODE_RESIDENCE_H_
+#define MOSA_STORAGE_NODE_ENGINE_NODE_RESIDENCE_H_
 
 #include <atomic>
 #include <cstddef>
@@ -63,4 +63,4 @@ struct NodeResidence {
 
 }  // namespace mosa::node
 
-#endif  // MOSA_STORAGE_NODE_SERVICE_NODE_RESIDENCE_H_
+#endif  // MOSA_STORAGE_NODE_ENGINE_NODE_RESIDENCE_H_

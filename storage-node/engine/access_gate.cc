@@ -1,4 +1,4 @@
-#include "storage-node/service/access_gate.h"
+#include "storage-node/engine/access_gate.h"
 
 #include <fmt/format.h>
 
