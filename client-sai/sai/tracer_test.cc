@@ -140,6 +140,20 @@ TEST_F(TracerTest, HasWhatIsNotedAfterTheAnswerThatEndsIt) {
   EXPECT_EQ(Read("b").foot->dropped, 1U);
 }
 
+TEST_F(TracerTest, WhatIsNotedAfterATraceIsNotInTheNextOne) {
+  ASSERT_TRUE(tracer_.Start(Into("a")).ok());
+  ASSERT_TRUE(End());
+  TraceEvent event;
+  event.kind = TraceKind::kOpen;
+  event.handle = 7;
+  for (int i = 0; i < 400; ++i) tracer_.Note(event, std::string(1000, 'x'));
+  ASSERT_TRUE(tracer_.Start(Into("b")).ok());
+  ASSERT_TRUE(End());
+  const TraceFile trace = Read("b");
+  EXPECT_EQ(trace.fault, "");
+  for (const TraceRecord& record : trace.records) EXPECT_NE(record.handle, 7U);
+}
+
 TEST_F(TracerTest, ThreadsAreOfOneProcess) {
   const auto self = static_cast<uint32_t>(getpid());
   const Tracer::Process first = tracer_.ProcessOf(self);

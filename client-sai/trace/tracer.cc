@@ -194,10 +194,10 @@ void Tracer::Run(const Options& options) {
 }
 
 bool Tracer::Open(const Options& options) {
+  Drain();  // Events after the end of the last trace, while there is no file to write them to.
   const TraceHead head{options.host, options.mount_point, options.light, mount_.TraceTime()};
   const std::string pages = EncodeTraceHead(head) + std::string(kTraceFootBytes, '\n');
   const Status made = MakeFile(options, pages);
-  Drain();  // Events after the end of the last trace.
   block_ = TraceBlock();
   names_.clear();
   stats_ = lookups_ = 0;
