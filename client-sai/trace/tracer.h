@@ -12,14 +12,13 @@
 #include <string>
 #include <string_view>
 #include <thread>
-#include <unordered_map>
 
 #include "client-sai/trace/task_names.h"
+#include "client-sai/trace/trace_output.h"
 #include "client-sai/trace/traced_mount.h"
 #include "common/base/clock.h"
 #include "common/base/mutex.h"
 #include "common/base/status.h"
-#include "common/base/unique_fd.h"
 #include "common/model/trace.h"
 #include "common/observe/thread_rings.h"
 
@@ -49,14 +48,7 @@ struct TraceEvent {
 // respond.
 class Tracer {
  public:
-  struct Options {
-    std::string directory;  // Where the file is created.
-    std::string host;
-    std::string mount_point;
-    bool light = false;
-    bool cold = false;      // Full traces only: no open finds cached pages of the file.
-    std::string file = {};  // The file's name; default HOST.trace.
-  };
+  using Options = TraceOptions;
 
   Tracer(TracedMount& mount, const Clock& clock);
   ~Tracer();  // Stops, and blocks until the file is complete.
@@ -119,24 +111,20 @@ class Tracer {
     std::string text;
   };
   OpenRecord RecordOfOpen(TraceKind kind, uint32_t pid, int flags);
-  void CountStat() { stats_.fetch_add(1, std::memory_order_relaxed); }
-  void CountLookup() { lookups_.fetch_add(1, std::memory_order_relaxed); }
+  void CountStat() { output_.CountStat(); }
+  void CountLookup() { output_.CountLookup(); }
 
  private:
+  void TurnOff();
   void Run(const Options& options);
   // Reports to Start; false if there is nothing to write.
   bool Open(const Options& options);
-  Status MakeFile(const Options& options, std::string_view pages);
   void WriteUntilEnd();
-  // Moves the contents of the rings into the block.
+  // Moves the contents of the rings to the output.
   void Drain();
   void AddRecord(const TraceEvent& event, std::string text, Duration to_manager_time);
   void AwaitUses();
   void AddKnownNames();
-  bool IsNewName(FileId file, FileId parent, std::string_view name);
-  void WriteBlock();
-  void Fail(const std::string& why);
-  void WriteFoot(std::string_view reason);
 
   TracedMount& mount_;
   const Clock& clock_;
@@ -145,31 +133,24 @@ class Tracer {
   std::atomic<bool> cold_ = false;
   ThreadRings<TraceEvent, size_t{1} << 19> rings_;  // Drained by the writer.
   std::atomic<uint64_t> uses_ = 0;
-  std::atomic<uint64_t> stats_ = 0;
-  std::atomic<uint64_t> lookups_ = 0;
-  std::atomic<uint64_t> dropped_ = 0;  // Since the last Drain().
+  TraceOutput output_;
 
   SystemMutex control_mutex_;  // Held by Start, Stop and EndWithin.
   std::thread writer_ ABSL_GUARDED_BY(control_mutex_);
 
-  mutable SystemMutex mutex_;  // Held briefly; taken after control_mutex_.
-  SystemCondVar wake_;         // Wakes the writer.
-  SystemCondVar changed_;      // Signals `opened_` and `running_`.
+  // Held briefly; taken after control_mutex_, and before the lock of output_, so that StatusJson()
+  // reads both as of one moment.
+  mutable SystemMutex mutex_;
+  SystemCondVar wake_;     // Wakes the writer.
+  SystemCondVar changed_;  // Signals `opened_` and `running_`.
   bool ending_ ABSL_GUARDED_BY(mutex_) = false;
   bool running_ ABSL_GUARDED_BY(mutex_) = false;    // The writer runs.
   bool unstopped_ ABSL_GUARDED_BY(mutex_) = false;  // A Start was not yet followed by a Stop.
   bool given_up_ ABSL_GUARDED_BY(mutex_) = false;   // Start no longer waits.
   std::optional<Status> opened_ ABSL_GUARDED_BY(mutex_);
-  std::string path_ ABSL_GUARDED_BY(mutex_);
-  bool light_ ABSL_GUARDED_BY(mutex_) = false;
   std::string refused_ ABSL_GUARDED_BY(mutex_);
-  TraceFoot foot_ ABSL_GUARDED_BY(mutex_);  // What is written so far.
 
-  // Used only by the writer thread.
-  UniqueFd file_;
-  TraceBlock block_;
-  std::unordered_map<uint64_t, uint64_t> names_;  // Per file, a hash of its last name.
-  Time begun_;                                    // Monotonic.
+  Time begun_;  // Monotonic. Used only by the writer thread.
 };
 
 }  // namespace mosa::sai
