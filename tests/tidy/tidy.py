@@ -23,7 +23,6 @@ LARGER = {
     "client-sai/sai/filesystem.h: Filesystem": (51, 1),  # One method for each call of POSIX.
     "client-sai/sai/impl.h: Impl": (9, 49),  # The parts of a mount.
     "manager/core/state.h: State": (4, 46),
-    "client-sai/api/grpc_manager_api.cc: GrpcManagerApi": (34, 29),
 }
 README_BYTES_MAX = 12288
 LIBRARY_TESTS = ("_test.cc", "_fuzz.cc", "_bench.cc")
