@@ -17,9 +17,9 @@
 #include "common/base/status.h"
 #include "common/base/time.h"
 #include "common/model/ids.h"
+#include "common/model/node_bytes.h"
 #include "common/model/read_cost.h"
 #include "predictor/model/platform.h"
-#include "predictor/run/held_bytes.h"
 #include "predictor/run/read_trial.h"
 
 namespace mosa::predict {

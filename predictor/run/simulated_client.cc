@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "predictor/run/held_bytes.h"
+#include "common/model/node_bytes.h"
 
 namespace mosa::predict {
 namespace {

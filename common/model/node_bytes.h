@@ -1,6 +1,6 @@
 // Counts how many of a file's bytes each node holds. Pure.
-#ifndef MOSA_PREDICTOR_RUN_HELD_BYTES_H_
-#define MOSA_PREDICTOR_RUN_HELD_BYTES_H_
+#ifndef MOSA_COMMON_MODEL_NODE_BYTES_H_
+#define MOSA_COMMON_MODEL_NODE_BYTES_H_
 
 #include <cstdint>
 #include <vector>
@@ -8,7 +8,7 @@
 #include "common/model/ids.h"
 #include "common/model/layout.h"
 
-namespace mosa::predict {
+namespace mosa {
 
 struct NodeBytes {
   NodeId node;
@@ -19,6 +19,6 @@ struct NodeBytes {
 // layout.chunk_bytes > 0.
 std::vector<NodeBytes> BytesByNode(const Layout& layout, uint64_t size_bytes);
 
-}  // namespace mosa::predict
+}  // namespace mosa
 
-#endif  // MOSA_PREDICTOR_RUN_HELD_BYTES_H_
+#endif  // MOSA_COMMON_MODEL_NODE_BYTES_H_

@@ -1,8 +1,8 @@
-#include "predictor/run/held_bytes.h"
+#include "common/model/node_bytes.h"
 
 #include <algorithm>
 
-namespace mosa::predict {
+namespace mosa {
 namespace {
 
 // The number of bytes of stripe position `position` in [begin, end).
@@ -54,4 +54,4 @@ std::vector<NodeBytes> BytesByNode(const Layout& layout, uint64_t size_bytes) {
   return held;
 }
 
-}  // namespace mosa::predict
+}  // namespace mosa
