@@ -43,7 +43,6 @@ std::vector<FileLocation> ManagerCore::ListLocations(const std::vector<std::stri
                                                      bool with_chunks) const {
   return state_->queries.ListLocations(paths, with_chunks);
 }
-uint32_t ManagerCore::CountStayingNodes() const { return state_->nodes.CountStayingNodes(); }
 std::vector<ReadableFile> ManagerCore::ListReadable(const std::vector<std::string>& paths) const {
   return state_->queries.ListReadable(paths);
 }

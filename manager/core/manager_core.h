@@ -261,8 +261,6 @@ class ManagerCore {
   // Returns one location per path, in order. `with_chunks`: also per range of chunks.
   std::vector<FileLocation> ListLocations(const std::vector<std::string>& paths,
                                           bool with_chunks) const;
-  // Returns the number of nodes that can keep copies.
-  uint32_t CountStayingNodes() const;
   // Returns for each path what a reader of the file would fetch, and from which nodes. Once the
   // files lie in kReadNodesMax places, later paths get kArgumentTooBig.
   std::vector<ReadableFile> ListReadable(const std::vector<std::string>& paths) const;

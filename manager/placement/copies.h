@@ -32,10 +32,10 @@ struct CopiesChoice {
   std::optional<uint64_t> bytes;
 };
 // Uses the forecast for the nearest size (by logarithm) and the nearest number of nodes that is not
-// less, else the greatest. So if a node is lost before a forecast for one node less exists,
-// existing copies stay. Without a forecast the rule applies: the square root of the number of
-// nodes, rounded up, at least 2. (With n copies, n links carry the reads, and n - 1 transfers make
-// the copies if one node sends them all; the total is least near the square root.)
+// less, else the greatest: the loss of a node then seldom removes copies. Without a forecast the
+// rule applies: the square root of the number of nodes, rounded up, at least 2. (With n copies, n
+// links carry the reads, and n - 1 transfers make the copies if one node sends them all; the total
+// is least near the square root.)
 CopiesChoice ChooseCopies(const CopiesForecast& forecast, size_t usable_nodes,
                           std::optional<uint64_t> size_bytes);
 // Returns the largest number of copies that ChooseCopies gives for any size.

@@ -1,6 +1,5 @@
-// The calls that the predictor answers.
-#include <utility>
-
+// The calls that are answered from forecasts.
+#include "manager/service/read_answers.h"
 #include "manager/service/sessions.h"
 #include "manager/service/stream.h"
 #include "proto/convert/read_cost.h"
@@ -9,40 +8,28 @@ namespace mosa::manager {
 
 namespace {
 
-using PredictReadsCall = UnaryCall<v1::PredictReadsRequest, v1::PredictReadsResponse>;
-
-// Looks up at once what the core knows; the forecast thread computes the answer.
-Status BeginPredictReads(const ManagerCore& core, Time now, Forecasts* forecasts,
-                         const v1::PredictReadsRequest& request,
-                         const PredictReadsCall::Done& done) {
-  if (forecasts == nullptr)
+Status PredictReads(const ManagerCore& core, Time now, const ReadCosts* costs,
+                    const v1::PredictReadsRequest& request, v1::PredictReadsResponse* response) {
+  if (costs == nullptr)
     return FailedPreconditionError(
-        "the manager has no platform to predict with: measure one with 'mosa identify -o FILE', "
-        "and start mosa-manager with --platform FILE");
+        "the manager has no forecasts: make them with 'mosa forecast --platform FILE -o "
+        "FORECASTS', and start mosa-manager with --forecasts FORECASTS");
   MOSA_ASSIGN_OR_RETURN(const ReadCostQuery query, FromProto(request));
-  MOSA_ASSIGN_OR_RETURN(ReadCostTask task, TaskOf(core, now, query));
-  forecasts->PredictReads(std::move(task),
-                          [done](const Status& status, const ReadCostAnswer& answer) {
-                            v1::PredictReadsResponse response;
-                            if (status.ok()) ToProto(answer, &response);
-                            done(status, response);
-                          });
+  MOSA_ASSIGN_OR_RETURN(const ReadCostAnswer answer, AnswerReads(core, now, *costs, query));
+  ToProto(answer, response);
   return OkStatus();
 }
 
 }  // namespace
 
 void Services::ServeForecasts(grpc::ServerCompletionQueue& queue) {
-  PredictReadsCall::ServeLater(
+  UnaryCall<v1::PredictReadsRequest, v1::PredictReadsResponse>::Serve(
       calls_, Right::kAsk,
       [this, &queue](auto* context, auto* request, auto* writer, Event* asked) {
         status_.RequestPredictReads(context, request, writer, &queue, &queue, asked);
       },
-      [this](const Identity&, const v1::PredictReadsRequest& request,
-             const PredictReadsCall::Done& done) {
-        const Status begun =
-            BeginPredictReads(driver_.FlushedCore(), driver_.Now(), forecasts_, request, done);
-        if (!begun.ok()) done(begun, {});
+      [this](const v1::PredictReadsRequest& request, v1::PredictReadsResponse* response) {
+        return PredictReads(driver_.FlushedCore(), driver_.Now(), read_costs_, request, response);
       });
 }
 

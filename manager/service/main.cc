@@ -21,14 +21,12 @@
 #include "fmt/format.h"
 #include "manager/service/manager_server.h"
 #include "nlohmann/json.hpp"
-#include "predictor/model/platform_json.h"
 #include "proto/convert/grpc_process.h"
 
 namespace mosa::manager {
 namespace {
 
 constexpr int kKeptBytes = 128 << 20;
-constexpr uintmax_t kPlatformBytesMax = 1 << 20;
 
 // The flags as given.
 struct Flags {
@@ -44,7 +42,7 @@ struct Flags {
   std::optional<uint64_t> names_max;
   std::string small_files_max, attributes_max;
   uint32_t user_share_percent = 75;
-  std::string platform;
+  std::string forecasts;
   bool fsync = false;
   bool restored = false;
   bool bulk_tls = false;
@@ -93,8 +91,8 @@ void Declare(CLI::App& app, Flags& flags) {
                  "Percentage of each of these limits that one user other than root may use")
       ->capture_default_str()
       ->check(CLI::Range(1, 100));
-  app.add_option("--platform", flags.platform,
-                 "Platform file written by 'mosa identify', for cost predictions by the manager");
+  app.add_option("--forecasts", flags.forecasts,
+                 "File written by 'mosa forecast', for costs of reading and replicas=auto");
   app.add_flag("--bulk-tls", flags.bulk_tls,
                "Encrypt file contents between mounts and nodes, and between nodes");
   app.add_flag("--fsync", flags.fsync,
@@ -184,14 +182,14 @@ Result<ServerOptions> OptionsOf(const Flags& flags) {
   if (!flags.secret.empty()) {
     MOSA_ASSIGN_OR_RETURN(options.secret, LoadSecret(flags.secret, {Role::kManager}));
   }
-  if (!flags.platform.empty()) {
-    MOSA_ASSIGN_OR_RETURN(const std::string text, ReadText(flags.platform, kPlatformBytesMax));
-    const auto platform = predict::ReadPlatform(text);
-    if (!platform.ok()) {
+  if (!flags.forecasts.empty()) {
+    MOSA_ASSIGN_OR_RETURN(const std::string text, ReadText(flags.forecasts, kForecastsBytesMax));
+    const auto forecasts = ReadForecasts(text);
+    if (!forecasts.ok()) {
       return InvalidArgumentError(
-          fmt::format("--platform {}: {}", flags.platform, MessageOf(platform.status())));
+          fmt::format("--forecasts {}: {}", flags.forecasts, MessageOf(forecasts.status())));
     }
-    options.platform = *platform;
+    options.forecasts = *forecasts;
   }
   return options;
 }

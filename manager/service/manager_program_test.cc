@@ -72,12 +72,12 @@ TEST_F(ManagerProgramTest, RefusesBadFlagsBeforeItDoesAnything) {
   refuses({"--inline-size", "17K"}, "--inline-size");
   refuses({"--log-level", "loud"}, "loud");
   refuses({"--cluster-name", ""}, "--cluster-name");
-  const std::string platform = directory_ / "platform.json";
-  std::ofstream(platform) << R"({"mosa_platform": 99})";
-  refuses({"--platform", platform}, platform + ": the platform file has version 99");
-  std::ofstream(platform) << "no platform";
-  refuses({"--platform", platform}, "--platform " + platform);
-  Refuses({"--platform", "/no/such/platform", "--data-dir", store}, 3, "/no/such/platform");
+  const std::string forecasts = directory_ / "forecasts.json";
+  std::ofstream(forecasts) << R"({"mosa_forecasts": 99})";
+  refuses({"--forecasts", forecasts}, forecasts + ": the forecasts have version 99");
+  std::ofstream(forecasts) << "no forecasts";
+  refuses({"--forecasts", forecasts}, "--forecasts " + forecasts);
+  Refuses({"--forecasts", "/no/such/file", "--data-dir", store}, 3, "/no/such/file");
 }
 
 TEST_F(ManagerProgramTest, ReadsItsFlagsFromAFileToo) {

@@ -25,7 +25,6 @@
 #include "manager/service/connection_door.h"
 #include "manager/service/core_driver.h"
 #include "manager/service/default_limits.h"
-#include "manager/service/forecasts.h"
 #include "manager/service/sessions.h"
 #include "manager/service/stream.h"
 #include "manager/store/data_directory.h"
@@ -141,10 +140,11 @@ void LimitConnections(grpc::ServerBuilder& builder) {
 // Maximum time of a round, so that the loop notices when the process was stopped.
 constexpr Duration kRoundMax = Milliseconds(300);
 
-void NoteCopies(CoreDriver& driver, const std::optional<SetCopiesForecast>& forecast) {
-  if (!forecast) return;
-  const AdminReply reply = driver.Change(*forecast);
-  if (!reply.status.ok()) LogWarning("{}", MessageOf(reply.status));
+void NoteCopies(CoreDriver& driver, const CopiesForecast& copies) {
+  for (const auto& [nodes, sizes] : copies) {
+    const AdminReply reply = driver.Change(SetCopiesForecast{nodes, sizes});
+    if (!reply.status.ok()) LogWarning("{}", MessageOf(reply.status));
+  }
 }
 
 gpr_timespec DeadlineOf(const CoreDriver& driver, bool has_more) {
@@ -153,9 +153,6 @@ gpr_timespec DeadlineOf(const CoreDriver& driver, bool has_more) {
     wait_ns = std::clamp<int64_t>((*driver.wake_at() - driver.Now()).ns, 0, wait_ns);
   return gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC), gpr_time_from_nanos(wait_ns, GPR_TIMESPAN));
 }
-
-// How often the loop checks whether the number of nodes has changed since the last forecast.
-constexpr Duration kForecastEvery = kRoundMax;
 
 // The limits as the loop's thread last published them, for other threads.
 class ShownLimits {
@@ -176,17 +173,15 @@ class ShownLimits {
 
 // The loop that owns the core: handles all pending events, commits what they wrote, then releases
 // the answers. Ends when the server is shut down and every call is over.
-void RunLoop(grpc::ServerCompletionQueue& queue, CoreDriver& driver, Forecasts* forecasts,
+void RunLoop(grpc::ServerCompletionQueue& queue, CoreDriver& driver, const Forecasts* forecasts,
              Services& services, const bool& is_shut_down, ShownLimits& limits) {
   using Next = grpc::CompletionQueue::NextStatus;
   void* tag = nullptr;
   bool ok = false;
   bool queue_is_shut_down = false, has_more = false;
-  Time forecast_at, limits_at;
+  Time limits_at;
   // Must come before the first review, which would otherwise make and drop copies by the rule.
-  // Callers wait meanwhile.
-  if (forecasts != nullptr)
-    NoteCopies(driver, forecasts->ComputeCopies(driver.FlushedCore().CountStayingNodes()));
+  if (forecasts != nullptr) NoteCopies(driver, forecasts->copies);
   while (true) {
     Next next = queue.AsyncNext(&tag, &ok, DeadlineOf(driver, has_more));
     for (int events = 1; next == Next::GOT_EVENT; ++events) {
@@ -195,10 +190,6 @@ void RunLoop(grpc::ServerCompletionQueue& queue, CoreDriver& driver, Forecasts* 
       next = queue.AsyncNext(&tag, &ok, gpr_time_0(GPR_CLOCK_MONOTONIC));
     }
     driver.TickIfDue();
-    if (forecasts != nullptr && driver.Now() >= forecast_at) {
-      forecast_at = driver.Now() + kForecastEvery;
-      NoteCopies(driver, forecasts->TakeCopies(driver.FlushedCore().CountStayingNodes()));
-    }
     driver.Flush();
     if (driver.Now() >= limits_at) {
       limits_at = driver.Now() + Seconds(1);
@@ -228,8 +219,8 @@ struct ManagerServer::Parts {
   std::unique_ptr<MetadataStore> store;
   std::unique_ptr<CoreDriver> driver;
   std::unique_ptr<ConnectionDoor> door;
+  std::optional<Forecasts> forecasts;
   std::unique_ptr<Services> services;
-  std::unique_ptr<Forecasts> forecasts;  // Destroyed before the receivers of its answers.
   std::unique_ptr<grpc::ServerCompletionQueue> queue;
   std::unique_ptr<grpc::Server> server;
   std::thread loop;
@@ -302,9 +293,10 @@ Result<std::unique_ptr<ManagerServer>> ManagerServer::Start(const ServerOptions&
     return FailedPreconditionError(
         fmt::format("{}; choose another address with --listen", MessageOf(door.status())));
   parts->door = *std::move(door);
-  if (options.platform) parts->forecasts = std::make_unique<Forecasts>(*options.platform);
+  parts->forecasts = options.forecasts;
   parts->services = std::make_unique<Services>(
-      *parts->driver, *parts->door, parts->forecasts.get(), options.residence_wait,
+      *parts->driver, *parts->door, parts->forecasts ? &parts->forecasts->reads : nullptr,
+      options.residence_wait,
       Services::Limits{.streams_max = core_options.sessions_max + kOtherStreamsMax,
                        .memory_bytes_max = limits.memory_bytes,
                        .secured = options.secret.has_value()});
@@ -312,8 +304,8 @@ Result<std::unique_ptr<ManagerServer>> ManagerServer::Start(const ServerOptions&
   MOSA_RETURN_IF_ERROR(StartServer(options, *parts));
   parts->services->Serve(*parts->queue);
   parts->loop = std::thread([&parts = *parts] {
-    RunLoop(*parts.queue, *parts.driver, parts.forecasts.get(), *parts.services, parts.is_shut_down,
-            parts.limits);
+    RunLoop(*parts.queue, *parts.driver, parts.forecasts ? &*parts.forecasts : nullptr,
+            *parts.services, parts.is_shut_down, parts.limits);
   });
   return std::unique_ptr<ManagerServer>(new ManagerServer(std::move(parts)));
 }
@@ -327,7 +319,6 @@ void ManagerServer::Stop() {
   Event shut_down([this](bool) { parts_->is_shut_down = true; });
   grpc::Alarm end_alarm;
   end_alarm.Set(parts_->queue.get(), gpr_now(GPR_CLOCK_MONOTONIC), &end);
-  if (parts_->forecasts) parts_->forecasts->Stop();
   // Streams that do not end by themselves are cancelled.
   parts_->server->Shutdown(std::chrono::system_clock::now() + std::chrono::seconds(1));
   grpc::Alarm shut_down_alarm;

@@ -15,8 +15,8 @@
 #include "common/model/residence.h"
 #include "common/model/session.h"
 #include "manager/core/manager_core.h"
+#include "manager/forecast/forecasts.h"
 #include "manager/service/default_limits.h"
-#include "predictor/model/platform.h"
 #include "proto/convert/credentials.h"
 
 namespace mosa::manager {
@@ -36,8 +36,8 @@ struct ServerOptions {
   uint32_t user_share_percent = 75;  // One user's share of each limit.
   // Default: what the process has descriptors for.
   std::optional<DoorLimits> connections;
-  // The deployment's platform. Without it nothing is predicted. Must have been checked.
-  std::optional<predict::Platform> platform;
+  // Without them calls for costs are refused, and copies follow the rule (copies.h).
+  std::optional<Forecasts> forecasts;
   // How long to wait for a storage node or mount that was asked for its residence times.
   Duration residence_wait = kNodeDeadAfter;
 };

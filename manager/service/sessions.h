@@ -9,11 +9,11 @@
 
 #include <vector>
 
+#include "manager/forecast/read_costs.h"
 #include "manager/service/access.h"
 #include "manager/service/connection_door.h"
 #include "manager/service/core_driver.h"
 #include "manager/service/file_scans.h"
-#include "manager/service/forecasts.h"
 #include "manager/service/residence_relay.h"
 #include "manager/service/stream.h"
 #include "mosa/v1/manager_service.grpc.pb.h"
@@ -29,12 +29,12 @@ class Services {
     uint64_t memory_bytes_max = 0;  // The process should stay below this.
     bool secured = false;           // As for Access.
   };
-  // Without `forecasts`, calls for costs are refused.
-  Services(CoreDriver& driver, const ConnectionDoor& door, Forecasts* forecasts,
+  // `read_costs` may be null: then calls for costs are refused. Else it must outlive the services.
+  Services(CoreDriver& driver, const ConnectionDoor& door, const ReadCosts* read_costs,
            Duration residence_wait, const Limits& limits)
       : driver_(driver),
         door_(door),
-        forecasts_(forecasts),
+        read_costs_(read_costs),
         relay_(driver, residence_wait),
         memory_bytes_max_(limits.memory_bytes_max),
         streams_(limits.streams_max),
@@ -79,7 +79,7 @@ class Services {
 
   CoreDriver& driver_;
   const ConnectionDoor& door_;
-  Forecasts* const forecasts_;
+  const ReadCosts* const read_costs_;
   ResidenceRelay relay_;
   const uint64_t memory_bytes_max_;
   FileScans scans_;

@@ -26,7 +26,7 @@ struct ReadShape {
     kNodes,  // A stripe over `width` nodes; the host's node holds `local` of its positions.
   };
   Kind kind = Kind::kNodes;
-  uint64_t chunk_bytes = 0;  // For kNodes, like the following fields. A power of two.
+  uint64_t chunk_bytes = 0;  // For kNodes, like the following fields.
   uint32_t width = 1;
   uint32_t local = 0;  // Below `width`.
   auto operator<=>(const ReadShape&) const = default;

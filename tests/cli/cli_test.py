@@ -34,7 +34,7 @@ def inputs(tool):
         pathlib.Path(words).write_text("tasks: [{id: a, command: 'true'}]\n", encoding="utf-8")
         sets, future = f"{directory}/sets.jsonl", f"{directory}/future.json"
         pathlib.Path(sets).write_text('["/a", "/b"]\n["/a", 3]\n', encoding="utf-8")
-        pathlib.Path(future).write_text('{"mosa_platform": 99}\n', encoding="utf-8")
+        pathlib.Path(future).write_text('{"mosa_forecasts": 99, "mosa_platform": 99}\n', encoding="utf-8")
         rows = [
             (["cluster", "up", "--hosts", "0"], 2, "--hosts 0"),
             (["cluster", "up", "--hosts", "201"], 2, "--hosts 201"),
@@ -65,9 +65,11 @@ def inputs(tool):
             (["where", "--cost", "--chunks", "/a"], 2, "--chunks"),
             (["where", "--hosts", "h1", "/a"], 2, "--cost"),
             (["where", "--cost", "--in-store", "--name", "nosuch", "/a"], 3, "'nosuch'"),
-            (["cluster", "up", "--platform", "/no/such/platform"], 3, "/no/such/platform"),
-            (["cluster", "up", "--platform", plain_file.name], 2, plain_file.name),
-            (["cluster", "up", "--platform", future], 2, "99"),
+            (["cluster", "up", "--forecasts", "/no/such/file"], 3, "/no/such/file"),
+            (["cluster", "up", "--forecasts", plain_file.name], 2, plain_file.name),
+            (["cluster", "up", "--forecasts", future], 2, "99"),
+            (["forecast", "--platform", "/no/such/platform"], 3, "/no/such/platform"),
+            (["forecast", "--platform", future], 2, "99"),
             (["run"], 2, "workflow"),
             (["run", "/no/such/workflow"], 3, "/no/such/workflow"),
             (["run", plain_file.name], 2, "the text is empty"),
@@ -245,7 +247,10 @@ PLATFORM = str(pathlib.Path(__file__).resolve().parent.parent / "predict" / "pla
 
 def costs(tool):
     """where --cost names the host that has the bytes first, for sets in bulk; what cannot be said is said of each set."""
-    facts = up(tool, "c", "--default-placement", "local", "--platform", PLATFORM, hosts=3)
+    with tempfile.TemporaryDirectory() as directory:
+        forecasts = f"{directory}/forecasts.json"
+        tool.good("forecast", "--platform", PLATFORM, "-o", forecasts)
+        facts = up(tool, "c", "--default-placement", "local", "--forecasts", forecasts, hosts=3)
     manager = ["--name", name("c")]
     mounts = [pathlib.Path(host["mount"]) for host in facts["hosts"]]
     for host, bytes_count in ((0, 200_000), (1, 3_000_000), (2, 1_000_000)):
@@ -302,7 +307,7 @@ def costs(tool):
     down(tool, "c")
     up(tool, "c")
     none = tool.run("where", "--cost", "--in-store", "/f0", *manager)
-    check(none.returncode == 3 and "--platform FILE" in none.stderr, none.stderr)
+    check(none.returncode == 3 and "--forecasts FORECASTS" in none.stderr, none.stderr)
     down(tool, "c")
     check_clean(tool, "down")
 

@@ -10,12 +10,13 @@ ARROWS = {
     "common/observe": ["common/base"],
     "manager/placement": ["common/model"],
     "manager/core": ["manager/placement"],
+    "manager/forecast": ["manager/placement"],
     "manager/store": ["common/model"],
     "storage-node/core": ["common/model"],
     "storage-node/store": ["storage-node/core"],  # The format of records of checksums is pure.
     "client-sai/core": ["common/model"],
     "proto/convert": ["common/model", "common/observe"],
-    "manager/service": ["manager/core", "manager/store", "predictor/run", "proto/convert"],
+    "manager/service": ["manager/core", "manager/forecast", "manager/store", "proto/convert"],
     "storage-node/service": ["storage-node/core", "storage-node/store", "proto/convert", "client-sai/api"],
     "client-sai/api": ["proto/convert"],
     "client-sai/trace": ["common/model", "common/observe"],
@@ -27,7 +28,8 @@ ARROWS = {
     "predictor/trace": ["predictor/workflow"],
     "predictor/des": ["common/base"],
     "predictor/model": ["predictor/workflow"],
-    "predictor/run": ["predictor/des", "predictor/model", "manager/core", "client-sai/core", "storage-node/core"],
+    "predictor/run": ["predictor/des", "predictor/model", "manager/core", "manager/forecast", "client-sai/core",
+                      "storage-node/core"],
     "predictor/explore": ["predictor/run"],
     "predictor/advise": ["predictor/explore"],
     "predictor/compare": ["predictor/run"],
@@ -46,9 +48,10 @@ ARROWS = {
 }
 
 # Deterministic folders: no clock, thread, file, randomness, log, unordered container (ARCHITECTURE.md, "Boundary").
-PURE = ["common/model", "manager/placement", "manager/core", "storage-node/core", "client-sai/core", "predictor/workflow",
-        "predictor/trace", "predictor/des", "predictor/model", "predictor/run", "predictor/explore", "predictor/advise",
-        "predictor/capacity", "predictor/compare", "predictor/envelope", "predictor/identify"]
+PURE = ["common/model", "manager/placement", "manager/core", "manager/forecast", "storage-node/core", "client-sai/core",
+        "predictor/workflow", "predictor/trace", "predictor/des", "predictor/model", "predictor/run",
+        "predictor/explore", "predictor/advise", "predictor/capacity", "predictor/compare", "predictor/envelope",
+        "predictor/identify"]
 
 GENERATED = ["proto/convert", "manager/service", "storage-node/service", "client-sai/api"]
 

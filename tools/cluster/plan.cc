@@ -184,7 +184,7 @@ Result<ClusterPlan> PlanCluster(const UpRequest& request, const Machine& machine
   plan.directory = fmt::format("{}/{}", request.directory, request.name);
   plan.rate = request.rate;
   plan.chunk_size = request.chunk_size;
-  plan.platform = request.platform;
+  plan.forecasts = request.forecasts;
   plan.stripe_width = request.stripe_width;
   plan.default_placement = request.default_placement;
   plan.passthrough = request.passthrough;

@@ -25,7 +25,7 @@ struct UpRequest {
   std::string rate;               // In the form of tc ("200mbit"); empty: not shaped.
   std::string ram;                // Memory limit of each host's node.
   std::string chunk_size;         // Empty: the manager's default.
-  std::string platform;           // Platform file for the manager's predictions; empty: none.
+  std::string forecasts;          // File of `mosa forecast` for the manager; empty: none.
   int64_t stripe_width = 0;       // 0: the manager's default.
   std::string default_placement;  // "stripe" or "local".
   std::string directory;          // Where clusters keep their directories.
@@ -68,7 +68,7 @@ struct ClusterPlan {
   int64_t ram_bytes = 0;
   int64_t tmpfs_bytes = 0;  // ram_bytes, and a little for overhead.
   std::string chunk_size;
-  std::string platform;
+  std::string forecasts;
   int64_t stripe_width = 0;
   std::string default_placement;
   bool passthrough = true;

@@ -19,7 +19,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Daemon, kind, host, process)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(HostPlan, name, net_namespace, link, address, directory, objects,
                                    mount_point, socket)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ClusterPlan, name, directory, namespaces, bridge, gateway, rate,
-                                   ram_bytes, tmpfs_bytes, chunk_size, platform, stripe_width,
+                                   ram_bytes, tmpfs_bytes, chunk_size, forecasts, stripe_width,
                                    default_placement, passthrough, allow_other, manager, hosts)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ClusterState, plan, boot_id, complete, starter, manager_address,
                                    daemons)
@@ -63,7 +63,7 @@ Result<ClusterState> Load(const std::string& directory, const std::string& name)
   }
   try {
     nlohmann::json json = nlohmann::json::parse(file);
-    json.at("plan").emplace("platform", "");  // Plans of earlier versions have none.
+    json.at("plan").emplace("forecasts", "");  // Plans of earlier versions have none.
     auto state = json.get<ClusterState>();
     if (state.boot_id != BootId()) {
       state.daemons.clear();

@@ -19,7 +19,7 @@ class StateTest : public ::testing::Test {
     directory_ = ::mkdtemp(pattern.data());
     state_.plan.name = "lab";
     state_.plan.directory = directory_ + "/lab";
-    state_.plan.platform = "/lab.json";
+    state_.plan.forecasts = "/lab.json";
     state_.boot_id = BootId();
     std::filesystem::create_directory(state_.plan.directory);
     EXPECT_TRUE(Save(state_).ok());
@@ -40,14 +40,14 @@ TEST_F(StateTest, ComesBackAsItWas) {
   const auto loaded = Load(directory_, "lab");
   ASSERT_TRUE(loaded.ok()) << loaded.status();
   EXPECT_EQ(loaded->plan.directory, state_.plan.directory);
-  EXPECT_EQ(loaded->plan.platform, "/lab.json");
+  EXPECT_EQ(loaded->plan.forecasts, "/lab.json");
 }
 
 TEST_F(StateTest, OfAnOlderClusterHasNoPlatform) {
-  Forget("platform");
+  Forget("forecasts");
   const auto loaded = Load(directory_, "lab");
   ASSERT_TRUE(loaded.ok()) << loaded.status();
-  EXPECT_EQ(loaded->plan.platform, "");
+  EXPECT_EQ(loaded->plan.forecasts, "");
 }
 
 TEST_F(StateTest, ThatLacksAnythingElseIsDamaged) {

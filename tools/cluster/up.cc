@@ -117,7 +117,7 @@ class Starter {
                                       "--default-placement",
                                       plan.default_placement};
     if (!plan.chunk_size.empty()) flags.insert(flags.end(), {"--chunk-size", plan.chunk_size});
-    if (!plan.platform.empty()) flags.insert(flags.end(), {"--platform", plan.platform});
+    if (!plan.forecasts.empty()) flags.insert(flags.end(), {"--forecasts", plan.forecasts});
     if (plan.stripe_width > 0) {
       flags.insert(flags.end(), {"--stripe-width", fmt::format("{}", plan.stripe_width)});
     }

@@ -6,8 +6,8 @@ _mosa_of() {
   case $1 in
     '')
       below="cluster status node stat where hint stage lost adopt secret version run workflow \
-        identify predict explore advise compare watch report top residence log follow trace \
-        bench envelope capacity"
+        identify forecast predict explore advise compare watch report top residence log follow \
+        trace bench envelope capacity"
       flags="-h --help --json --version"
       ;;
     'cluster')
@@ -16,7 +16,7 @@ _mosa_of() {
       ;;
     'cluster up')
       flags="-h --help --name --dir --hosts --rate --ram --chunk-size --stripe-width \
-        --default-placement --platform --no-passthrough --allow-other --plain --dry-run --json"
+        --default-placement --forecasts --no-passthrough --allow-other --plain --dry-run --json"
       ;;
     'cluster down')
       flags="-h --help --name --dir --discard --stage-out -y --yes --dry-run --json"
@@ -139,6 +139,9 @@ _mosa_of() {
     'identify')
       flags="-h --help --cluster --name --dir --mount --hosts --exec --path --hosts-max --budget \
         -o --output --json"
+      ;;
+    'forecast')
+      flags="-h --help --platform -o --output --json"
       ;;
     'predict')
       flags="-h --help --platform --workload --operations --rules --config --trace --layouts \

@@ -9,7 +9,7 @@
 #include "tools/cluster/lifecycle.h"
 #include "tools/cluster/network.h"
 #include "tools/console/output.h"
-#include "tools/forecast/predict_inputs.h"
+#include "tools/forecast/manager_forecasts.h"
 #include "tools/mosa/choices.h"
 #include "tools/mosa/command.h"
 
@@ -87,9 +87,9 @@ Status RunUp(const UpOptions& options, const CommandLine& line) {
   request.name = options.choice.name;
   request.directory = std::filesystem::absolute(options.choice.directory).lexically_normal();
   request.passthrough = !options.no_passthrough;
-  if (!request.platform.empty()) {
-    request.platform = std::filesystem::absolute(request.platform).lexically_normal();
-    MOSA_RETURN_IF_ERROR(ReadPlatformFile(request.platform).status());
+  if (!request.forecasts.empty()) {
+    request.forecasts = std::filesystem::absolute(request.forecasts).lexically_normal();
+    MOSA_RETURN_IF_ERROR(CheckForecastFile(request.forecasts));
   }
   if (options.dry_run) {
     MOSA_ASSIGN_OR_RETURN(const auto plan,
@@ -150,9 +150,8 @@ void AddClusterUp(CLI::App& noun, CommandLine& line) {
       ->add_option("--default-placement", request.default_placement,
                    "Placement of files without a hint: stripe or local")
       ->capture_default_str();
-  command->add_option(
-      "--platform", request.platform,
-      "Platform file written by 'mosa identify', for cost predictions by the manager");
+  command->add_option("--forecasts", request.forecasts,
+                      "File written by 'mosa forecast', for costs of reading and replicas=auto");
   command->add_flag("--no-passthrough", options->no_passthrough,
                     "Never let the kernel access local objects directly (FUSE passthrough)");
   command->add_flag("--allow-other", request.allow_other,

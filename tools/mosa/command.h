@@ -42,6 +42,7 @@ void AddCompare(CLI::App& app, CommandLine& line);
 void AddReport(CLI::App& app, CommandLine& line);
 void AddAdvise(CLI::App& app, CommandLine& line);
 void AddTrace(CLI::App& app, CommandLine& line);
+void AddForecast(CLI::App& app, CommandLine& line);
 void AddIdentify(CLI::App& app, CommandLine& line);
 void AddIdentifyWorker(CLI::App& app, CommandLine& line);
 void AddRun(CLI::App& app, CommandLine& line);

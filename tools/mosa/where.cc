@@ -20,7 +20,7 @@ void AddWhere(CLI::App& app, CommandLine& line) {
       "\"b\"]\n\n"
       "With --cost, predicts how many seconds each host of an otherwise idle cluster would take\n"
       "to read the files one after the other, and lists the fastest first. This needs a manager\n"
-      "with --platform.");
+      "with --forecasts.");
   command->add_option("paths", options->paths, "Files on a Mosa mount");
   command->add_option(
       "--from", options->from,

@@ -1,14 +1,17 @@
-#include "predictor/run/read_cost.h"
+#include "predictor/run/forecast_table.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 #include <numeric>
 #include <optional>
 #include <string>
 
+#include "common/base/rng.h"
 #include "predictor/run/prediction_fixture.h"
+#include "predictor/run/read_trial.h"
 #include "predictor/run/simulated_client.h"
 
 namespace mosa::predict {
@@ -94,10 +97,10 @@ class Cluster {
   std::vector<std::unique_ptr<SimulatedClient>> readers_;
 };
 
-std::vector<NodeId> AllHosts() {
-  std::vector<NodeId> nodes;
-  for (uint32_t i = 1; i <= kHosts; ++i) nodes.push_back(NodeId{i});
-  return nodes;
+ReadCost CostAt(const manager::FileCosts& costs, NodeId host) {
+  for (const auto& [node, cost] : costs.holders)
+    if (node == host) return cost;
+  return costs.elsewhere;
 }
 
 std::vector<Row> Rows() {
@@ -136,12 +139,14 @@ void ExpectSimulated(const Platform& platform, const Tolerance& tolerance) {
   Cluster cluster(platform);
   const std::vector<Row> rows = Rows();
   const auto times = cluster.Read(rows);
-  ReadCosts read_costs(platform);
-  const std::vector<NodeId> hosts = AllHosts();
+  const ForecastGrid grid{{64 * 1024, 256 * 1024, kMiB}, {1, 2, 3, 6}, {1}};
+  const auto forecasts = MakeForecasts(platform, grid);
+  ASSERT_TRUE(forecasts.ok()) << forecasts.status();
   double error_sum = 0;
   for (size_t i = 0; i < rows.size(); ++i) {
-    std::vector<ReadCost> costs(kHosts);
-    ASSERT_TRUE(read_costs.Add(FileToRead(cluster.FileOf(i)), hosts, costs).ok());
+    const manager::FileCosts found = CostsOf(forecasts->reads, cluster.FileOf(i));
+    std::vector<ReadCost> costs;
+    for (uint32_t h = 1; h <= kHosts; ++h) costs.push_back(CostAt(found, NodeId{h}));
     for (size_t h = 0; h < kHosts; ++h) {
       const double simulated = static_cast<double>(times[i][h].ns);
       const double error = static_cast<double>(costs[h].time.ns) / simulated - 1;
@@ -176,6 +181,73 @@ TEST(ReadCosts, AreWhatTheSimulationOfEachReadSaysWithoutPassthrough) {
   platform.client.passthrough = false;
   platform.host.cores = 1;
   ExpectSimulated(platform, {0.01, 0.15, 1.15});
+}
+
+// ---- all stripes
+
+struct Drawn {
+  ReadShape shape;
+  uint64_t bytes = 0;
+};
+
+// Up to 32 nodes, chunks up to 64 MiB, files up to 200 MB.
+Drawn Draw(Rng& rng, bool any_chunk_size) {
+  const auto by_ratio = [&rng](double least, double most) {
+    const double share = static_cast<double>(rng.Below(1'000'001)) / 1e6;
+    return static_cast<uint64_t>(std::llround(least * std::pow(most / least, share)));
+  };
+  Drawn drawn;
+  const uint64_t pages = any_chunk_size ? by_ratio(1, 16384) : uint64_t{1} << rng.Below(15);
+  drawn.shape.chunk_bytes = 4096 * pages;
+  drawn.shape.width = static_cast<uint32_t>(by_ratio(1, 32));
+  if (rng.Below(2) == 0) drawn.shape.local = static_cast<uint32_t>(rng.Below(drawn.shape.width));
+  drawn.bytes = by_ratio(1000, 200e6);
+  return drawn;
+}
+
+// As in the simulated trial: the reader is on the node with the last positions of the stripe.
+ReadCost CostOf(const manager::ReadCosts& costs, const Drawn& drawn) {
+  const auto& [kind, chunk_bytes, width, local] = drawn.shape;
+  ReadableFile file{.size_bytes = drawn.bytes};
+  file.layout.chunk_bytes = chunk_bytes;
+  Segment segment{.width = width};
+  for (uint32_t copy = 0; copy < std::max(local, 1U); ++copy)
+    for (uint32_t position = 0; position < width; ++position)
+      segment.nodes.push_back(NodeId{(position + copy) % width + 1});
+  file.layout.segments = {segment};
+  return CostAt(CostsOf(costs, file), NodeId{local > 0 ? width : width + 1});
+}
+
+// Compares 200 drawn reads with simulations of each.
+void ExpectClose(const manager::ReadCosts& costs, bool any_chunk_size, double error_median,
+                 double error_worst) {
+  constexpr uint64_t kSeed = 1;
+  Rng rng(kSeed);
+  std::vector<double> errors;
+  while (errors.size() < 200) {
+    const Drawn drawn = Draw(rng, any_chunk_size);
+    const ReadCost cost = CostOf(costs, drawn);
+    if (cost.remote_bytes == 0) continue;  // A short file that the reader's node has whole.
+    const auto samples = SimulateReads(drawn.shape, BusyPlatform(), {drawn.bytes});
+    ASSERT_TRUE(samples.ok()) << samples.status();
+    const auto simulated = static_cast<double>(samples->front().time.ns);
+    errors.push_back(std::abs(static_cast<double>(cost.time.ns) / simulated - 1));
+    EXPECT_LT(errors.back(), error_worst)
+        << drawn.bytes << " B on " << drawn.shape.width << " nodes in chunks of "
+        << drawn.shape.chunk_bytes << " B, " << drawn.shape.local << " positions are local";
+  }
+  std::sort(errors.begin(), errors.end());
+  EXPECT_LT(errors[errors.size() / 2], error_median);
+}
+
+TEST(ForecastTable, IsCloseToSimulationsOfAnyStripe) {
+  ForecastGrid grid = DefaultForecastGrid();
+  grid.nodes = {1};
+  const auto forecasts = MakeForecasts(BusyPlatform(), grid);
+  ASSERT_TRUE(forecasts.ok()) << forecasts.status();
+  ExpectClose(forecasts->reads, /*any_chunk_size=*/false, 0.005, 0.3);
+  ExpectClose(forecasts->reads, /*any_chunk_size=*/true, 0.005, 0.5);
+  EXPECT_LT(WriteForecasts(*forecasts, "").size(), manager::kForecastsBytesMax / 10);
 }
 
 }  // namespace

@@ -1,10 +1,9 @@
-// What the predictor answers through the manager: the cost of reading, and the number of copies.
-#include "manager/service/forecasts.h"
+// What the manager answers from forecasts: the cost of reading, and the number of copies.
+#include "manager/service/read_answers.h"
 
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <future>
 #include <memory>
 #include <string>
 #include <thread>
@@ -23,51 +22,73 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// ---- looking up a question
+// Reading costs a call, and a link nine times as much as a byte of one's own.
+Forecasts FewForecasts() {
+  Forecasts forecasts;
+  forecasts.reads.in_manager = {{0, 1000}};
+  forecasts.reads.whole = forecasts.reads.by_mount = {{0, 2000}, {1000, 3000}};
+  StripeCurves& stripe = forecasts.reads.stripes[kMiB][1];
+  stripe.remote = {{0, 10'000}, {1000, 19'000}};
+  stripe.exposed[1] = {{0, 0}};
+  forecasts.copies[1] = {{65'536, 1}};
+  return forecasts;
+}
 
-class ReadCostTasks : public CoreFixture {
+// ---- one question
+
+class ReadAnswers : public CoreFixture {
  protected:
-  ReadCostTasks() { Start(kAnna); }
+  ReadAnswers() { Start(kAnna); }
   void AddNodes(int count) {
     for (int i = 1; i <= count; ++i) AddNode("n" + std::to_string(i));
   }
-  Result<ReadCostTask> Ask(const ReadCostQuery& query) const { return TaskOf(*core_, now_, query); }
+  Result<ReadCostAnswer> Ask(const ReadCostQuery& query) const {
+    return AnswerReads(*core_, now_, FewForecasts().reads, query);
+  }
 };
 
 using Paths = std::vector<std::string>;
 
-TEST_F(ReadCostTasks, NameEachFileAndHostOnceHoweverOftenItIsAskedAbout) {
+TEST_F(ReadAnswers, AddUpFilesAndNameEachHostOnceTheFastestFirst) {
   AddNodes(3);
   MakeBound(kAnna, kRootFile, "f", kMiB);
-  const std::vector<Paths> sets(10'000, {"/f"});
-  const auto task = Ask({sets, {"n2", "n1", "n2"}});
-  ASSERT_TRUE(task.ok()) << task.status();
-  EXPECT_EQ(task->files.size(), 1U);
-  EXPECT_EQ(task->set_files.size(), 10'000U);
-  EXPECT_EQ(task->set_ends.back(), 10'000U);
-  EXPECT_EQ(task->hosts, (Paths{"n2", "n1"}));
-  EXPECT_EQ(task->nodes, (std::vector<NodeId>{NodeId(2), NodeId(1)}));
-  EXPECT_EQ(Ask({{{"/f", "/none"}, {"/none"}, {}}, {}})->set_files,
-            (std::vector<uint32_t>{0, 1, 1}));
+  const auto answer = Ask({{{"/f", "/f"}, {}, {"/f", "/none"}}, {"n2", "n1", "n2"}});
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  EXPECT_EQ(answer->hosts, (Paths{"n2", "n1"}));
+  EXPECT_EQ(answer->sets[1].hosts, (std::vector<HostReadCost>{{0, {}}, {1, {}}}));
+  EXPECT_TRUE(answer->sets[2].failure.has_value());
+  EXPECT_TRUE(answer->sets[2].hosts.empty());
+  // The same for each host alone, and for one more: sums do not depend on who else is asked about.
+  const auto all = Ask({{{"/f"}}, {}});
+  ASSERT_TRUE(all.ok()) << all.status();
+  ASSERT_EQ(all->sets[0].hosts.size(), 3U);
+  for (const HostReadCost& host : all->sets[0].hosts)
+    EXPECT_EQ(host.cost.local_bytes + host.cost.remote_bytes, 3 * kMiB);
+  for (const HostReadCost& host : answer->sets[0].hosts) {
+    const auto alone = Ask({{{"/f"}}, {answer->hosts[host.host]}});
+    EXPECT_EQ(host.cost.time.ns, 2 * alone->sets[0].hosts[0].cost.time.ns);
+    EXPECT_EQ(host.cost.local_bytes, 2 * alone->sets[0].hosts[0].cost.local_bytes);
+  }
 }
 
-TEST_F(ReadCostTasks, AreRefusedIfTheyAreTooMuchWork) {
+TEST_F(ReadAnswers, AreRefusedIfTheyAreTooMuchWork) {
   AddNodes(101);
-  const auto refused = Ask({std::vector<Paths>(9'901), {}});
+  const size_t sets_max = kReadAnswersMax / 101;
+  const auto refused = Ask({std::vector<Paths>(sets_max + 1), {}});
   EXPECT_EQ(refused.status().code(), StatusCode::kInvalidArgument);
-  EXPECT_THAT(
-      MessageOf(refused.status()),
-      HasSubstr("9901 sets on 101 hosts make 1000001 combinations: ask for at most 1000000"));
-  EXPECT_TRUE(Ask({std::vector<Paths>(9'900), {}}).ok());
+  EXPECT_THAT(MessageOf(refused.status()), HasSubstr("sets on 101 hosts make 100091 combinations: "
+                                                     "ask for at most 100000 at once"));
+  EXPECT_TRUE(Ask({std::vector<Paths>(sets_max), {}}).ok());
   AddNodes(1001);
-  EXPECT_TRUE(Ask({{Paths(9'990, "/none")}, {}}).ok());
-  const auto many = Ask({{Paths(9'991, "/none")}, {}});
+  const size_t files_max = kReadAddendsMax / 1001;
+  EXPECT_TRUE(Ask({{Paths(files_max, "/none")}, {}}).ok());
+  const auto many = Ask({{Paths(files_max + 1, "/none")}, {}});
   EXPECT_EQ(many.status().code(), StatusCode::kInvalidArgument);
-  EXPECT_THAT(MessageOf(many.status()), HasSubstr("9991 files on 1001 hosts"));
+  EXPECT_THAT(MessageOf(many.status()), HasSubstr("files on 1001 hosts"));
 }
 
 // One file under many names: every lookup counts.
-TEST_F(ReadCostTasks, LookUpNoMoreThanSoManyPlacesOfBytes) {
+TEST_F(ReadAnswers, LookUpNoMoreThanSoManyPlacesOfBytes) {
   AddNodes(64);
   const FileId file = Make(kAnna, kRootFile, "f", FileType::kRegular, true);
   for (const auto& [hint, value] : std::vector<std::pair<std::string, std::string>>{
@@ -79,68 +100,15 @@ TEST_F(ReadCostTasks, LookUpNoMoreThanSoManyPlacesOfBytes) {
   Paths paths;
   for (std::string path = "/f"; paths.size() < kReadNodesMax / kPlaces + 10; path = "/" + path)
     paths.push_back(path);
-  const auto task = Ask({{paths}, {"n1"}});
-  ASSERT_TRUE(task.ok()) << task.status();
+  std::vector<Paths> sets;
+  for (const std::string& path : paths) sets.push_back({path});
+  const auto answer = Ask({sets, {"n1"}});
+  ASSERT_TRUE(answer.ok()) << answer.status();
   for (size_t i = 0; i < paths.size(); ++i) {
-    const ReadableFile& each = task->files.at(i);
-    EXPECT_EQ(each.failure.has_value(), i * kPlaces >= kReadNodesMax) << i;
-    if (each.failure) {
-      EXPECT_EQ(each.failure->reason, ErrorReason::kArgumentTooBig);
-      EXPECT_FALSE(each.layout.bound());
-    }
+    const auto& failure = answer->sets[i].failure;
+    EXPECT_EQ(failure.has_value(), i * kPlaces >= kReadNodesMax) << i;
+    EXPECT_TRUE(!failure || failure->reason == ErrorReason::kArgumentTooBig);
   }
-}
-
-// ---- on the forecasts' thread
-
-class ForecastsTest : public ::testing::Test {
- protected:
-  // Returns when everything asked for earlier is done.
-  void Wait(Forecasts& forecasts) {
-    std::promise<Status> answered;
-    forecasts.PredictReads(
-        {}, [&](const Status& status, const ReadCostAnswer&) { answered.set_value(status); });
-    EXPECT_TRUE(answered.get_future().get().ok());
-  }
-  const predict::Platform platform_{};
-};
-
-TEST_F(ForecastsTest, OfNodeCountsThatNobodyHasBegunWithOnlyTheLastIsForecastFor) {
-  Forecasts forecasts(platform_);
-  std::promise<void> began, go_on;
-  forecasts.PredictReads({}, [&](const Status&, const ReadCostAnswer&) {
-    began.set_value();
-    go_on.get_future().wait();
-  });
-  began.get_future().wait();
-  for (const uint32_t nodes : {5U, 3U, 2U}) EXPECT_FALSE(forecasts.TakeCopies(nodes).has_value());
-  go_on.set_value();
-  Wait(forecasts);
-  const auto forecast = forecasts.TakeCopies(2);
-  ASSERT_TRUE(forecast.has_value());
-  EXPECT_EQ(forecast->nodes, 2U);
-  Wait(forecasts);
-  EXPECT_FALSE(forecasts.TakeCopies(2).has_value()) << "it is told once";
-  // A forecast that was displaced by another is requested again.
-  EXPECT_FALSE(forecasts.TakeCopies(3).has_value());
-  Wait(forecasts);
-  EXPECT_EQ(forecasts.TakeCopies(2)->nodes, 3U);
-}
-
-TEST_F(ForecastsTest, QuestionsAreRefusedWhenItStopsAndWhenNobodyWaitsAnyMore) {
-  const auto answer_of = [](Forecasts& forecasts) {
-    std::promise<Status> answered;
-    forecasts.PredictReads({.set_ends = {0}}, [&](const Status& status, const ReadCostAnswer&) {
-      answered.set_value(status);
-    });
-    return answered.get_future().get().code();
-  };
-  Forecasts late(platform_, Duration{-1});
-  EXPECT_EQ(answer_of(late), StatusCode::kDeadlineExceeded);
-  Forecasts stopping(platform_);
-  EXPECT_EQ(answer_of(stopping), StatusCode::kOk);
-  stopping.Stop();
-  EXPECT_EQ(answer_of(stopping), StatusCode::kUnavailable);
 }
 
 // ---- over gRPC
@@ -162,8 +130,7 @@ void MakeStriped(TestClient& client, const std::string& name) {
 }
 
 TEST_F(ManagerServiceTest, CostsOfReadingAreAnsweredInBulkBestHostFirst) {
-  options_.platform.emplace();
-  options_.platform->client.receive.ns_per_byte = 1;
+  options_.forecasts = FewForecasts();
   StartServer();
   std::vector<std::unique_ptr<TestNode>> nodes;
   for (const char* name : {"n1", "n2", "n3"}) {
@@ -211,46 +178,28 @@ TEST_F(ManagerServiceTest, CostsOfReadingAreAnsweredInBulkBestHostFirst) {
       HasSubstr("sets.paths has 10001 entries, at most 10000 are allowed"));
 }
 
-TEST_F(ManagerServiceTest, WithoutAPlatformNothingIsPredicted) {
+TEST_F(ManagerServiceTest, WithoutForecastsNothingIsPredicted) {
   StartServer();
   sai::AdminClient admin(server_->address(), std::nullopt);
   const auto answer = admin.PredictReads({{{"/a"}}, {"n1"}});
   EXPECT_EQ(answer.status().code(), StatusCode::kFailedPrecondition);
-  EXPECT_THAT(MessageOf(answer.status()), HasSubstr("--platform FILE"));
+  EXPECT_THAT(MessageOf(answer.status()), HasSubstr("--forecasts FORECASTS"));
 }
 
-TEST_F(ManagerServiceTest, AutomaticCopiesFollowThePlatformAndTheNumberOfNodesAlsoOverARestart) {
-  options_.platform.emplace();
-  StartServer();
-  TestNode node(server_->address());
-  node.Register(RegistrationOf("n1"));
-  ASSERT_TRUE(node.Read().has_value());
-  const auto note_of = [this] {
-    sai::AdminClient admin(server_->address(), std::nullopt);
-    EXPECT_TRUE(admin.SetHint("/", {"replicas", "auto"}).ok());
-    const auto explained = admin.ExplainHints("/new");
-    for (const ExplainedHint& hint : explained->hints)
-      if (hint.name == "replicas") return hint.note;
-    return std::string();
-  };
-  std::string note;
-  for (int i = 0; i < 100 && note.find("on 1 node") == std::string::npos; ++i) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));
-    note = note_of();
-  }
-  EXPECT_THAT(note, HasSubstr("1 copy, predicted best for a long file"));
-  // The next manager knows it from its first command on.
-  server_.reset();
+TEST_F(ManagerServiceTest, AutomaticCopiesFollowTheForecastsFromTheFirstCommandOn) {
+  options_.forecasts = FewForecasts();
   StartServer();
   sai::AdminClient admin(server_->address(), std::nullopt);
+  EXPECT_TRUE(admin.SetHint("/", {"replicas", "auto"}).ok());
   const auto explained = admin.ExplainHints("/new");
   ASSERT_TRUE(explained.ok()) << explained.status();
-  EXPECT_THAT(explained->hints,
-              ::testing::Contains(::testing::Field(&ExplainedHint::note, HasSubstr("on 1 node"))));
+  const auto note =
+      HasSubstr("1 copy, predicted best for a long file (its size is not known yet) on 1 node");
+  EXPECT_THAT(explained->hints, ::testing::Contains(::testing::Field(&ExplainedHint::note, note)));
 }
 
 TEST_F(ManagerServiceTest, MakesAreQuickBesideQuestionsAboutFilesWithManyCopies) {
-  options_.platform.emplace();
+  options_.forecasts = FewForecasts();
   StartServer();
   std::vector<std::unique_ptr<TestNode>> nodes;
   for (int i = 1; i <= 24; ++i) {
@@ -287,36 +236,6 @@ TEST_F(ManagerServiceTest, MakesAreQuickBesideQuestionsAboutFilesWithManyCopies)
   for (std::thread& asker : askers) asker.join();
   EXPECT_GE(answered, 4);
   EXPECT_LT(slowest, std::chrono::seconds(2));
-}
-
-TEST_F(ManagerServiceTest, QuestionsAreAnsweredOrRefusedWhileTheManagerStops) {
-  options_.platform.emplace();
-  StartServer();
-  TestNode node(server_->address());
-  node.Register(RegistrationOf("n1"));
-  ASSERT_TRUE(node.Read().has_value());
-  const auto anna = Client(1);
-  const MakeRequest tiny = anna->MakeOf(kRootFile, "tiny");
-  anna->api().Call({tiny, CommitOf(tiny.file, "tiny bytes")}, kWaitMax);
-  constexpr size_t kAskers = 8;
-  std::atomic<size_t> answered = 0;
-  std::vector<Status> last(kAskers);
-  std::vector<std::thread> askers;
-  for (size_t i = 0; i < kAskers; ++i)
-    askers.emplace_back([&, i, address = server_->address()] {
-      sai::AdminClient admin(address, std::nullopt);
-      const std::vector<std::vector<std::string>> many(10'000, {"/tiny"});
-      for (; last[i].ok(); answered += last[i].ok() ? 1U : 0U)
-        last[i] = admin.PredictReads({many, {"n1"}}).status();
-    });
-  for (int i = 0; i < 3000 && answered < 2 * kAskers; ++i)
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  EXPECT_GE(answered, 2 * kAskers);
-  server_->Stop();
-  for (std::thread& asker : askers) asker.join();
-  for (const Status& status : last)
-    EXPECT_THAT(status.code(), ::testing::AnyOf(StatusCode::kUnavailable, StatusCode::kCancelled))
-        << status;
 }
 
 }  // namespace
