@@ -40,7 +40,7 @@ class AdminClient {
                                                   bool with_chunks);
   // Predicts how long each host would take to read each set of files. Any number of sets is
   // accepted; they are split into calls. InvalidArgument if one set is too large for a call;
-  // FailedPrecondition if the manager has no platform file.
+  // FailedPrecondition if the manager has no forecasts.
   Result<ReadCostAnswer> PredictReads(const ReadCostQuery& query);
   // Explains the hints of the file at this path, or of a file that would be created there now.
   Result<HintExplanation> ExplainHints(const std::string& path);

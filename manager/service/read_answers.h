@@ -10,8 +10,8 @@
 
 namespace mosa::manager {
 
-// The core's loop waits for the answer; the limits of a query (read_cost.h) keep that below a tenth
-// of a second. InvalidArgument if the query exceeds kReadAnswersMax or kReadAddendsMax, or names
+// The core's loop waits for the answer; the limits of a query (read_cost.h) keep that to some
+// 10 ms. InvalidArgument if the query exceeds kReadAnswersMax or kReadAddendsMax, or names
 // a host without a storage node.
 Result<ReadCostAnswer> AnswerReads(const ManagerCore& core, Time now, const ReadCosts& costs,
                                    const ReadCostQuery& query);

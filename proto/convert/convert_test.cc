@@ -171,7 +171,7 @@ TEST(Convert, CostsOfReadingComeBackUnchanged) {
               HasSubstr("sets.paths has 10001 entries, at most 10000 are allowed"));
   request.Clear();
   for (size_t i = 0; i <= kReadSetsMax; ++i) request.add_sets();
-  EXPECT_THAT(MessageOf(FromProto(request).status()), HasSubstr("sets has 10001 entries"));
+  EXPECT_THAT(MessageOf(FromProto(request).status()), HasSubstr("sets has 2001 entries"));
   v1::PredictReadsResponse response;
   response.add_hosts("h1");
   response.add_sets()->add_hosts()->set_host(1);
