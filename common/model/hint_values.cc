@@ -67,7 +67,7 @@ std::optional<std::string> Pattern(std::string_view value) {
 
 std::optional<std::string> Placement(std::string_view value) {
   const auto [word, argument] = SplitShorthand(value);
-  const bool plain = word == "stripe" || word == "local";
+  const bool plain = word == "stripe" || word == "local" || word == "near";
   if (plain) return argument ? std::nullopt : std::optional(std::string(value));
   if (!argument) return std::nullopt;
   const bool good = ((word == "collocate" || word == "node") && IsGroup(*argument)) ||

@@ -9,6 +9,9 @@ namespace mosa::manager {
 // stripe: round robin over min(width, usable) nodes, beginning at the node that the file's seed
 // selects.
 const PlacementPolicy& StripePolicy();
+// near: as stripe, but the first chunk lies on the writer's own node. So short files are written,
+// and read by whoever works on there, without the network.
+const PlacementPolicy& NearPolicy();
 // local: all chunks on the writer's own node (Opportunity Study, III.B, pipeline).
 const PlacementPolicy& LocalPolicy();
 // collocate:<group>: all files of a group on one node, its anchor (Opportunity Study, III.B,

@@ -278,6 +278,67 @@ TEST(Collocate, KeepsAnAnchorWhoseRoomOthersHoldWithoutUsingIt) {
   EXPECT_EQ(Place("collocate:g", view, Anchored(Request(0, 5), 1))->segment.nodes[0], NodeId(2));
 }
 
+PlacementRequest FirstSegment(uint64_t seed, uint32_t width, uint32_t writer,
+                              std::vector<NodeId> excluded = {}) {
+  PlacementRequest request = Request(seed, 5, width, writer, std::move(excluded));
+  request.begin = 0;
+  return request;
+}
+
+TEST(Near, IsAStripeThatBeginsOnTheWritersNode) {
+  const PolicyRow rows[] = {
+      {"near",
+       {9, 9, 9, 9},
+       FirstSegment(2, 0, 2),
+       {2, 3, 4, 1},
+       "near: 4 nodes, from b, which is the writer's"},
+      // The second chunks go where the seed says.
+      {"near",
+       {9, 9, 9, 9},
+       FirstSegment(3, 0, 2),
+       {2, 4, 1, 3},
+       "near: 4 nodes, from b, which is the writer's"},
+      {"near",
+       {9, 9, 9, 9},
+       FirstSegment(2, 2, 1),
+       {1, 3},
+       "near: 2 nodes, from a, which is the writer's"},
+      {"near",
+       {9, 9, 9},
+       FirstSegment(1, 1, 3),
+       {3},
+       "near: 1 nodes, from c, which is the writer's"},
+      {"near",
+       {9, 4, 9},
+       FirstSegment(0, 0, 2),
+       {1, 3},
+       "near: 2 of 2 nodes, from a by the file's seed; b has 4 B free of 5 B needed"},
+      {"near",
+       {9, 9},
+       FirstSegment(0, 0, 2, {NodeId(2)}),
+       {1},
+       "near: 1 of 1 nodes, from a by the file's seed; b was found full"},
+      {"near",
+       {9, 9},
+       FirstSegment(1, 0, 0),
+       {2, 1},
+       "near: 2 of 2 nodes, from b by the file's seed"},
+      // What follows when a node is full goes round like any stripe.
+      {"near",
+       {9, 9},
+       Request(0, 5, 0, 2),
+       {1, 2},
+       "near: 2 of 2 nodes, from a by the file's seed"},
+      {"near", {1}, FirstSegment(0, 0, 1), {}, ""},
+  };
+  for (const PolicyRow& row : rows) {
+    if (row.nodes.empty())
+      EXPECT_FALSE(Place(row.policy, View(row.free_bytes), row.request).ok());
+    else
+      CheckPolicy(row);
+  }
+}
+
 TEST(Collocate, SpreadsGroupsOverNodesOfLikeRoom) {
   ClusterView view = View({100, 100, 100, 100});
   for (int i = 0; i < 40; ++i) {
@@ -288,11 +349,11 @@ TEST(Collocate, SpreadsGroupsOverNodesOfLikeRoom) {
 }
 
 TEST(Registry, TreatsWhatItDoesNotKnowAsStripeAndSaysSo) {
-  CheckPolicy({"near:g",
+  CheckPolicy({"far:g",
                {9},
                Request(0, 5),
                {1},
-               "there is no policy 'near:g': stripe: 1 of 1 nodes, from a by the file's seed"});
+               "there is no policy 'far:g': stripe: 1 of 1 nodes, from a by the file's seed"});
   CheckPolicy({"",
                {9},
                Request(0, 5),

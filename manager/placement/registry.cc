@@ -17,7 +17,8 @@ constexpr size_t kRejectedBytesMax = 2000;
 
 const std::vector<const PlacementPolicy*>& AllPolicies() {
   static const std::vector<const PlacementPolicy*> policies = {
-      &CollocatePolicy(), &LocalPolicy(), &NodePolicy(), &ScatterPolicy(), &StripePolicy(),
+      &CollocatePolicy(), &LocalPolicy(),   &NearPolicy(),
+      &NodePolicy(),      &ScatterPolicy(), &StripePolicy(),
   };
   return policies;
 }

@@ -73,7 +73,7 @@ void Declare(CLI::App& app, Flags& flags) {
                  "Nodes per striped file without a hint; 0: all nodes")
       ->capture_default_str();
   app.add_option("--default-placement", flags.default_placement,
-                 "Placement of files without a hint: stripe or local")
+                 "Placement of files without a hint: near, stripe or local")
       ->capture_default_str();
   app.add_option("--grant-size", flags.grant_size,
                  "Most space that a mount holds ahead of need on a node")
@@ -174,9 +174,10 @@ Result<ServerOptions> OptionsOf(const Flags& flags) {
     return InvalidArgumentError(fmt::format("--stripe-width is {}, but must be at most {}",
                                             flags.stripe_width, kStripeWidthMax));
   }
-  if (flags.default_placement != "stripe" && flags.default_placement != "local") {
+  if (flags.default_placement != "stripe" && flags.default_placement != "local" &&
+      flags.default_placement != "near") {
     return InvalidArgumentError(fmt::format(
-        "--default-placement is '{}', but must be stripe or local", flags.default_placement));
+        "--default-placement is '{}', but must be near, stripe or local", flags.default_placement));
   }
   MOSA_RETURN_IF_ERROR(CheckListenAddress(flags.listen, !flags.secret.empty()));
   if (!flags.secret.empty()) {

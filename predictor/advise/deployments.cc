@@ -52,7 +52,7 @@ std::vector<Dimension> DefaultSpace(const Configuration& as_is) {
   return {DimensionOf("hosts", hosts),
           DimensionOf("chunk", std::set<uint64_t>{256 << 10, 1 << 20, 4 << 20, as_is.chunk_bytes}),
           DimensionOf("stripe", stripes),
-          {"placement", {"stripe", "local"}}};
+          {"placement", {"stripe", "near", "local"}}};
 }
 
 std::vector<size_t> Finalists(const std::vector<Point>& points,

@@ -59,16 +59,18 @@ inline Configuration RandomConfiguration(Rng& rng) {
   c.chunk_bytes = chunks[rng.Below(5)];
   c.stripe_width = static_cast<uint32_t>(rng.Below(NodesOf(c) + 1));
   c.replicas = static_cast<uint32_t>(1 + rng.Below(std::min<uint32_t>(4, NodesOf(c))));
-  c.placement = rng.Chance(500) ? "stripe" : "local";
+  const char* placements[] = {"stripe", "near", "local"};
+  c.placement = placements[rng.Below(3)];
   return c;
 }
 
 // Adds placements of no, one or two classes: those of first and second outputs.
 inline void AddClassPlacements(Rng& rng, const Workflow& workflow, Configuration& configuration) {
-  const char* values[] = {"default", "local", "stripe", "collocate:g", "scatter:2", "node:h1"};
+  const char* values[] = {"default",     "local",     "near",   "stripe",
+                          "collocate:g", "scatter:2", "node:h1"};
   for (const char* name : {":f*.1", ":f*.2"}) {
     Configuration more = configuration;
-    more.class_placements[name] = values[rng.Below(6)];
+    more.class_placements[name] = values[rng.Below(7)];
     if (rng.Chance(500) && WithPlacements(workflow, more).ok()) configuration = more;
   }
 }

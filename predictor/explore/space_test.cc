@@ -126,7 +126,7 @@ TEST(Space, SaysWhatIsWrongInOneSentence) {
        "'colour' is not a name; names are hosts, storage, manager, slots, system, chunk, stripe, "
        "replicas, placement, store, seed; for a class of files placement:GLOB, placement@STAGE; "
        "for one host, such as h3, h3.speed and others; and for explorations nodes, frequency"},
-      {"placement:a/*: [local, wild]", "placement:a/*=wild: it must be default, stripe, local, "},
+      {"placement:a/*: [local, wild]", "placement:a/*=wild: it must be default, near, stripe, "},
       {"placement:a.1: ['collocate:q,placement:a.2=stripe']",
        "=stripe: a placement must not contain ','"},
       {"placement:a: [local, 'collocate:a,b']",

@@ -92,8 +92,9 @@ Status SetClassPlacement(std::string_view name, std::string_view value, Configur
         name, value,
         "a placement must not contain ','; give several values of a dimension as items of a list");
   if (value != kPlacementByDefault && !ParseHint(kPlacement, false, value).ok())
-    return Wrong(name, value,
-                 "it must be default, stripe, local, collocate:GROUP, scatter:CHUNKS or node:NAME");
+    return Wrong(
+        name, value,
+        "it must be default, near, stripe, local, collocate:GROUP, scatter:CHUNKS or node:NAME");
   into.class_placements.insert_or_assign(std::string(of_class), value);
   return OkStatus();
 }
@@ -265,8 +266,8 @@ Status Check(const Configuration& c) {
   if (c.replicas > nodes)
     return Wrong("replicas", fmt::format("{}", c.replicas),
                  fmt::format("there are only {} storage nodes", nodes));
-  if (c.placement != "stripe" && c.placement != "local")
-    return Wrong("placement", c.placement, "it must be stripe or local");
+  if (c.placement != "stripe" && c.placement != "local" && c.placement != "near")
+    return Wrong("placement", c.placement, "it must be near, stripe or local");
   for (const auto& [index, change] : c.unequal_hosts)
     MOSA_RETURN_IF_ERROR(CheckHost(c, index, change));
   return OkStatus();

@@ -44,7 +44,7 @@ struct Configuration {
   uint64_t chunk_bytes = 1 << 20;
   uint32_t stripe_width = 0;         // 0: all nodes.
   uint32_t replicas = 1;             // For files without a hint about it.
-  std::string placement = "stripe";  // For files without a hint about it: stripe or local.
+  std::string placement = "stripe";  // For files without a hint about it: near, stripe or local.
   // Placements of classes of outputs, given as hints; they have no effect where system is dss. A
   // class is ":GLOB" below the run's directory, or "@STAGE" for what the stage's tasks write.
   std::map<std::string, std::string> class_placements;

@@ -46,7 +46,7 @@ def inputs(tool):
             (["cluster", "up", "--ram", "100000G"], 4, "lower --ram"),
             (["cluster", "up", "--name", "../x"], 2, "'../x'"),
             (["cluster", "up", "--chunk-size", "1000"], 2, "1000"),
-            (["cluster", "up", "--default-placement", "near"], 2, "'near'"),
+            (["cluster", "up", "--default-placement", "far"], 2, "'far'"),
             (["cluster", "up", "--stripe-width", "-1"], 2, "-1"),
             (["cluster", "up", "--colour"], 2, "--colour"),
             (["cluster", "up", "--plain", "--rate", "1gbit"], 2, "--rate"),

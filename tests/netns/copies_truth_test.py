@@ -185,10 +185,11 @@ def check_damage_of_the_only_copy(store):
     for host in ("h1", "h2", "h3"):
         name = f"{store.mount(host)}/single/f"
         block = 1_000_000 // 65536 * 65536
-        if host == "h1":
-            cluster.check(whole(name) == data, "its writer has lost the pages that it keeps")
+        got = readable(name)
+        # The writer's kernel may still have the pages that were written.
+        if host == "h1" and got == data:
             continue
-        cluster.check(readable(name) is None, f"{host} reads the damaged block")
+        cluster.check(got is None, f"{host} reads the damaged block")
         cluster.check(whole(name, 0, 65536) == data[:65536], f"{host} cannot read the first block")
         cluster.check(
             whole(name, block + 65536, 65536) == data[block + 65536 : block + 131072],

@@ -410,7 +410,7 @@ def test_bad_input(mosa, directory):
         (["--vary", "placement:x/*=local,stripe"], "placement:x/*: no task of 'pipeline' writes a file that it matches"),
         (["--vary", "placement@x=local"], "'pipeline' has no such stage; its stages are join, make, turn"),
         (["--vary", "placement:a.*=local", "--vary", "placement@make=local"], "'a.1' belongs to two classes"),
-        (["--vary", "placement:a.*=near"], "placement:a.*=near: it must be default, stripe, local"),
+        (["--vary", "placement:a.*=far"], "placement:a.*=far: it must be default, near, stripe, local"),
     ]
     for words, expected in rows:
         workload = [] if "--workload" in words else ["--workload", WORKLOAD]

@@ -84,9 +84,10 @@ Status CheckRequest(const UpRequest& request, bool namespaces) {
           "leave --rate out");
     }
   }
-  if (request.default_placement != "stripe" && request.default_placement != "local") {
-    return InvalidArgumentError(fmt::format("--default-placement '{}' is neither stripe nor local",
-                                            request.default_placement));
+  if (request.default_placement != "stripe" && request.default_placement != "local" &&
+      request.default_placement != "near") {
+    return InvalidArgumentError(fmt::format(
+        "--default-placement '{}' is neither near, stripe nor local", request.default_placement));
   }
   if (request.stripe_width < 0 || request.stripe_width > kStripeWidthMax) {
     return InvalidArgumentError(

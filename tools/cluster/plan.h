@@ -27,7 +27,7 @@ struct UpRequest {
   std::string chunk_size;         // Empty: the manager's default.
   std::string forecasts;          // File of `mosa forecast` for the manager; empty: none.
   int64_t stripe_width = 0;       // 0: the manager's default.
-  std::string default_placement;  // "stripe" or "local".
+  std::string default_placement;  // "near", "stripe" or "local".
   std::string directory;          // Where clusters keep their directories.
   bool passthrough = true;
   bool allow_other = false;  // Other users may use the mounts (root only).

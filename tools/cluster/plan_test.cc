@@ -74,7 +74,7 @@ TEST(PlanCluster, RefusesEachImpossibleRequestWithItsReason) {
       {"odd chunk", [](UpRequest& r, Machine&) { r.chunk_size = "65537"; }, invalid, "65537"},
       {"small chunk", [](UpRequest& r, Machine&) { r.chunk_size = "2K"; }, invalid, "2K"},
       {"stripe width", [](UpRequest& r, Machine&) { r.stripe_width = -1; }, invalid, "-1"},
-      {"placement", [](UpRequest& r, Machine&) { r.default_placement = "near"; }, invalid, "near"},
+      {"placement", [](UpRequest& r, Machine&) { r.default_placement = "far"; }, invalid, "far"},
       {"long directory", [](UpRequest& r, Machine&) { r.directory.assign(100, 'd'); }, invalid,
        "too long"},
   };

@@ -148,7 +148,7 @@ void AddClusterUp(CLI::App& noun, CommandLine& line) {
                       "Nodes per striped file without a hint; default: 0, all nodes");
   command
       ->add_option("--default-placement", request.default_placement,
-                   "Placement of files without a hint: stripe or local")
+                   "Placement of files without a hint: near, stripe or local")
       ->capture_default_str();
   command->add_option("--forecasts", request.forecasts,
                       "File written by 'mosa forecast', for costs of reading and replicas=auto");
