@@ -142,6 +142,17 @@ void CheckMontage(const std::string& text) {
   EXPECT_THAT(workflow.tasks[1].predecessors, ElementsAre(TaskIndex{0}));
 }
 
+TEST(ReadWorkflow, TakesIdsOfWfFormatAsNames) {
+  const std::string text =
+      Replace(Replace(kNew, "VERSION", "1.5"), "\"p.fits\"", "\"//c7/p.fits\"");
+  const Workflow workflow = Good(Replace(text, "\"raw/in.fits\"", "\"/raw/in.fits\""));
+  EXPECT_THAT(Paths(workflow, OutsideInputs(workflow)), ElementsAre("raw/in.fits"));
+  EXPECT_EQ(workflow.at(workflow.tasks[0].outputs[0]).path, "c7/p.fits");
+  EXPECT_THAT(workflow.tasks[1].predecessors, ElementsAre(TaskIndex{0}));
+  const std::string unnamed = Replace(Replace(kNew, "VERSION", "1.5"), "\"p.fits\"", "\"/\"");
+  EXPECT_FALSE(ReadWorkflow(unnamed, "w", {}).faults.empty());
+}
+
 TEST(ReadWorkflow, ReadsWfFormat) {
   CheckMontage(
       Replace(Replace(Replace(kOld, "VERSION", "1.3"), "RUNTIME", "runtime"), "SIZE", "size"));

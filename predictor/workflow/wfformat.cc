@@ -102,8 +102,10 @@ class WfFormatReader {
       task.id = fields_.Text(*map, "id", "the task");
       const std::string of = Of(task.id);
       task.stage = StageOf(fields_.Text(*map, "name", of));
-      task.inputs = fields_.Texts(*map, "inputFiles", of);
-      task.outputs = fields_.Texts(*map, "outputFiles", of);
+      for (const std::string& id : fields_.Texts(*map, "inputFiles", of))
+        task.inputs.push_back(PathOf(id));
+      for (const std::string& id : fields_.Texts(*map, "outputFiles", of))
+        task.outputs.push_back(PathOf(id));
       ids[task.id].insert(task.id);
       places.emplace(task.id, result_.draft.tasks.size());
       result_.draft.tasks.push_back(std::move(task));
@@ -112,7 +114,7 @@ class WfFormatReader {
     for (const Value* map : fields_.Maps(*specification, "files", "the specification")) {
       FileDraft file;
       file.line = map->line;
-      file.path = fields_.Text(*map, "id", "the file");
+      file.path = PathOf(fields_.Text(*map, "id", "the file"));
       file.size_bytes = fields_.Bytes(*map, "sizeInBytes", "the file");
       result_.draft.files.push_back(std::move(file));
     }
@@ -127,6 +129,12 @@ class WfFormatReader {
         ReadExecution(*map, "runtimeInSeconds", result_.draft.tasks[place->second]);
       }
     }
+  }
+
+  // A file's id is a name, and no path of this machine: recorders often write that of a task's
+  // working directory.
+  static std::string PathOf(const std::string& id) {
+    return id.substr(std::min(id.find_first_not_of('/'), id.size()));
   }
 
   // ---- both
