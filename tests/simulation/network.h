@@ -3,9 +3,12 @@
 #ifndef MOSA_TESTS_SIMULATION_NETWORK_H_
 #define MOSA_TESTS_SIMULATION_NETWORK_H_
 
+#include <algorithm>
 #include <cstdio>
+#include <map>
 #include <set>
 #include <string>
+#include <utility>
 
 #include "tests/simulation/virtual_threads.h"
 
@@ -24,23 +27,54 @@ class Network {
   }
 
   // Blocks the calling thread for as long as a message from one host to another takes.
-  void Travel(HostId from, HostId to) {
-    Rng& rng = Scheduler::Current()->rng();
-    SleepFor(Microseconds(static_cast<int64_t>(20 + rng.Below(rng.Chance(50) ? 20'000 : 300))));
-    while (from != to && (down_.contains(from) || down_.contains(to))) {
+  void Travel(HostId from, HostId to) { Travel(from, to, Scheduler::Current()->now()); }
+  // The same for a message that was sent earlier, behind others for which the thread has waited.
+  void Travel(HostId from, HostId to, Time sent) {
+    const Time arrives = sent + TimeOf(from, to);
+    const Time now = Scheduler::Current()->now();
+    if (arrives > now) SleepFor(arrives - now);
+    while (from != to && IsDown(from, to)) {
       returned_.Wait(kNever);
-      SleepFor(Milliseconds(static_cast<int64_t>(rng.Below(1'500))));
+      SleepFor(Milliseconds(static_cast<int64_t>(Scheduler::Current()->rng().Below(1'500))));
     }
   }
+
   void Cut(HostId host) { down_.insert(host); }
   void Mend(HostId host) {
     down_.erase(host);
     returned_.WakeAll();
   }
+  // Only what the two send to each other waits.
+  void CutBetween(HostId a, HostId b) { down_between_.insert(std::minmax(a, b)); }
+  void MendBetween(HostId a, HostId b) {
+    down_between_.erase(std::minmax(a, b));
+    returned_.WakeAll();
+  }
+  // From now on each message on the host's link takes at most so much longer.
+  void Slow(HostId host, Duration longer) { slow_[host] = longer; }
+  void EndSlow(HostId host) { slow_.erase(host); }
 
  private:
+  Duration TimeOf(HostId from, HostId to) const {
+    Rng& rng = Scheduler::Current()->rng();
+    Duration time =
+        Microseconds(static_cast<int64_t>(20 + rng.Below(rng.Chance(50) ? 20'000 : 300)));
+    if (from == to) return time;
+    for (const HostId host : {from, to})
+      if (const auto slow = slow_.find(host); slow != slow_.end())
+        time = time +
+               Duration{static_cast<int64_t>(rng.Below(static_cast<uint64_t>(slow->second.ns)))};
+    return time;
+  }
+  bool IsDown(HostId from, HostId to) const {
+    return down_.contains(from) || down_.contains(to) ||
+           down_between_.contains(std::minmax(from, to));
+  }
+
   const bool traces_;
   std::set<HostId> down_;
+  std::set<std::pair<HostId, HostId>> down_between_;
+  std::map<HostId, Duration> slow_;
   WaitList returned_;
 };
 

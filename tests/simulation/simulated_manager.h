@@ -28,7 +28,7 @@ template <typename Message>
 class Connection {
  public:
   void Put(Message message) {
-    messages_.push_back(std::move(message));
+    messages_.push_back({std::move(message), Scheduler::Current()->now()});
     changed_.WakeAll();
   }
   void Break() {
@@ -41,13 +41,22 @@ class Connection {
     while (messages_.empty()) {
       if (broken_ || !changed_.Wait(end)) return std::nullopt;
     }
-    Message message = std::move(messages_.front());
+    Message message = std::move(messages_.front().message);
+    sent_ = messages_.front().sent;
     messages_.pop_front();
     return message;
   }
+  // When the message was put that was taken last.
+  Time sent() const { return sent_; }
 
  private:
-  std::deque<Message> messages_;
+  struct Sent {
+    Message message;
+    Time sent;
+  };
+
+  std::deque<Sent> messages_;
+  Time sent_;
   bool broken_ = false;
   WaitList changed_;
 };

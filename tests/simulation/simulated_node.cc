@@ -354,8 +354,9 @@ void SimulatedNode::Wipe() {
 void SimulatedNode::Tell(
     Process& process, std::function<void(NodeId node, const NodeConnection& connection)> report) {
   if (process.connection == nullptr) return;
-  process.outbox.push_back([report = std::move(report), id = process.id,
-                            connection = process.connection] { report(id, connection); });
+  process.outbox.emplace_back([report = std::move(report), id = process.id,
+                               connection = process.connection] { report(id, connection); },
+                              Scheduler::Current()->now());
   process.outbox_filled.WakeAll();
 }
 
@@ -365,9 +366,9 @@ void SimulatedNode::RunSender(const std::shared_ptr<Process>& process) {
       process->outbox_filled.Wait(kNever);
       continue;
     }
-    const std::function<void()> message = std::move(process->outbox.front());
+    const auto [message, sent] = std::move(process->outbox.front());
     process->outbox.pop_front();
-    network_.Travel(host_, SimulatedManager::kHost);
+    network_.Travel(host_, SimulatedManager::kHost, sent);
     message();
   }
 }
@@ -408,7 +409,7 @@ void SimulatedNode::RunConnection(const std::shared_ptr<Process>& process) {
     }
     auto message = connection->Take(now + kHeartbeatEvery);
     if (!message) continue;
-    network_.Travel(SimulatedManager::kHost, host_);
+    network_.Travel(SimulatedManager::kHost, host_, connection->sent());
     if (process != process_) break;
     heard = Scheduler::Current()->now();
     if (const auto* adopted = std::get_if<NodeRegistered>(&*message)) {

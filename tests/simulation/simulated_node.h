@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "client-sai/api/node_api.h"
@@ -34,7 +35,8 @@ class SimulatedNode {
     std::unique_ptr<node::ObjectEngine> engine;
     std::unique_ptr<node::Copier> copier;
     std::vector<std::byte> scratch;
-    std::deque<std::function<void()>> outbox;  // To the manager, in order.
+    // To the manager, in order, and when it was sent.
+    std::deque<std::pair<std::function<void()>, Time>> outbox;
     WaitList outbox_filled;
     NodeConnection connection;  // Null until the manager has registered it.
     NodeId id;

@@ -115,7 +115,11 @@ void SimulatedSession::Write(Pending& pending) {
   }
   TellAbandoned(envelope);
   pending.written = true;
-  outbox_.push_back({connection_, envelope});
+  SendLater(envelope);
+}
+
+void SimulatedSession::SendLater(RequestEnvelope envelope) {
+  outbox_.push_back({connection_, std::move(envelope), Scheduler::Current()->now()});
   outbox_filled_.WakeAll();
 }
 
@@ -128,7 +132,7 @@ void SimulatedSession::RunSender() {
     const Outgoing next = std::move(outbox_.front());
     outbox_.pop_front();
     if (next.connection->broken()) continue;
-    network_.Travel(host_, SimulatedManager::kHost);
+    network_.Travel(host_, SimulatedManager::kHost, next.sent);
     if (!next.connection->broken() || killed_)
       manager_.Receive(client_, next.connection, next.envelope);
   }
@@ -160,7 +164,7 @@ void SimulatedSession::RunStream() {
   Scheduler::Current()->Start(arrive, host_);
   const auto first = connection_->Take(Scheduler::Current()->now() + kSessionLease);
   if (!first) return;
-  network_.Travel(SimulatedManager::kHost, host_);
+  network_.Travel(SimulatedManager::kHost, host_, connection_->sent());
   const auto* const ready = std::get_if<SessionReady>(&*first);
   if (ready != nullptr && Begin(*ready, sent)) Serve();
 }
@@ -199,7 +203,7 @@ void SimulatedSession::Serve() {
   while (!stopping_) {
     auto message = connection_->Take(Scheduler::Current()->now() + kSessionLease);
     if (!message) return;
-    network_.Travel(SimulatedManager::kHost, host_);
+    network_.Travel(SimulatedManager::kHost, host_, connection_->sent());
     if (connection_->broken()) return;
     last_heard_ = clock_.Monotonic();
     if (auto* envelope = std::get_if<ReplyEnvelope>(&*message)) {
@@ -240,8 +244,7 @@ void SimulatedSession::RunKeepAlive() {
     RequestEnvelope keep_alive;
     keep_alive.answered_below = AnsweredBelow();
     TellAbandoned(keep_alive);
-    outbox_.push_back({connection_, std::move(keep_alive)});
-    outbox_filled_.WakeAll();
+    SendLater(std::move(keep_alive));
   }
 }
 

@@ -43,10 +43,12 @@ class SimulatedSession final : public sai::ManagerApi {
   struct Outgoing {
     ClientConnection connection;
     RequestEnvelope envelope;
+    Time sent;
   };
 
   RequestId Submit(std::vector<Request> requests, Callback done, std::optional<Duration> wait);
   void Write(Pending& pending);
+  void SendLater(RequestEnvelope envelope);
   void TellAbandoned(RequestEnvelope& envelope);
   RequestId AnsweredBelow() const;
   void RunSession();
