@@ -19,6 +19,8 @@ uint64_t LengthOf(Rng& rng) {
   return 1 + rng.Below(rng.Chance(400) ? 3'000 : rng.Chance(500) ? 100'000 : 400'000);
 }
 
+uint64_t GapOf(Rng& rng) { return 1 + rng.Below(rng.Chance(300) ? 300'000 : 5'000); }
+
 std::string Difference(const std::string& right, const std::string& read) {
   size_t i = 0;
   while (i < right.size() && i < read.size() && right[i] == read[i]) ++i;

@@ -17,6 +17,8 @@ inline constexpr size_t kUniqueBytes = 8 << 10;
 std::string BytesOf(uint64_t write, uint64_t length);
 // How much a program writes or reads.
 uint64_t LengthOf(Rng& rng);
+// How far behind a file's end something is written.
+uint64_t GapOf(Rng& rng);
 // Describes how what was read differs.
 std::string Difference(const std::string& right, const std::string& read);
 

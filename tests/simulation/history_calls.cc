@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <string_view>
 #include <utility>
 
 #include "tests/simulation/await.h"
@@ -18,6 +20,8 @@ constexpr Duration kCopyExtension = Seconds(11);
 // silent node may take this much longer: a store has some time of its own whatever came before
 // (Filesystem::Impl::RunStore).
 constexpr Duration kStoreExtension = Seconds(6);
+// Answers that come late take no time of what a call may wait in vain.
+constexpr Duration kSlowExtension = Seconds(60);
 // Programs that use one file on one host wait for each other.
 constexpr Duration kOthersMax = kCallMax;
 constexpr size_t kItemsMax = 3;
@@ -25,7 +29,25 @@ constexpr uint64_t kReadMax = 128 << 10;  // In one request.
 
 sai::Caller Myself() { return {0, 0, 1, 022}; }
 
+bool IsChange(const std::string& what) {
+  constexpr std::array<std::string_view, 7> kChanges = {"write",    "close",  "fsync", "create",
+                                                        "truncate", "unlink", "rename"};
+  return std::ranges::any_of(kChanges,
+                             [&](std::string_view kind) { return what.starts_with(kind); });
+}
+
 }  // namespace
+
+HistoryCalls::Changing::Changing(HistoryState& state, const Host& host, const std::string& what)
+    : state_(state), host_(host.id), changes_(IsChange(what)) {
+  if (!changes_) return;
+  state_.changes_now.insert(host_);
+  state_.change_begins.WakeAll();
+}
+
+HistoryCalls::Changing::~Changing() {
+  if (changes_) state_.changes_now.erase(state_.changes_now.find(host_));
+}
 
 void HistoryCalls::Judge(const Host& host, const std::string& what, const Failure* failure,
                          Time begun, Duration took, Duration max) {
@@ -63,7 +85,17 @@ Duration HistoryCalls::OthersMax(const Host& host, const std::string& what) cons
   const auto users = std::ranges::count_if(opened_, [&](const auto& open) {
     return open.first.first == host.mount.get() && what.ends_with(NameOf(open.second.at));
   });
-  return users > 1 ? kOthersMax : Duration{0};
+  // With two faults at a time each of them may wait so long, also after its close.
+  return users > 1 ? kOthersMax * (state_.plan.at_once > 1 ? 4 : 1) : Duration{0};
+}
+
+Duration HistoryCalls::SlowMax(Time begun) const {
+  const bool was_slow = state_.slow_now > 0 || state_.slow_ended > begun;
+  return was_slow ? kSlowExtension : Duration{0};
+}
+
+Duration HistoryCalls::SeveralMax() const {
+  return state_.plan.at_once > 1 ? kStoreExtension : Duration{0};
 }
 
 Duration HistoryCalls::CloseMax() const {
@@ -129,6 +161,7 @@ Outcome<Done> HistoryCalls::Close(const Host& host, size_t at, sai::HandleId han
     return Await<Done>([&](auto done) { host.fs().Flush(handle, 0, std::move(done)); });
   };
   auto closed = Ask(host, "close " + NameOf(at), flush, CloseMax(), OpenedAt(host, handle));
+  const sai::WaitBudget budget(SteadyNow());  // As each request of the kernel has.
   host.kernel().Release(handle);
   opened_.erase({host.mount.get(), handle});
   return closed;

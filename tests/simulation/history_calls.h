@@ -65,6 +65,19 @@ class HistoryCalls {
     Time begun;
     size_t at = 0;
   };
+  // Notes, while it exists, that a program of the host changes something, if that is what it does.
+  class Changing {
+   public:
+    Changing(HistoryState& state, const Host& host, const std::string& what);
+    ~Changing();
+    Changing(const Changing&) = delete;
+    Changing& operator=(const Changing&) = delete;
+
+   private:
+    HistoryState& state_;
+    const HostId host_;
+    const bool changes_;
+  };
   FileId DirectoryOf(size_t at) const { return state_.directories[state_.DirectoryOf(at)]; }
   // Makes one request as the kernel does, and looks at the clock. A fault since `since` may be why
   // it fails.
@@ -73,10 +86,12 @@ class HistoryCalls {
            Time since = kNever) {
     const Time begun = state_.scheduler.now();
     const Duration paused = state_.paused[host.id];
-    max = max + OthersMax(host, what);
+    max = max + OthersMax(host, what) + SeveralMax();
     const sai::WaitBudget budget(SteadyNow());
+    const Changing changing(state_, host, what);
     auto outcome = call();
     const Duration took = state_.scheduler.now() - begun - (state_.paused[host.id] - paused);
+    max = max + SlowMax(begun);
     // Nobody hears of what a process does that was killed, nor waits for it.
     if (host.mount->is_killed()) {
       outcome = Failure{StatusCode::kUnavailable, ErrorReason::kNone, "the mount was killed"};
@@ -92,6 +107,10 @@ class HistoryCalls {
   Duration CloseMax() const;
   Outcome<sai::HandleId> OpenFile(const Host& host, size_t at, FileId file, uint32_t flags);
   sai::HandleId Opened(const Host& host, size_t at, sai::HandleId handle, Time begun);
+  // The same, because a link was slow: each answer may come late.
+  Duration SlowMax(Time begun) const;
+  // The same, because faults are not one at a time.
+  Duration SeveralMax() const;
   // How long a call may take in addition, because others on the host use the file: they wait for
   // each other.
   Duration OthersMax(const Host& host, const std::string& what) const;

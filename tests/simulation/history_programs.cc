@@ -19,34 +19,54 @@ void HistoryPrograms::MakeDirectory(const Host& host) {
   state_.directories.push_back(made.ok() ? *made : kRootFile);
 }
 
-void HistoryPrograms::Step(const Host& host, Rng& rng, Kept& kept) {
-  const uint64_t what = rng.Below(22);
+// Few names: some are used by programs of different hosts at about the same time.
+size_t HistoryPrograms::ChooseName(const Host& host, Rng& rng) const {
+  if (state_.work.few_names) return rng.Below(2);
   // A program often uses the directory that its mount has made.
   const size_t own = state_.options.files + host.number * kNamesEach;
-  const size_t at = rng.Chance(250) ? own + rng.Below(kNamesEach) : rng.Below(state_.names.size());
-  if (what == 12) return List(host, rng);
-  if (what == 13) return Peek(host, at);
-  if (what < 16 && what > 13) return shared_.Append(host, rng);
-  if (what == 16) return shared_.WritePart(host, rng);
-  if (what == 17) return shared_.CheckPart(host, rng);
-  if (what == 18 || what == 19) return Keep(host, at, rng, kept);
-  const MutexLock lock(state_.names[at].used);
-  switch (what) {
-    case 0:
+  return rng.Chance(250) ? own + rng.Below(kNamesEach) : rng.Below(state_.names.size());
+}
+
+void HistoryPrograms::Step(const Host& host, Rng& rng, Kept& kept) {
+  const Action action = state_.work.Choose(rng);
+  const size_t at = ChooseName(host, rng);
+  switch (action) {
+    case Action::kList:
+      return List(host, rng);
+    case Action::kPeek:
+      return Peek(host, at);
+    case Action::kAppend:
+      return shared_.Append(host, rng);
+    case Action::kWritePart:
+      return shared_.WritePart(host, rng);
+    case Action::kCheckPart:
+      return shared_.CheckPart(host, rng);
+    case Action::kKeep:
+      return Keep(host, at, rng, kept);
+    default:
+      return StepOn(host, at, action, rng);
+  }
+}
+
+void HistoryPrograms::StepOn(const Host& host, size_t at, Action action, Rng& rng) {
+  Name& name = state_.names[at];
+  while (!name.used.try_lock()) {
+    if (takeovers_.MayTakeOver(host, at)) return takeovers_.TakeOver(host, at, rng);
+    SleepFor(Milliseconds(static_cast<int64_t>(50 + rng.Below(300))));
+  }
+  const MutexLock lock(name.used, std::adopt_lock);
+  switch (action) {
+    case Action::kRemove:
       return Remove(host, at);
-    case 1:
+    case Action::kRename:
       return Rename(host, at, rng);
-    case 2:
+    case Action::kTruncate:
       return Truncate(host, at, rng);
-    case 3:
-    case 4:
+    case Action::kRewrite:
       return Rewrite(host, at, rng);
-    case 5:
-    case 6:
-    case 7:
+    case Action::kChange:
       return Change(host, at, rng);
-    case 20:
-    case 21:
+    case Action::kWork:
       return Work(host, at, rng);
     default:
       return Read(host, at);
@@ -56,24 +76,34 @@ void HistoryPrograms::Step(const Host& host, Rng& rng, Kept& kept) {
 void HistoryPrograms::Rewrite(const Host& host, size_t at, Rng& rng) {
   Name& name = state_.names[at];
   const Name::Replacement replacement(name);
+  if (rng.Chance(200)) Remove(host, at);  // Some programs make a new file instead.
   const Time begun = state_.scheduler.now();
   const std::string data = state_.Fresh(LengthOf(rng));
   const uint64_t wipes = state_.wipes;
+  OpenChange change(host, name);
   const Outcome<Done> done = calls_.InOpen(
       host, at, O_CREAT | O_RDWR | O_TRUNC, [&](sai::HandleId handle) -> Outcome<Done> {
         const uint64_t step = 1 + data.size() / (1 + rng.Below(4));
         for (uint64_t i = 0; i < data.size(); i += step) {
           const auto piece = std::string_view(data).substr(i, step);
           MOSA_RETURN_IF_FAILED(calls_.Write(host, at, handle, i, piece));
+          change.NoteWrite(i, piece.size());
           if (rng.Chance(200)) SleepFor(Milliseconds(static_cast<int64_t>(rng.Below(5'000))));
-          if (rng.Chance(100)) MOSA_RETURN_IF_FAILED(calls_.Fsync(host, handle));
+          if (!rng.Chance(100)) continue;
+          change.BeginSync();
+          MOSA_RETURN_IF_FAILED(calls_.Fsync(host, handle));
+          change.NoteSync();
         }
+        change.BeginSync();
         return Done{};
       });
+  if (!done.ok()) change.NoteStale(done.failure());
   // It needs nothing of what a node may have lost.
   if (!done.ok() && !state_.MayFail(host, begun) && !state_.store.may_be_full())
     state_.Problem(
         fmt::format("h{} cannot write {} anew: {}", host.id, NameOf(at), done.failure().message));
+  if (change.is_taken_over())
+    return takeovers_.End(host, at, change, done.ok() ? std::optional(data) : std::nullopt);
   name.certain = done.ok();
   name.has_remains = name.has_remains || !done.ok();
   if (!done.ok()) return;
@@ -98,7 +128,7 @@ void HistoryPrograms::Change(const Host& host, size_t at, Rng& rng) {
   const uint64_t wipes = state_.wipes;
   const bool appends = rng.Chance(300);
   const std::string data = state_.Fresh(LengthOf(rng));
-  const uint64_t gap = name.has_remains ? 1 : 5'000;
+  const uint64_t gap = name.has_remains ? 1 : GapOf(rng);
   const uint64_t offset = appends ? name.content.size() : rng.Below(name.content.size() + gap);
   if (offset > name.content.size()) name.has_holes = true;
   const Outcome<Done> done = calls_.InOpen(
@@ -120,44 +150,76 @@ void HistoryPrograms::Work(const Host& host, size_t at, Rng& rng) {
   const Name::Replacement replacement(name);
   const Time begun = state_.scheduler.now();
   std::string content = name.content;
+  OpenChange change(host, name);
   const Outcome<Done> done =
       calls_.InOpen(host, at, O_RDWR, [&](sai::HandleId handle) -> Outcome<Done> {
         for (uint64_t i = 2 + rng.Below(6); i > 0; --i) {
-          MOSA_RETURN_IF_FAILED(WorkOnce(host, at, handle, content, rng));
+          MOSA_RETURN_IF_FAILED(WorkOnce(host, at, handle, content, change, rng));
           if (rng.Chance(400)) SleepFor(Milliseconds(static_cast<int64_t>(rng.Below(9'000))));
         }
+        change.BeginSync();
         return Done{};
       });
   if (!done.ok()) CheckFailure(host, at, begun, done.failure());
+  if (!done.ok()) change.NoteStale(done.failure());
+  if (change.is_taken_over())
+    return takeovers_.End(host, at, change, done.ok() ? std::optional(content) : std::nullopt);
   name.certain = done.ok();
   name.has_remains = name.has_remains || !done.ok();
   if (done.ok()) name.content = std::move(content);
 }
 
-Outcome<Done> HistoryPrograms::WorkOnce(const Host& host, size_t at, sai::HandleId handle,
-                                        std::string& content, Rng& rng) {
+Outcome<Done> HistoryPrograms::WriteAt(const Host& host, size_t at, sai::HandleId handle,
+                                       uint64_t offset, std::string& content, OpenChange& change,
+                                       Rng& rng) {
+  const std::string data = state_.Fresh(LengthOf(rng));
+  MOSA_RETURN_IF_FAILED(calls_.Write(host, at, handle, offset, data));
+  change.NoteWrite(offset, data.size());
+  if (content.size() < offset + data.size()) content.resize(offset + data.size());
+  content.replace(offset, data.size(), data);
+  return Done{};
+}
+
+// Makes the file shorter or longer, or writes behind its end.
+Outcome<Done> HistoryPrograms::ResizeOnce(const Host& host, size_t at, sai::HandleId handle,
+                                          std::string& content, OpenChange& change, Rng& rng) {
   Name& name = state_.names[at];
+  if (!name.has_remains && rng.Chance(400)) {
+    name.has_holes = true;
+    return WriteAt(host, at, handle, content.size() + GapOf(rng), content, change, rng);
+  }
+  const uint64_t kept = rng.Below(content.size() + 1);
+  const uint64_t size = name.has_remains ? kept : kept + rng.Below(50'000);
+  if (size > content.size()) name.has_holes = true;
+  change.BeginSync();
+  MOSA_RETURN_IF_FAILED(calls_.Truncate(host, at, size));
+  content.resize(size);
+  change.NoteResize();
+  return Done{};
+}
+
+Outcome<Done> HistoryPrograms::WorkOnce(const Host& host, size_t at, sai::HandleId handle,
+                                        std::string& content, OpenChange& change, Rng& rng) {
+  if (rng.Chance(state_.work.resizes_per_mille))
+    return ResizeOnce(host, at, handle, content, change, rng);
   const uint64_t what = rng.Below(10);
   const uint64_t offset = rng.Below(content.size() + 1);
-  if (what < 4) {
-    const std::string data = state_.Fresh(LengthOf(rng));
-    MOSA_RETURN_IF_FAILED(calls_.Write(host, at, handle, offset, data));
-    if (content.size() < offset + data.size()) content.resize(offset + data.size());
-    content.replace(offset, data.size(), data);
-    return Done{};
-  }
-  if (what == 4) return calls_.Fsync(host, handle);
-  if (what == 5) {
-    const uint64_t size = name.has_remains ? offset : offset + rng.Below(50'000);
-    if (size > content.size()) name.has_holes = true;
-    MOSA_RETURN_IF_FAILED(calls_.Truncate(host, at, size));
-    content.resize(size);
+  if (what < 4) return WriteAt(host, at, handle, offset, content, change, rng);
+  if (what == 4) {
+    change.BeginSync();
+    MOSA_RETURN_IF_FAILED(calls_.Fsync(host, handle));
+    change.NoteSync();
     return Done{};
   }
   const uint64_t length = LengthOf(rng);
   const auto read = calls_.ReadRange(host, at, handle, offset, length);
   if (!read.ok()) return read.failure();
-  const std::string right = content.substr(offset, length);
+  std::string right = content.substr(offset, length);
+  if (change.is_taken_over()) {
+    right.resize(read->size());
+    for (uint64_t i = 0; i < right.size(); ++i)
+      if (!change.IsOwn(offset + i)) right[i] = (*read)[i];
+  }
   if (*read != right)
     state_.Problem(fmt::format("h{} reads {} from {} in the open that wrote it: {}", host.id,
                                NameOf(at), offset, Difference(right, *read)));
@@ -256,7 +318,14 @@ void HistoryPrograms::Read(const Host& host, size_t at) {
   const auto file = calls_.Find(host, at);
   if (!CheckFound(host, at, file)) return;
   const auto content = calls_.Read(host, at);
-  if (!content.ok()) return CheckFailure(host, at, begun, content.failure());
+  if (!content.ok()) {
+    // That a node has lost everything is no reason to say that a file with other copies is lost.
+    if (HistoryCalls::IsLoss(content.failure()) && name.certain && !state_.MayBeLost(name) &&
+        !state_.MayMissNodes(begun) && !host.mount->is_killed())
+      state_.Problem(fmt::format("h{} cannot read {}, of which there is another copy: {}", host.id,
+                                 NameOf(at), content.failure().message));
+    return CheckFailure(host, at, begun, content.failure());
+  }
   if (name.certain && *content != name.content)
     state_.Problem(
         fmt::format("h{} reads {}: {}", host.id, NameOf(at), Difference(name.content, *content)));

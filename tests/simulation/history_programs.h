@@ -10,6 +10,7 @@
 #include "tests/simulation/history_calls.h"
 #include "tests/simulation/history_shared.h"
 #include "tests/simulation/history_state.h"
+#include "tests/simulation/history_takeover.h"
 
 namespace mosa::simulation {
 
@@ -22,7 +23,8 @@ struct Kept {
 
 class HistoryPrograms {
  public:
-  explicit HistoryPrograms(HistoryState& state) : state_(state), calls_(state), shared_(state) {}
+  explicit HistoryPrograms(HistoryState& state)
+      : state_(state), calls_(state), shared_(state), takeovers_(state) {}
 
   // Makes the directory of a mount. Call it for one after the other, before the first step.
   void MakeDirectory(const Host& host);
@@ -35,12 +37,18 @@ class HistoryPrograms {
   void CheckAll(const std::vector<Host>& hosts);
 
  private:
+  size_t ChooseName(const Host& host, Rng& rng) const;
+  void StepOn(const Host& host, size_t at, Action action, Rng& rng);
   void Rewrite(const Host& host, size_t at, Rng& rng);
   void Change(const Host& host, size_t at, Rng& rng);
   // Writes, cuts and reads one open file for some time.
   void Work(const Host& host, size_t at, Rng& rng);
+  Outcome<Done> WriteAt(const Host& host, size_t at, sai::HandleId handle, uint64_t offset,
+                        std::string& content, OpenChange& change, Rng& rng);
+  Outcome<Done> ResizeOnce(const Host& host, size_t at, sai::HandleId handle, std::string& content,
+                           OpenChange& change, Rng& rng);
   Outcome<Done> WorkOnce(const Host& host, size_t at, sai::HandleId handle, std::string& content,
-                         Rng& rng);
+                         OpenChange& change, Rng& rng);
   void Truncate(const Host& host, size_t at, Rng& rng);
   void Remove(const Host& host, size_t at);
   void Rename(const Host& host, size_t at, Rng& rng);
@@ -60,6 +68,7 @@ class HistoryPrograms {
   HistoryState& state_;
   HistoryCalls calls_;
   SharedFilePrograms shared_;
+  Takeovers takeovers_;
 };
 
 }  // namespace mosa::simulation

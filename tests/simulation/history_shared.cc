@@ -57,15 +57,20 @@ std::optional<std::string> SharedFilePrograms::ReadShared(const Host& host, cons
   // While a program makes a file, others on its host may not see it, although other hosts do.
   const bool may_be_absent = file.openers.contains(host.id);
   const auto found = calls_.Find(host, at);
-  const auto failed = [&](const std::string& how) -> std::optional<std::string> {
-    if (!file.may_be_lost && file.renewals == renewals && !state_.MayFail(host, begun))
+  const auto failed = [&](const std::string& how, bool may_fail) -> std::optional<std::string> {
+    if (!file.may_be_lost && file.renewals == renewals && !may_fail)
       state_.Problem(fmt::format("h{} cannot read the {}: {}", host.id, NameOf(at), how));
     return std::nullopt;
   };
-  if (!found.ok()) return failed(found.failure().message);
-  if (*found == FileId{}) return may_be_absent ? std::nullopt : failed("it is not there");
+  const bool may_fail = state_.MayFail(host, begun);
+  if (!found.ok()) return failed(found.failure().message, may_fail);
+  if (*found == FileId{}) return may_be_absent ? std::nullopt : failed("it is not there", may_fail);
   const auto content = calls_.Read(host, at);
-  if (!content.ok()) return failed(content.failure().message);
+  if (!content.ok())
+    return failed(content.failure().message,
+                  HistoryCalls::IsLoss(content.failure())
+                      ? state_.MayMissNodes(begun) || host.mount->is_killed()
+                      : state_.MayFail(host, begun));
   if (file.renewals != renewals || file.is_renewed) return std::nullopt;
   return *content;
 }

@@ -15,6 +15,7 @@
 
 #include "common/base/sync.h"
 #include "tests/simulation/history_bytes.h"
+#include "tests/simulation/history_plan.h"
 #include "tests/simulation/network.h"
 #include "tests/simulation/simulated_mount.h"
 #include "tests/simulation/store_history.h"
@@ -23,28 +24,6 @@ namespace mosa::simulation {
 
 // Until this long after the end of a fault calls may fail for it: sessions and nodes return.
 inline constexpr Duration kSettleMax = Seconds(20);
-
-// What a history's seed decides of the store: its nodes, and the hints of all files.
-struct Configuration {
-  static constexpr uint64_t kNodeBytes = uint64_t{64} << 20;
-  static constexpr uint64_t kSmallNodeBytes = uint64_t{1} << 20;  // At least; at most twice that.
-
-  uint64_t node_bytes = kNodeBytes;
-  uint32_t replicas = 1;
-  bool eager = false;
-  bool pessimistic = false;  // A close waits for all copies.
-
-  static Configuration Draw(Rng& rng, uint32_t nodes) {
-    Configuration drawn;
-    if (rng.Chance(300)) drawn.node_bytes = kSmallNodeBytes + rng.Below(kSmallNodeBytes);
-    if (rng.Chance(400)) return drawn;
-    drawn.replicas = 2 + static_cast<uint32_t>(rng.Below(nodes - 1));
-    drawn.eager = rng.Chance(400);
-    drawn.pessimistic = rng.Chance(500);
-    return drawn;
-  }
-  bool may_be_full() const { return node_bytes < kNodeBytes; }
-};
 
 // A host as a program sees it, which keeps the mount that it has begun with.
 struct Host {
@@ -55,9 +34,13 @@ struct Host {
   sai::Filesystem& fs() const { return mount->fs(); }
 };
 
+class OpenChange;
+
 // What is known of one name, and by whom it is used.
 struct Name {
   Mutex used;
+  OpenChange* change = nullptr;  // The lock holder's, if it writes the file.
+  uint32_t takeovers = 0;        // Programs that go on with the file beside that one.
   bool certain = true;  // The rest is known. If not, a call that could change it has failed.
   bool exists = false;
   std::string content;
@@ -150,15 +133,37 @@ struct HistoryState {
         names(chosen.files + kNamesEach * chosen.mounts) {
     Rng rng(chosen.seed);
     store = Configuration::Draw(rng, chosen.mounts);
+    work = Workload::Draw(rng);
+    plan = FaultPlan::Draw(rng);
   }
+
+  // While it exists, nothing of what a host says reaches the manager.
+  class Absence {
+   public:
+    Absence(HistoryState& state, HostId host) : state_(state), host_(host) {
+      state_.absent_since.emplace(host, state.scheduler.now());
+    }
+    ~Absence() { state_.absent_since.erase(host_); }
+    Absence(const Absence&) = delete;
+    Absence& operator=(const Absence&) = delete;
+
+   private:
+    HistoryState& state_;
+    const HostId host_;
+  };
 
   // A call that began then may fail for a fault.
   bool MayFail(const Host& host, Time begun) const {
-    return fault || host.mount->is_killed() ||
+    return faults_now > 0 || host.mount->is_killed() ||
            (history.faults > 0 && begun < fault_ended + kSettleMax);
   }
   bool MayBeLost(const Name& name) const {
     return wipes - name.wipes >= (name.has_copies ? store.replicas : 1);
+  }
+  // A file that a node has not lost can be read then, unless other nodes are silent.
+  bool MayMissNodes(Time begun) const {
+    return silences_now > 0 || wiped_at >= begun ||
+           (silence_ended != Time{} && begun < silence_ended + kSettleMax);
   }
   // The directory of a name, in `directories`: the one of the i-th mount is the (i + 1)-th.
   size_t DirectoryOf(size_t at) const {
@@ -171,6 +176,7 @@ struct HistoryState {
   // Call it when a node loses everything.
   void NoteWipe() {
     ++wipes;
+    wiped_at = scheduler.now();
     for (SharedFile* const file : {static_cast<SharedFile*>(&log), static_cast<SharedFile*>(&grid)})
       if (!file->has_copies || wipes - file->wipes >= store.replicas) file->may_be_lost = true;
   }
@@ -184,6 +190,8 @@ struct HistoryState {
 
   const HistoryOptions options;
   Configuration store;
+  Workload work;
+  FaultPlan plan;
   Scheduler scheduler;
   Network network;
   std::vector<Name> names;  // The first `files` of them are in the root directory.
@@ -192,9 +200,17 @@ struct HistoryState {
   Log log;
   Grid grid;
   History history;
-  bool fault = false;  // There is one now.
+  uint32_t faults_now = 0;
+  uint32_t silences_now = 0;  // Those for which nodes may count as gone.
+  Time silence_ended;
   Time fault_ended;
-  uint64_t wipes = 0;
+  uint32_t slow_now = 0;  // Links.
+  Time slow_ended;
+  std::map<HostId, Time> absent_since;
+  std::multiset<HostId> changes_now;  // Hosts of programs that are changing something.
+  WaitList change_begins;
+  uint64_t wipes = 0;       // Nodes that have lost everything.
+  Time wiped_at;            // The last one.
   bool may_be_cut = false;  // A call that has failed may have cut a file to nothing.
   uint64_t writes = 0;
   std::map<HostId, Duration> paused;  // In all.

@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 
 #include <functional>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <utility>
 
 #include "common/base/sync.h"
+#include "tests/simulation/history_faults.h"
 #include "tests/simulation/history_programs.h"
 #include "tests/simulation/history_state.h"
 
@@ -41,8 +43,9 @@ class Run {
     manager_ = std::make_unique<SimulatedManager>(manager);
     for (uint32_t i = 0; i < options.mounts; ++i) {
       const HostId host = kFirstHost + i;
-      nodes_[host] = std::make_unique<SimulatedNode>(state_.network, *manager_, nodes_, host,
-                                                     state_.store.node_bytes);
+      const HostId of_node = state_.store.apart ? host + options.mounts : host;
+      nodes_[of_node] = std::make_unique<SimulatedNode>(state_.network, *manager_, nodes_, of_node,
+                                                        state_.store.node_bytes);
       hosts_.push_back({.id = host, .number = i, .mount = nullptr});
     }
     SleepFor(Seconds(1));  // They register.
@@ -52,9 +55,9 @@ class Run {
         SetHints(host);
       });
     for (const Host& host : hosts_) On(host.id, [this, &host] { programs_.MakeDirectory(host); });
-    const bool is_calm = options.faults && state_.scheduler.rng().Chance(300);
+    const bool is_calm = options.faults && state_.plan.is_calm;
     StartPrograms(is_calm ? 3 * options.operations : options.operations);
-    if (options.faults) InjectFaults(is_calm);
+    if (options.faults) InjectFaults();
     while (running_ > 0) ended_.Wait(kNever);
     SleepFor(kSettleMax);
     // Now nothing may fail any more for a fault.
@@ -147,65 +150,6 @@ class Run {
     set("user.mosa.ack", store.pessimistic ? "pessimistic" : "optimistic");
   }
 
-  // ---- faults, one at a time
-
-  // If it is calm, there are times in between at which no call may fail any more.
-  void InjectFaults(bool is_calm) {
-    Rng& rng = state_.scheduler.rng();
-    while (running_ > 0) {
-      SleepFor(Milliseconds(static_cast<int64_t>(200 + rng.Below(6'000))));
-      if (is_calm && rng.Chance(500)) SleepFor(kSettleMax + Seconds(10));
-      if (running_ == 0) return;
-      ++state_.history.faults;
-      state_.fault = true;
-      const Duration length = Milliseconds(static_cast<int64_t>(100 + rng.Below(20'000)));
-      Host& host = hosts_[rng.Below(hosts_.size())];
-      InjectFault(host, length, rng.Below(8));
-      state_.fault = false;
-      state_.fault_ended = state_.scheduler.now();
-      Note("the fault is over");
-    }
-  }
-
-  void InjectFault(Host& host, Duration length, uint64_t kind) {
-    const int64_t length_ms = length.ns / 1'000'000;
-    switch (kind) {
-      case 0:
-        Note(fmt::format("h{} is paused for {} ms", host.id, length_ms));
-        return Pause(host.id, length);
-      case 1:
-        Note(fmt::format("the link of h{} is down for {} ms", host.id, length_ms));
-        return Cut(host.id, length);
-      case 2:
-        Note(fmt::format("the manager is down for {} ms", length_ms / 4));
-        manager_->Kill();
-        SleepFor(Duration{length.ns / 4});
-        return manager_->Start();
-      case 3:
-        Note(fmt::format("the manager is paused for {} ms", length_ms));
-        return Pause(SimulatedManager::kHost, length);
-      case 4:
-        Note(fmt::format("the manager's link is down for {} ms", length_ms));
-        return Cut(SimulatedManager::kHost, length);
-      case 5:
-        Note(fmt::format("the mount of h{} is killed, for {} ms", host.id, length_ms / 8));
-        Kill(host);
-        SleepFor(Duration{length.ns / 8});
-        return On(host.id, [&] { Mount(host); });
-      case 6:
-        Note(fmt::format("the node of h{} is killed, for {} ms", host.id, length_ms / 4));
-        nodes_.at(host.id)->Stop();
-        SleepFor(Duration{length.ns / 4});
-        return nodes_.at(host.id)->Begin();
-      default:
-        Note(fmt::format("the node of h{} loses everything", host.id));
-        state_.NoteWipe();
-        nodes_.at(host.id)->Wipe();
-        SleepFor(Duration{length.ns / 8});
-        nodes_.at(host.id)->Begin();
-    }
-  }
-
   // A process that was killed leaves no descriptor open: it is stopped as soon as nobody uses it.
   void Kill(const Host& host) {
     host.mount->Kill();
@@ -218,17 +162,14 @@ class Run {
     state_.scheduler.Start(stop, host.id);
   }
 
-  void Pause(HostId host, Duration length) {
-    state_.scheduler.Pause(host);
-    SleepFor(length);
-    state_.paused[host] = state_.paused[host] + length;
-    state_.scheduler.Resume(host);
-  }
-
-  void Cut(HostId host, Duration length) {
-    state_.network.Cut(host);
-    SleepFor(length);
-    state_.network.Mend(host);
+  void InjectFaults() {
+    HistoryFaults faults(
+        state_, {.manager = *manager_,
+                 .nodes = nodes_,
+                 .hosts = hosts_,
+                 .kill_mount = [this](const Host& host) { Kill(host); },
+                 .mount_again = [this](Host& host) { On(host.id, [&] { Mount(host); }); }});
+    faults.Run([this] { return running_ == 0; });
   }
 
   // ---- the end
@@ -246,12 +187,14 @@ class Run {
       if (copies && *copies < wanted && !state_.store.may_be_full())
         state_.Problem(fmt::format("{} has {} of {} copies", NameOf(at), *copies, wanted));
     }
-    const HostId host =
-        kFirstHost + static_cast<HostId>(state_.scheduler.rng().Below(hosts_.size()));
-    Note(fmt::format("at the end, the node of h{} loses everything", host));
+    SimulatedNode& node =
+        *std::next(nodes_.begin(),
+                   static_cast<ptrdiff_t>(state_.scheduler.rng().Below(nodes_.size())))
+             ->second;
+    Note(fmt::format("at the end, the node of {} loses everything", node.name()));
     ++state_.history.faults;
     state_.NoteWipe();
-    nodes_.at(host)->Wipe();
+    node.Wipe();
     SleepFor(kSettleMax);
     programs_.CheckAll(hosts_);
   }
