@@ -30,8 +30,8 @@ constexpr uint64_t kReadMax = 128 << 10;  // In one request.
 sai::Caller Myself() { return {0, 0, 1, 022}; }
 
 bool IsChange(const std::string& what) {
-  constexpr std::array<std::string_view, 7> kChanges = {"write",    "close",  "fsync", "create",
-                                                        "truncate", "unlink", "rename"};
+  constexpr std::array<std::string_view, 8> kChanges = {"write",    "close",  "fsync",  "create",
+                                                        "truncate", "unlink", "rename", "punch"};
   return std::ranges::any_of(kChanges,
                              [&](std::string_view kind) { return what.starts_with(kind); });
 }
@@ -188,6 +188,14 @@ Outcome<Done> HistoryCalls::Write(const Host& host, size_t at, sai::HandleId han
 Outcome<Done> HistoryCalls::Fsync(const Host& host, sai::HandleId handle) {
   const auto fsync = [&] { return host.fs().Fsync(handle); };
   return Ask(host, "fsync", fsync, kCallMax + kStoreExtension, OpenedAt(host, handle));
+}
+
+Outcome<Done> HistoryCalls::Punch(const Host& host, size_t at, sai::HandleId handle,
+                                  ByteRange range) {
+  const auto punch = [&] { return host.kernel().Punch(handle, range); };
+  const std::string what =
+      fmt::format("punch {} B at {} of {}", range.size(), range.begin, NameOf(at));
+  return Ask(host, what, punch, kCallMax + kStoreExtension, OpenedAt(host, handle));
 }
 
 Outcome<Done> HistoryCalls::Truncate(const Host& host, size_t at, uint64_t size) {

@@ -15,6 +15,7 @@
 
 #include "client-sai/api/wait_budget.h"
 #include "client-sai/core/outcome.h"
+#include "common/model/ranges.h"
 #include "tests/simulation/history_state.h"
 
 namespace mosa::simulation {
@@ -40,6 +41,7 @@ class HistoryCalls {
   Outcome<Done> Write(const Host& host, size_t at, sai::HandleId handle, uint64_t offset,
                       std::string_view data);
   Outcome<Done> Fsync(const Host& host, sai::HandleId handle);
+  Outcome<Done> Punch(const Host& host, size_t at, sai::HandleId handle, ByteRange range);
   Outcome<Done> Truncate(const Host& host, size_t at, uint64_t size);
   Outcome<Done> Remove(const Host& host, size_t at);
   Outcome<Done> Rename(const Host& host, size_t from, size_t to);

@@ -10,6 +10,7 @@
 
 #include "common/base/rng.h"
 #include "common/base/time.h"
+#include "common/model/session.h"
 
 namespace mosa::simulation {
 
@@ -68,7 +69,7 @@ struct Workload {
     uint32_t sum = 0;
     for (const uint32_t weight : drawn.weights) sum += weight;
     if (sum == 0) drawn.weights.fill(1);
-    drawn.few_names = rng.Chance(300);
+    drawn.few_names = rng.Chance(400);
     drawn.resizes_per_mille = rng.Chance(300) ? 500 : 150;
     return drawn;
   }
@@ -108,18 +109,27 @@ struct FaultPlan {
 
   static FaultPlan Draw(Rng& rng) {
     FaultPlan drawn;
-    if (rng.Chance(400)) {
+    if (rng.Chance(350)) {
       for (uint64_t i = 0; i < kKinds; ++i) drawn.kinds.push_back(static_cast<FaultKind>(i));
     } else {
-      for (uint64_t i = 1 + rng.Below(4); i > 0; --i)
+      for (uint64_t i = 1 + rng.Below(3); i > 0; --i)
         drawn.kinds.push_back(static_cast<FaultKind>(rng.Below(kKinds)));
     }
-    if (rng.Chance(300)) drawn.length_max = Seconds(3);
-    if (rng.Chance(300)) drawn.length_min = drawn.length_max / 3;
-    if (rng.Chance(500)) drawn.gap_max = rng.Chance(500) ? Milliseconds(500) : Seconds(20);
+    switch (rng.Below(4)) {
+      case 0:
+        drawn.length_max = Seconds(3);
+        break;
+      case 1:  // Longer than a lease, and shorter than a call waits.
+        drawn.length_min = kSessionLease + Milliseconds(500);
+        drawn.length_max = kWaitMax - Seconds(2);
+        break;
+      default:
+        break;
+    }
+    if (rng.Chance(500)) drawn.gap_max = rng.Chance(700) ? Milliseconds(500) : Seconds(20);
     if (rng.Chance(500)) drawn.slow_max = rng.Chance(500) ? Milliseconds(100) : Seconds(4);
     if (rng.Chance(500)) drawn.aimed_per_mille = 800;
-    drawn.is_calm = rng.Chance(300);
+    drawn.is_calm = rng.Chance(250);
     if (!drawn.is_calm && rng.Chance(400)) drawn.at_once = 2;
     return drawn;
   }

@@ -180,7 +180,7 @@ Outcome<Done> HistoryPrograms::WriteAt(const Host& host, size_t at, sai::HandleI
   return Done{};
 }
 
-// Makes the file shorter or longer, or writes behind its end.
+// Makes the file shorter or longer, punches a hole, or writes behind its end.
 Outcome<Done> HistoryPrograms::ResizeOnce(const Host& host, size_t at, sai::HandleId handle,
                                           std::string& content, OpenChange& change, Rng& rng) {
   Name& name = state_.names[at];
@@ -189,9 +189,17 @@ Outcome<Done> HistoryPrograms::ResizeOnce(const Host& host, size_t at, sai::Hand
     return WriteAt(host, at, handle, content.size() + GapOf(rng), content, change, rng);
   }
   const uint64_t kept = rng.Below(content.size() + 1);
+  change.BeginSync();
+  if (!name.has_remains && kept < content.size() && rng.Chance(500)) {
+    const uint64_t end = std::min<uint64_t>(kept + LengthOf(rng), content.size());
+    name.has_holes = true;
+    MOSA_RETURN_IF_FAILED(calls_.Punch(host, at, handle, {kept, end}));
+    content.replace(kept, end - kept, end - kept, '\0');
+    change.NoteResize();
+    return Done{};
+  }
   const uint64_t size = name.has_remains ? kept : kept + rng.Below(50'000);
   if (size > content.size()) name.has_holes = true;
-  change.BeginSync();
   MOSA_RETURN_IF_FAILED(calls_.Truncate(host, at, size));
   content.resize(size);
   change.NoteResize();

@@ -261,6 +261,29 @@ void SimulatedKernel::DropPages(File& file, ByteRange range) {
   file.pages.erase(first, end);
 }
 
+void SimulatedKernel::ClearPages(File& file, ByteRange range) {
+  for (auto& [number, page] : file.pages) {
+    const uint64_t begin = std::max(range.begin, number * kPageBytes);
+    const uint64_t end = std::min(range.end, (number + 1) * kPageBytes);
+    if (begin < end) page.replace(begin % kPageBytes, end - begin, end - begin, '\0');
+  }
+  const uint64_t first = (range.begin + kPageBytes - 1) / kPageBytes * kPageBytes;
+  DropPages(file, {first, range.end / kPageBytes * kPageBytes});
+}
+
+Outcome<Done> SimulatedKernel::Punch(HandleId handle, ByteRange range) {
+  File& file = files_[handles_.at(handle).file];
+  const MutexLock one_at_a_time(file.changes);
+  const auto punched =
+      fs_->Allocate(handle, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, range.begin, range.size());
+  NoteChange(file);
+  file.size_valid_until = {};
+  if (!punched.ok()) return punched;
+  const MutexLock lock(file.pages_locked);
+  ClearPages(file, range);
+  return punched;
+}
+
 Outcome<sai::AttributesResult> SimulatedKernel::SetSize(FileId id, uint64_t size_bytes) {
   File& file = files_[id];
   const MutexLock one_at_a_time(file.changes);

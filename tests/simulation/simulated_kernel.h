@@ -38,6 +38,8 @@ class SimulatedKernel final : public sai::KernelNotifier {
   sai::Outcome<std::string> Read(sai::HandleId handle, uint64_t offset, uint64_t length);
   sai::Outcome<sai::Done> Write(sai::HandleId handle, uint64_t offset, std::string_view data);
   sai::Outcome<sai::AttributesResult> SetSize(FileId file, uint64_t size_bytes);
+  // fallocate(2) with FALLOC_FL_PUNCH_HOLE.
+  sai::Outcome<sai::Done> Punch(sai::HandleId handle, ByteRange range);
   void Release(sai::HandleId handle);
   FileId FileOf(sai::HandleId handle) const { return handles_.at(handle).file; }
 
@@ -84,6 +86,8 @@ class SimulatedKernel final : public sai::KernelNotifier {
   static void WriteInPages(File& file, uint64_t offset, std::string_view data);
   static void CutPages(File& file, uint64_t size_bytes);
   static void DropPages(File& file, ByteRange range);
+  // Drops whole pages, and clears parts of others.
+  static void ClearPages(File& file, ByteRange range);
 
   sai::Filesystem* fs_ = nullptr;
   std::map<std::pair<FileId, std::string>, Name> names_;
