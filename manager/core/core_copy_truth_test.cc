@@ -173,14 +173,27 @@ TEST_F(CoreCopyTruth, AWriterThatReleasesWhatItCouldNotCommitIsDoubted) {
   EXPECT_EQ(Readers(f).size(), 2U);
 }
 
-TEST_F(CoreCopyTruth, FilesWithoutCopiesAreOpenedWithoutARecord) {
-  for (const char* replicas : {"1", "2"}) {
-    const FileId f = MakeCommitted(std::string("f") + replicas, replicas);
-    const Effects effects = Step(SessionRequest{
-        kAnna, {RequestId(++last_request_[kAnna]), RequestId(0), {OpenRequest{f, true, ""}}}});
-    for (const KvBatch::Write& write : effects.writes.writes)
-      EXPECT_NE(write.key, InodeKey(f)) << "no copy of it is valid yet";
-  }
+// Readers may keep pages of it.
+TEST_F(CoreCopyTruth, AFileWithoutCopiesHasANewVersionIfItsWriterDoesNotComeBackAfterARestart) {
+  const FileId f = MakeCommitted("f", "1");
+  const FileId other = MakeCommitted("g", "1");
+  Ok<OpenReply>(kAnna, OpenRequest{f, true, ""});
+  const uint64_t version = Version(f), others = Version(other);
+  RestartWith({kBen}, {f, other});
+  AdvanceAlive(Seconds(6), {kBen}, nodes_);
+  EXPECT_EQ(Version(f), version + 1);
+  EXPECT_EQ(Version(other), others) << "nobody could store there";
+  RestartWith({kBen}, {f, other});
+  AdvanceAlive(Seconds(6), {kBen}, nodes_);
+  EXPECT_EQ(Version(f), version + 1) << "once is enough";
+}
+
+TEST_F(CoreCopyTruth, AnEmptyFileIsOpenedWithoutARecord) {
+  const FileId f = MakeOpen("f", "1");
+  Ok<EmptyReply>(kAnna, ReleaseRequest{f});
+  const Effects effects = Step(SessionRequest{
+      kAnna, {RequestId(++last_request_[kAnna]), RequestId(0), {OpenRequest{f, true, ""}}}});
+  for (const KvBatch::Write& write : effects.writes.writes) EXPECT_NE(write.key, InodeKey(f));
 }
 
 TEST_F(CoreCopyTruth, PagesOfAFileWithoutCopiesAreDroppedToo) {

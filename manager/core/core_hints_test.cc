@@ -332,7 +332,7 @@ TEST_F(CoreHints, HintsAreSetByPathOnceMountsHaveLetGo) {
   Confirm(kAnna);
   EXPECT_TRUE(Admin(SetFileHint{"/d", "placement", "local"}).status.ok());
   EXPECT_EQ(Explained("/d/x", "placement"), "local<3:/d");
-  EXPECT_EQ(Admin(SetFileHint{"/d", "placement", "near"}).status.code(),
+  EXPECT_EQ(Admin(SetFileHint{"/d", "placement", "far"}).status.code(),
             StatusCode::kInvalidArgument);
   EXPECT_EQ(Admin(SetFileHint{"/d", "colour", "blue"}).status.code(), StatusCode::kInvalidArgument);
   EXPECT_EQ(Admin(SetFileHint{"/x", "strict", "1"}).status.code(), StatusCode::kNotFound);

@@ -163,12 +163,12 @@ TEST_F(CoreRecovery, VersionsContinueAboveThoseThatWereForgotten) {
   Crash(image);
   Register("n1", {f});
   Start(kAnna);
-  const uint64_t first = Ok<OpenReply>(kAnna, OpenRequest{f, true, ""}).attributes.data_version;
+  const uint64_t first = Ok<OpenReply>(kAnna, OpenRequest{f, false, ""}).attributes.data_version;
   EXPECT_GT(first, forgotten);
   Restart();
   Register("n1", {f});
   Start(kAnna);
-  EXPECT_EQ(Ok<OpenReply>(kAnna, OpenRequest{f, true, ""}).attributes.data_version, first);
+  EXPECT_EQ(Ok<OpenReply>(kAnna, OpenRequest{f, false, ""}).attributes.data_version, first);
 }
 
 // Nodes refuse a session, an incarnation or a layout older than what they have seen.

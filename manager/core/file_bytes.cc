@@ -97,6 +97,12 @@ void KeepCells(FileBytes& bytes, const std::vector<Segment>& before) {
   bytes.copies = std::move(kept);
 }
 
+// Inline bytes arrive with the commit, and an empty file shows none.
+bool ShowsBytesOfNodes(const Inode& inode) {
+  return inode.bytes && !inode.bytes->segments.empty() && !inode.bytes->is_inline &&
+         inode.size_bytes > 0;
+}
+
 // Returns true if some copy counts as valid and the file is not marked `may_differ`.
 bool HasUnmarkedCopies(const Inode& inode) {
   if (!inode.bytes || inode.bytes->may_differ || inode.size_bytes == 0) return false;

@@ -28,6 +28,8 @@ std::set<NodeId> NamedNodes(const FileBytes& bytes);
 bool IsFirstCopyLost(const Inode& inode);
 // Carries over the copies of segments that `bytes` still has unchanged.
 void KeepCells(FileBytes& bytes, const std::vector<Segment>& before);
+// Readers may have bytes of the file that they got from nodes.
+bool ShowsBytesOfNodes(const Inode& inode);
 bool HasUnmarkedCopies(const Inode& inode);
 bool HoldsLastCommit(const Inode& inode, const CopyCell& cell);
 bool IsDamaged(const FileBytes& bytes, NodeId node);

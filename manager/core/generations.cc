@@ -38,17 +38,14 @@ void Generations::RaiseVersion(FileId file, Inode& inode, bool committed) {
 
 void Generations::MarkMayDiffer(FileId file) {
   Inode* inode = files_.Find(file);
-  if (!inode || !HasUnmarkedCopies(*inode)) return;
+  if (!inode || !inode->bytes || inode->bytes->may_differ || !ShowsBytesOfNodes(*inode)) return;
   inode->bytes->may_differ = true;
   step_.dirty.insert(file);
 }
 
 void Generations::EndUncommitted(FileId file) {
   Inode* inode = files_.Find(file);
-  // Inline bytes arrive with the commit, and an empty file shows none.
-  if (!inode || !inode->bytes || inode->bytes->segments.empty() || inode->bytes->is_inline ||
-      inode->size_bytes == 0)
-    return;
+  if (!inode || !ShowsBytesOfNodes(*inode)) return;
   RaiseVersion(file, *inode, /*committed=*/false);
   step_.Touch(file);
   copy_queue_.ReviewLater(file, *inode);

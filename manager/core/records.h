@@ -95,7 +95,7 @@ struct InodeRecord {
   std::vector<NodeObject> objects;  // Ascending by node.
   // By segment, copy by copy without the first; empty if there is only one copy.
   std::vector<std::vector<CopyCell>> copies;
-  // A client may have stored bytes in the first copy that valid copies lack.
+  // A client may have stored bytes in the first copy that valid copies, and pages of readers, lack.
   bool may_differ = false;
   // How often data_version was raised since the last commit because a writer ended without
   // committing.

@@ -95,9 +95,13 @@ void Takeovers::End(const Host& host, size_t at, const OpenChange& change,
     const uint64_t end = std::min<uint64_t>(range.end, content->size());
     if (range.begin >= end) continue;
     const auto right = std::string_view(*content).substr(range.begin, end - range.begin);
-    const std::string got =
-        read->substr(std::min<uint64_t>(range.begin, read->size()), right.size());
-    if (got != right)
+    const auto part = [&](std::string_view whole) {
+      return whole.substr(std::min<uint64_t>(range.begin, whole.size()), right.size());
+    };
+    const std::string got(part(*read));
+    // What the manager had been sent before, because the other host asked for the file, is
+    // replaced.
+    if (got != right && got != part(name.content))
       state_.Problem(
           fmt::format("{} was taken over from h{}, whose close succeeded; from {} it reads: {}",
                       NameOf(at), host.id, range.begin, Difference(std::string(right), got)));
