@@ -58,7 +58,8 @@ namespace internal {
 struct PromiseBase : Pooled {
   std::coroutine_handle<> waiter = std::noop_coroutine();
 
-  // Resumes the awaiting coroutine. A spawned activity has none and destroys itself.
+  // Resumes the awaiting coroutine, if it has been suspended. A spawned activity has none and
+  // destroys itself.
   struct Final {
     bool await_ready() const noexcept { return false; }
     template <typename Promise>
@@ -115,9 +116,14 @@ class [[nodiscard]] Activity {
     struct Awaiter {
       std::coroutine_handle<promise_type> handle;
       bool await_ready() const { return false; }
-      std::coroutine_handle<> await_suspend(std::coroutine_handle<> waiter) const {
+      // False: it has ended without waiting, and the caller goes on. It is resumed here, not by a
+      // jump from one coroutine to the other: compilers make that a nested call unless they
+      // optimize, and a loop over activities that do not wait would fill the stack.
+      bool await_suspend(std::coroutine_handle<> waiter) const {
+        handle.resume();
+        if (handle.done()) return false;
         handle.promise().waiter = waiter;
-        return handle;
+        return true;
       }
       T await_resume() const { return handle.promise().Take(); }
     };

@@ -264,6 +264,24 @@ struct CountsItsEnd {
   int* count;
 };
 
+Activity<uint64_t> AtOnce(uint64_t number) { co_return number; }
+
+// Each waits now and then, so that its waiter is resumed by the loop and goes on from there.
+Activity<void> CallMany(EventLoop& loop, uint64_t calls, uint64_t& sum) {
+  for (uint64_t i = 0; i < calls; ++i) {
+    sum += co_await AtOnce(1);
+    if (i % 1000 == 0) sum += co_await Twice(loop, 0);
+  }
+}
+
+TEST(Activity, ManyThatDoNotWaitTakeNoStack) {
+  EventLoop loop;
+  uint64_t sum = 0;
+  Spawn(loop, CallMany(loop, 2'000'000, sum));
+  loop.Run();
+  EXPECT_EQ(sum, 2'000'000U);
+}
+
 Activity<void> WaitForEver(Signal& signal, int* ended) {
   const CountsItsEnd counter(ended);
   co_await signal.Wait();
