@@ -21,12 +21,16 @@ Outcome<DirectoryPage> Directories::Read(HandleId handle, uint64_t offset, size_
     return Fail(StatusCode::kInvalidArgument, ErrorReason::kInvalid,
                 "the directory is no longer open");
   const MutexLock lock(listing->mutex);
-  if (offset == 0) MOSA_RETURN_IF_FAILED(BeginListing(*listing));
-  while (offset >= listing->items.size() && !listing->complete)
+  const std::vector<DirectoryItem>& items = listing->items;
+  if (offset == 0 || !listing->begun) MOSA_RETURN_IF_FAILED(BeginListing(*listing));
+  while (!listing->complete && offset >= items.back().next_offset)
     MOSA_RETURN_IF_FAILED(ContinueListing(*listing));
   DirectoryPage page;
-  for (uint64_t i = offset; i < listing->items.size() && page.items.size() < items_max; ++i)
-    page.items.push_back(listing->items[static_cast<size_t>(i)]);
+  for (auto item = std::upper_bound(
+           items.begin(), items.end(), offset,
+           [](uint64_t at, const DirectoryItem&each) { return at < each.next_offset; });
+       item != items.end() && page.items.size() < items_max; ++item)
+    page.items.push_back(*item);
   return page;
 }
 
@@ -49,7 +53,12 @@ EntryResult Directories::Remember(HandleId handle, const DirectoryItem& item) {
 }
 
 Outcome<Done> Directories::BeginListing(Listing& listing) {
+  for (DirectoryItem& item : listing.items) {
+    listing.offsets_end = std::max(listing.offsets_end, item.next_offset);
+    listing.next_offsets[std::move(item.name)] = item.next_offset;
+  }
   listing.items.clear();
+  listing.begun = false;
   listing.last_name.clear();
   listing.complete = false;
   Entry self{listing.inode->file, {}};
@@ -57,10 +66,30 @@ Outcome<Done> Directories::BeginListing(Listing& listing) {
   // Nobody reads the inode of ".." from a listing, so the directory's own number stands for it.
   listing.items.push_back({".", self, 1});
   listing.items.push_back({"..", self, 2});
-  if (ListFromCache(listing)) return Done{};
-  listing.items.resize(2);
-  MOSA_RETURN_IF_FAILED(commits_.EnsureAllMade(*listing.inode));
-  return ContinueListing(listing);
+  if (!ListFromCache(listing)) {
+    listing.items.resize(2);
+    MOSA_RETURN_IF_FAILED(commits_.EnsureAllMade(*listing.inode));
+    do {
+      MOSA_RETURN_IF_FAILED(ContinueListing(listing));
+    } while (!listing.complete && !listing.next_offsets.empty());
+  }
+  listing.begun = true;
+  KeepOffsets(listing);
+  return Done{};
+}
+
+// Gives names of the earlier listing the offsets that they had. Precondition: it is complete, or
+// the first one.
+void Directories::KeepOffsets(Listing& listing) {
+  if (listing.next_offsets.empty()) return;
+  for (DirectoryItem& item : listing.items) {
+    const auto had = listing.next_offsets.find(item.name);
+    item.next_offset = had != listing.next_offsets.end() ? had->second : ++listing.offsets_end;
+  }
+  std::sort(
+      listing.items.begin(), listing.items.end(),
+      [](const DirectoryItem& a, const DirectoryItem& b) { return a.next_offset < b.next_offset; });
+  listing.next_offsets.clear();
 }
 
 Outcome<Done> Directories::ContinueListing(Listing& listing) {

@@ -1,5 +1,5 @@
 // Directories: listings. A listing is a list of items that does not change and grows page by page
-// as it is read.
+// as it is read, until it is read from the beginning again.
 //
 // Thread-safe. Read may call the manager and blocks within the thread's WaitBudget. Borrows the
 // constructor's arguments.
@@ -46,6 +46,7 @@ class Directories {
   // The caller must hold the listing's mutex.
   Outcome<Done> BeginListing(Listing& listing);
   Outcome<Done> ContinueListing(Listing& listing);
+  static void KeepOffsets(Listing& listing);
   bool ListFromCache(Listing& listing);
 
   ManagerCalls& calls_;

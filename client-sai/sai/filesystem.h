@@ -275,7 +275,8 @@ class Filesystem {
   // Fails with kNoEntry, which stands for ENXIO, if `offset` is at or beyond the end.
   Outcome<uint64_t> Seek(HandleId handle, uint64_t offset, SeekKind kind);
 
-  // ---- directories: a listing does not change while it is read; offset 0 starts a new one.
+  // ---- directories: a listing does not change while it is read; offset 0 starts a new one, in
+  // which names of the earlier one keep their offsets.
   Outcome<HandleId> OpenDirectory(FileId directory);
   Outcome<DirectoryPage> ReadDirectory(HandleId handle, uint64_t offset, size_t items_max);
   // Call for each readdirplus item in the reply, except "." and "..". Counts a lookup. file.value

@@ -387,29 +387,6 @@ TEST(Locks, ALateReleaseLeavesWhatItsProcessLockedSince) {
   EXPECT_TRUE(Ok(cluster.b().fs().SetLock(file, Exclusive(9))));
 }
 
-TEST(Directories, AListingStandsStillWhileNamesGo) {
-  Cluster cluster;
-  ASSERT_TRUE(Ok(cluster.a().MakeDirectory("/d")));
-  for (int i = 0; i < 2500; ++i)
-    ASSERT_TRUE(Ok(cluster.a().WriteFile("/d/f" + std::to_string(i), "")));
-  EXPECT_EQ(cluster.b().List("/d")->size(), 2500u);
-  const FileId directory = *cluster.b().Find("/d");
-  auto handle = cluster.b().fs().OpenDirectory(directory);
-  auto page = cluster.b().fs().ReadDirectory(*handle, 0, 1000);
-  ASSERT_TRUE(Ok(page));
-  ASSERT_TRUE(Ok(cluster.a().Unlink("/d/" + page->items[2].name)));
-  std::set<std::string> names;
-  uint64_t offset = 0;
-  for (;;) {
-    page = cluster.b().fs().ReadDirectory(*handle, offset, 333);
-    ASSERT_TRUE(Ok(page));
-    if (page->items.empty()) break;
-    for (const DirectoryItem& item : page->items) EXPECT_TRUE(names.insert(item.name).second);
-    offset = page->items.back().next_offset;
-  }
-  EXPECT_EQ(names.size(), 2499u + 2);
-}
-
 TEST(Reading, AStreamFromOtherNodesIsFetchedAhead) {
   Cluster cluster;
   const std::string content = Pattern(12 * kMiB, 9);

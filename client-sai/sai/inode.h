@@ -404,8 +404,13 @@ struct Listing {
   std::shared_ptr<Inode> inode;
   Mutex mutex;
   // Guarded by mutex.
-  std::vector<DirectoryItem> items;
+  std::vector<DirectoryItem> items;  // Ascending by `next_offset`.
+  bool begun = false;
   bool complete = false;
+  // When the listing begins anew, names that it had keep their offsets, and new ones come behind
+  // all that there were: programs remember positions (telldir).
+  std::unordered_map<std::string, uint64_t> next_offsets;
+  uint64_t offsets_end = 0;
   std::string last_name;
   uint64_t begun_log = 0;  // The mark of its first page.
   uint64_t begun_era = 0;

@@ -2,9 +2,13 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/magic.h>
 #include <sys/stat.h>
+#include <sys/utsname.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <memory>
 
 #include "tests/posix/battery/battery.h"
@@ -204,6 +208,44 @@ POSIX_CHECK(TelldirAndSeekdirReturnToAPlace) {
   }
   ::seekdir(stream.get(), place);
   for (const std::string& name : first) WANT_EQ(name, NextName(stream.get()));
+}
+
+// POSIX leaves it open whether a position is good after a rewinddir; Linux's own file systems keep
+// it, for as long as its name is there.
+POSIX_CHECK(PositionsOutliveTheRemovalOfOtherNames) {
+  struct statfs where {};
+  utsname kernel{};
+  int major = 0, minor = 0;
+  MUST(::statfs(at("."), &where));
+  MUST(::uname(&kernel));
+  if (where.f_type == TMPFS_MAGIC && std::sscanf(kernel.release, "%d.%d", &major, &minor) == 2 &&
+      major * 100 + minor < 606)
+    Skip("tmpfs counts names before Linux 6.6");
+  const std::set<std::string> names = Fill(at, ".", 300);
+  const Stream stream = OpenStream(at("."));
+  std::vector<std::pair<std::string, long>> places;
+  for (long place = ::telldir(stream.get());; place = ::telldir(stream.get())) {
+    const std::string name = NextName(stream.get());
+    if (name.empty()) break;
+    places.emplace_back(name, place);
+  }
+  WANT_EQ(names.size(), places.size());
+  for (int round = 0; round < 2; ++round) {
+    for (size_t i = round; i < places.size(); i += 3) {
+      MUST(::unlink(at(places[i].first)));
+      Put(at(fmt::format("new-{}-{}", round, i)), "");
+    }
+    ::rewinddir(stream.get());
+    std::set<std::string> seen;
+    for (std::string name; !(name = NextName(stream.get())).empty();)
+      WANT(seen.insert(name).second);
+    WANT_EQ(names.size(), seen.size());
+    for (size_t i = places.size(); i-- > 0;) {
+      if (!seen.contains(places[i].first)) continue;
+      ::seekdir(stream.get(), places[i].second);
+      WANT_EQ(places[i].first, NextName(stream.get()));
+    }
+  }
 }
 
 POSIX_CHECK(RewinddirShowsWhatCameSince) {
