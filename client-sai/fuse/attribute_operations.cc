@@ -36,15 +36,6 @@ void GetAttributes(fuse_req_t request, fuse_ino_t ino, fuse_file_info*) {
   ReplyAttributes(request, mount.filesystem.GetAttributes(FileId{ino}), "stat", FileId{ino});
 }
 
-// access(2) and chdir(2). The kernel asks only if it does not check permissions itself.
-void Access(fuse_req_t request, fuse_ino_t ino, int mask) {
-  const PermissionChecks& permissions = MountOf(request).permissions;
-  const auto access = static_cast<uint32_t>(mask) & (kRead | kWrite | kExecute);
-  if (permissions.Refuses(request, FileId{ino}, access, "access")) return;
-  // Root may do everything, and the kernel need not ask again.
-  fuse_reply_err(request, permissions.enabled() ? 0 : ENOSYS);
-}
-
 AttributeChanges ToChanges(const struct stat& attributes, int wanted) {
   AttributeChanges changes;
   if ((wanted & FUSE_SET_ATTR_MODE) != 0) changes.permissions = attributes.st_mode & 07777;
@@ -69,15 +60,11 @@ AttributeChanges ToChanges(const struct stat& attributes, int wanted) {
 void SetAttributes(fuse_req_t request, fuse_ino_t ino, struct stat* attributes, int wanted,
                    fuse_file_info* info) {
   Mount& mount = MountOf(request);
-  AttributeChanges changes = ToChanges(*attributes, wanted);
-  if (mount.permissions.RefusesChanges(request, FileId{ino}, info != nullptr, changes)) return;
+  const AttributeChanges changes = ToChanges(*attributes, wanted);
   // A new owner never inherits the old one's set-user-id bits, whoever gives the file away.
   const bool kills_privileges =
       !changes.permissions && (changes.uid || changes.gid || RequestKillsPrivileges());
   if (kills_privileges) KillPrivileges(mount, FileId{ino});
-  // The kernel finds names that it has cached without asking who may search their directory.
-  const bool may_close_directory = mount.permissions.enabled() && mount.session.agreement().epoch &&
-                                   changes.permissions.has_value();
   auto use = std::make_shared<Tracer::Use>(mount.tracer);
   TraceEvent event;
   event.kind = TraceKind::kTruncate;
@@ -89,10 +76,9 @@ void SetAttributes(fuse_req_t request, fuse_ino_t ino, struct stat* attributes, 
   auto unanswered = std::make_shared<KernelSession::Detached>(mount.session.Detach());
   mount.filesystem.SetAttributes(
       event.file, changes,
-      [&mount, request, event, may_close_directory, use = std::move(use),
+      [&mount, request, event, use = std::move(use),
        unanswered = std::move(unanswered)](const Outcome<AttributesResult>& changed) {
         if (event.start != Time{} && changed.ok()) mount.tracer.Note(event);
-        if (may_close_directory && changed.ok()) mount.session.InvalidateEntries();
         ReplyAttributes(request, changed, "setattr", event.file);
       });
 }
@@ -138,7 +124,6 @@ void ReplyValue(fuse_req_t request, std::string_view value, size_t size_bytes) {
 void GetXattr(fuse_req_t request, fuse_ino_t ino, const char* name, size_t size_bytes) {
   if (ReplyIfNotUser(request, name)) return;
   Mount& mount = MountOf(request);
-  if (mount.permissions.Refuses(request, FileId{ino}, kRead, "getxattr")) return;
   if (ino == kRootFile.value && name == kMountStats) {
     ReplyValue(request, MountStatsJson(mount), size_bytes);
     return;
@@ -201,7 +186,6 @@ void ControlTrace(fuse_req_t request, std::string_view value) {
 void SetXattr(fuse_req_t request, fuse_ino_t ino, const char* name, const char* value,
               size_t size_bytes, int flags) {
   if (ReplyIfNotUser(request, name)) return;
-  if (MountOf(request).permissions.Refuses(request, FileId{ino}, kWrite, "setxattr")) return;
   if (ino == kRootFile.value && name == kTrace) {
     ControlTrace(request, {value, size_bytes});
     return;
@@ -220,7 +204,6 @@ void SetXattr(fuse_req_t request, fuse_ino_t ino, const char* name, const char* 
 
 void RemoveXattr(fuse_req_t request, fuse_ino_t ino, const char* name) {
   if (ReplyIfNotUser(request, name)) return;
-  if (MountOf(request).permissions.Refuses(request, FileId{ino}, kWrite, "removexattr")) return;
   ReplyDone(request, MountOf(request).filesystem.RemoveXattr(FileId{ino}, name), "removexattr",
             FileId{ino});
 }
@@ -228,7 +211,6 @@ void RemoveXattr(fuse_req_t request, fuse_ino_t ino, const char* name) {
 }  // namespace
 
 void AddAttributeOperations(fuse_lowlevel_ops& table) {
-  table.access = Access;
   table.getattr = GetAttributes;
   table.setattr = SetAttributes;
   table.statfs = StatFilesystem;

@@ -122,7 +122,6 @@ void ReleaseHandle(Mount& mount, FileId file, uint64_t encoded,
 void Create(fuse_req_t request, fuse_ino_t parent, const char* name, mode_t mode,
             fuse_file_info* info) {
   Mount& mount = MountOf(request);
-  if (mount.permissions.RefusesNames(request, FileId{parent}, "create")) return;
   const Tracer::Use use(mount.tracer);
   auto traced = TraceOpen(mount, request, TraceKind::kCreate, *info);
   NewEntry entry;
@@ -137,13 +136,6 @@ void Create(fuse_req_t request, fuse_ino_t parent, const char* name, mode_t mode
     return;
   }
   const FileId file = made->entry.entry.file;
-  // Another mount has made it since the kernel looked.
-  if (made->existed &&
-      mount.permissions.RefusesOpen(request, file, static_cast<uint32_t>(info->flags))) {
-    mount.filesystem.Release(made->handle, std::nullopt);
-    mount.filesystem.Forget(file, 1);
-    return;
-  }
   kernel::CreateOut out{};
   out.entry = ToEntryOut(made->entry);
   const Result<kernel::OpenOut> open = PrepareOpen(
@@ -167,9 +159,8 @@ void Create(fuse_req_t request, fuse_ino_t parent, const char* name, mode_t mode
 
 void Open(fuse_req_t request, fuse_ino_t ino, fuse_file_info* info) {
   Mount& mount = MountOf(request);
-  const FileId file{ino};
-  if (mount.permissions.RefusesOpen(request, file, static_cast<uint32_t>(info->flags))) return;
   const Tracer::Use use(mount.tracer);
+  const FileId file{ino};
   auto traced = TraceOpen(mount, request, TraceKind::kOpen, *info);
   const Outcome<OpenResult> opened =
       mount.filesystem.Open(file, static_cast<uint32_t>(info->flags), CallerOf(request));

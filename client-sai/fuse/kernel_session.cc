@@ -160,8 +160,8 @@ Status KernelSession::Mount(const fuse_lowlevel_ops& operations, void* userdata,
 
   fuse_lowlevel_ops table = operations;
   table.init = OnLibraryInit;
-  std::string mount_options = fmt::format("fsname={0},subtype={0}", options_.type);
-  if (options_.kernel_checks) mount_options += ",default_permissions";
+  std::string mount_options =
+      fmt::format("fsname={0},subtype={0},default_permissions", options_.type);
   if (options_.allow_other) mount_options += ",allow_other";
   const char* arguments[] = {"mosa-mount", "-o", mount_options.c_str()};
   fuse_args args = FUSE_ARGS_INIT(3, const_cast<char**>(arguments));

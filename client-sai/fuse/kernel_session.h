@@ -50,8 +50,6 @@ struct KernelSessionOptions {
   std::string type = "mosa";  // The type in the mount table, after "fuse.".
   uint64_t flags = kMountFlags;
   bool allow_other = false;
-  // The kernel checks permissions. False: the operations do (PermissionChecks).
-  bool kernel_checks = true;
   bool passthrough = true;
   // Newest protocol 7.`minor_max` to agree on, with no feature of a newer one. For kernels whose
   // newer features are faulty.

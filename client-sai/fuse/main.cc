@@ -145,7 +145,6 @@ KernelSessionOptions SessionOptionsOf(const MountOptions& options, const std::st
   KernelSessionOptions session;
   session.mount_point = mount_point;
   session.allow_other = options.allow_other;
-  session.kernel_checks = options.allow_other;
   session.passthrough = !options.no_passthrough;
   session.minor_max = options.minor_max;
   session.threads = options.threads;
@@ -204,9 +203,7 @@ Status Run(const MountOptions& options) {
   MOSA_RETURN_IF_ERROR(filesystem.Start());
   TracedFilesystem traced_filesystem(filesystem, session);
   Tracer tracer(traced_filesystem, clock);
-  const bool checks = !options.allow_other && geteuid() != 0;
-  Mount mount{
-      filesystem, session, tracer, {"", host, mount_point}, PermissionChecks(filesystem, checks)};
+  Mount mount{filesystem, session, tracer, {"", host, mount_point}};
   const Status served = Serve(mount, mount_point, options, signals.get());
   if (tracer.on()) LogInfo("ending the trace together with the mount: {}", tracer.StatusJson());
   const bool traced = tracer.EndWithin(kTraceEndMax);

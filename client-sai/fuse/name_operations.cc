@@ -1,5 +1,4 @@
 // Names: lookup and forget, create, remove, rename, directories.
-#include <cstdio>
 #include <memory>
 #include <vector>
 
@@ -12,7 +11,6 @@ namespace {
 
 void Lookup(fuse_req_t request, fuse_ino_t parent, const char* name) {
   Mount& mount = MountOf(request);
-  if (mount.permissions.Refuses(request, FileId{parent}, kExecute, "lookup")) return;
   const Outcome<EntryResult> found = mount.filesystem.Lookup(FileId{parent}, name);
   if (mount.tracer.on()) mount.tracer.CountLookup();
   if (found.ok()) TraceName(mount, FileId{parent}, name, found->entry.file);
@@ -49,35 +47,29 @@ NewEntry EntryToMake(fuse_req_t request, fuse_ino_t parent, const char* name, mo
 }
 
 void MakeNode(fuse_req_t request, fuse_ino_t parent, const char* name, mode_t mode, dev_t device) {
-  if (MountOf(request).permissions.RefusesNames(request, FileId{parent}, "mknod")) return;
   NewEntry entry = EntryToMake(request, parent, name, mode);
   entry.device = static_cast<uint32_t>(device);
   ReplyMade(request, MountOf(request).filesystem.MakeNode(entry), "mknod", parent, name);
 }
 
 void MakeDirectory(fuse_req_t request, fuse_ino_t parent, const char* name, mode_t mode) {
-  if (MountOf(request).permissions.RefusesNames(request, FileId{parent}, "mkdir")) return;
   const NewEntry entry = EntryToMake(request, parent, name, mode);
   ReplyMade(request, MountOf(request).filesystem.MakeDirectory(entry), "mkdir", parent, name);
 }
 
 void MakeSymlink(fuse_req_t request, const char* target, fuse_ino_t parent, const char* name) {
-  if (MountOf(request).permissions.RefusesNames(request, FileId{parent}, "symlink")) return;
   const NewEntry entry = EntryToMake(request, parent, name, S_IFLNK | 0777);
   ReplyMade(request, MountOf(request).filesystem.MakeSymlink(entry, target), "symlink", parent,
             name);
 }
 
 void Link(fuse_req_t request, fuse_ino_t file, fuse_ino_t new_parent, const char* new_name) {
-  if (MountOf(request).permissions.RefusesNames(request, FileId{new_parent}, "link")) return;
   ReplyEntry(request, MountOf(request).filesystem.Link(FileId{file}, FileId{new_parent}, new_name),
              "link", FileId{file});
 }
 
-// In a directory with the sticky bit, the kernel checks who owns the file, on all mounts.
 void Unlink(fuse_req_t request, fuse_ino_t parent, const char* name) {
   Mount& mount = MountOf(request);
-  if (mount.permissions.RefusesNames(request, FileId{parent}, "unlink")) return;
   const Tracer::Use use(mount.tracer);
   const Time start = TraceBegin(mount);
   const Outcome<Done> done = mount.filesystem.Unlink(FileId{parent}, name);
@@ -96,7 +88,6 @@ void Unlink(fuse_req_t request, fuse_ino_t parent, const char* name) {
 }
 
 void RemoveDirectory(fuse_req_t request, fuse_ino_t parent, const char* name) {
-  if (MountOf(request).permissions.RefusesNames(request, FileId{parent}, "rmdir")) return;
   ReplyDone(request, MountOf(request).filesystem.RemoveDirectory(FileId{parent}, name), "rmdir",
             FileId{parent});
 }
@@ -104,26 +95,20 @@ void RemoveDirectory(fuse_req_t request, fuse_ino_t parent, const char* name) {
 void Rename(fuse_req_t request, fuse_ino_t old_parent, const char* old_name, fuse_ino_t new_parent,
             const char* new_name, unsigned flags) {
   Mount& mount = MountOf(request);
-  const FileId from{old_parent}, to{new_parent};
-  const PermissionChecks& permissions = mount.permissions;
-  if (permissions.RefusesNames(request, from, "rename") ||
-      permissions.RefusesNames(request, to, "rename") ||
-      permissions.RefusesMove(request, from, old_name, to) ||
-      ((flags & RENAME_EXCHANGE) != 0 && permissions.RefusesMove(request, to, new_name, from)))
-    return;
   const Tracer::Use use(mount.tracer);
   const Time start = TraceBegin(mount);
-  const Outcome<Done> done = mount.filesystem.Rename(from, old_name, to, new_name, flags);
+  const Outcome<Done> done =
+      mount.filesystem.Rename(FileId{old_parent}, old_name, FileId{new_parent}, new_name, flags);
   if (done.ok() && start != Time{}) {
     TraceEvent event;
     event.kind = TraceKind::kRename;
     event.start = start;
-    event.parent = from;
-    event.target = to;
+    event.parent = FileId{old_parent};
+    event.target = FileId{new_parent};
     event.pid = static_cast<uint32_t>(fuse_req_ctx(request)->pid);
     mount.tracer.Note(event, std::string(old_name) + '\0' + new_name);
   }
-  ReplyDone(request, done, "rename", from);
+  ReplyDone(request, done, "rename", FileId{old_parent});
 }
 
 void ReadSymlink(fuse_req_t request, fuse_ino_t file) {
@@ -138,7 +123,6 @@ void ReadSymlink(fuse_req_t request, fuse_ino_t file) {
 // ---- directories
 
 void OpenDirectory(fuse_req_t request, fuse_ino_t directory, fuse_file_info* info) {
-  if (MountOf(request).permissions.Refuses(request, FileId{directory}, kRead, "opendir")) return;
   Filesystem& filesystem = MountOf(request).filesystem;
   const Outcome<HandleId> handle = filesystem.OpenDirectory(FileId{directory});
   if (!handle.ok()) {

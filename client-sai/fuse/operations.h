@@ -10,7 +10,6 @@
 #include "client-sai/fuse/fuse_api.h"
 #include "client-sai/fuse/kernel_session.h"
 #include "client-sai/fuse/lock_waiters.h"
-#include "client-sai/fuse/permission_checks.h"
 #include "client-sai/sai/filesystem.h"
 #include "client-sai/trace/tracer.h"
 #include "common/base/rare_log.h"
@@ -24,7 +23,6 @@ struct Mount {
   KernelSession& session;
   Tracer& tracer;
   Tracer::Options trace_defaults;  // Host and mount point.
-  PermissionChecks permissions;
   LockWaiters lock_waiters{filesystem};
   RareLog refusals{20};  // Programs can cause them as often as they like.
   RareLog failures{20};

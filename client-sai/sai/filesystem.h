@@ -18,7 +18,6 @@
 
 #include "client-sai/api/manager_api.h"
 #include "client-sai/api/node_api.h"
-#include "client-sai/core/attribute_changes.h"
 #include "client-sai/core/outcome.h"
 #include "client-sai/core/rules.h"
 #include "client-sai/core/write_buffer.h"
@@ -135,7 +134,6 @@ struct OpenResult {
 };
 struct CreateResult {
   EntryResult entry;
-  bool existed = false;  // Opened, not made.
   HandleId handle;
   OpenMode mode;
   uint64_t size_bytes = 0;
@@ -154,6 +152,18 @@ struct ReadResult {
   // The same range mapped into memory, or empty. Only the kernel may copy from it: if the object is
   // truncated meanwhile, the copy faults and the bytes must be requested again.
   std::span<const std::byte> mapped;
+};
+
+// The changes of a setattr. `size_bytes` truncates or extends.
+struct AttributeChanges {
+  std::optional<uint32_t> permissions;
+  std::optional<uint32_t> uid;
+  std::optional<uint32_t> gid;
+  std::optional<uint64_t> size_bytes;
+  std::optional<Time> access_time;
+  std::optional<Time> modify_time;
+  bool access_time_now = false;
+  bool modify_time_now = false;
 };
 
 // A name to be created by mknod, mkdir, symlink or create.

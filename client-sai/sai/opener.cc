@@ -58,11 +58,7 @@ Outcome<CreateResult> Opener::Create(const NewEntry& entry, uint32_t flags) {
   }
   return CreateResult{
       attributes_.EntryOf(*inode, may_keep && name_cache_.Find(*parent, name) == inode->file),
-      /*existed=*/false,
-      opened->handle,
-      opened->mode,
-      opened->size_bytes,
-      opened->data_version};
+      opened->handle, opened->mode, opened->size_bytes, opened->data_version};
 }
 
 Outcome<CreateResult> Opener::OpenExisting(const NewEntry& entry, uint32_t flags) {
@@ -82,8 +78,8 @@ Outcome<CreateResult> Opener::OpenExisting(const NewEntry& entry, uint32_t flags
     inodes_.Forget(file, 1);
     return opened.failure();
   }
-  return CreateResult{*found,       /*existed=*/true,   opened->handle,
-                      opened->mode, opened->size_bytes, opened->data_version};
+  return CreateResult{*found, opened->handle, opened->mode, opened->size_bytes,
+                      opened->data_version};
 }
 
 // Creates a file in a delegated directory that nobody else knows until it is closed. Null if the
