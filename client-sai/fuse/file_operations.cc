@@ -129,8 +129,14 @@ void Create(fuse_req_t request, fuse_ino_t parent, const char* name, mode_t mode
   entry.name = name;
   entry.mode = mode;
   entry.caller = CallerOf(request);
-  const Outcome<CreateResult> made =
-      mount.filesystem.Create(entry, static_cast<uint32_t>(info->flags));
+  // A file that another mount has made since the kernel looked must be opened by the kernel, which
+  // checks who may: ESTALE makes it look again.
+  const auto flags = static_cast<uint32_t>(info->flags);
+  const Outcome<CreateResult> made = mount.filesystem.Create(entry, flags | O_EXCL);
+  if (!made.ok() && made.failure().reason == ErrorReason::kExists && (flags & O_EXCL) == 0) {
+    fuse_reply_err(request, ESTALE);
+    return;
+  }
   if (!made.ok()) {
     ReplyFailure(request, made.failure(), "create", FileId{parent});
     return;
@@ -138,9 +144,8 @@ void Create(fuse_req_t request, fuse_ino_t parent, const char* name, mode_t mode
   const FileId file = made->entry.entry.file;
   kernel::CreateOut out{};
   out.entry = ToEntryOut(made->entry);
-  const Result<kernel::OpenOut> open = PrepareOpen(
-      mount,
-      {file, made->handle, made->mode, static_cast<uint32_t>(info->flags), made->data_version});
+  const Result<kernel::OpenOut> open =
+      PrepareOpen(mount, {file, made->handle, made->mode, flags, made->data_version});
   if (!open.ok()) {
     mount.filesystem.Release(made->handle, std::nullopt);
     mount.filesystem.Forget(file, 1);

@@ -152,13 +152,6 @@ TEST_F(CoreCopyTruth, ACloseWithoutAStoreCostsNothing) {
   Ok<EmptyReply>(kAnna, ReleaseRequest{f});
   EXPECT_EQ(Version(f), version);
   EXPECT_EQ(Readers(f).size(), 2U);
-  // The file is marked already.
-  const std::string before = image_.at(InodeKey(f));
-  now_ = now_ + Seconds(1);
-  const Effects effects = Step(SessionRequest{
-      kAnna, {RequestId(++last_request_[kAnna]), RequestId(0), {OpenRequest{f, true, ""}}}});
-  for (const KvBatch::Write& write : effects.writes.writes) EXPECT_NE(write.key, InodeKey(f));
-  EXPECT_EQ(image_.at(InodeKey(f)), before);
 }
 
 TEST_F(CoreCopyTruth, AWriterThatReleasesWhatItCouldNotCommitIsDoubted) {
@@ -186,6 +179,53 @@ TEST_F(CoreCopyTruth, AFileWithoutCopiesHasANewVersionIfItsWriterDoesNotComeBack
   RestartWith({kBen}, {f, other});
   AdvanceAlive(Seconds(6), {kBen}, nodes_);
   EXPECT_EQ(Version(f), version + 1) << "once is enough";
+}
+
+// The commit of one program does not vouch for what it, or another one, stores afterwards.
+TEST_F(CoreCopyTruth, ItHasANewVersionAlsoIfSomethingWasCommittedBefore) {
+  for (const bool by_another : {false, true}) {
+    const FileId f = MakeCommitted(by_another ? "f" : "g", "1");
+    for (const ClientId client : {kAnna, kBen}) {
+      if (client == kBen && !by_another) continue;
+      Ok<OpenReply>(client, OpenRequest{f, true, ""});
+      ConfirmAll();
+    }
+    Commit(f, 2 * kMiB, /*close=*/by_another);
+    const uint64_t version = Version(f);
+    const ClientId other = by_another ? kAnna : kBen;
+    RestartWith({other}, {f});
+    AdvanceAlive(Seconds(6), {other}, nodes_);
+    Start(by_another ? kBen : kAnna);
+    EXPECT_EQ(Version(f), version + 1) << by_another;
+  }
+}
+
+TEST_F(CoreCopyTruth, AFileThatWasClosedUnchangedKeepsItsVersionOverARestart) {
+  const FileId f = MakeCommitted("f", "1");
+  const uint64_t version = Version(f);
+  Ok<OpenReply>(kAnna, OpenRequest{f, true, ""});
+  Ok<EmptyReply>(kAnna, ReleaseRequest{f});
+  RestartWith({kBen}, {f});
+  AdvanceAlive(Seconds(6), {kBen}, nodes_);
+  EXPECT_EQ(Version(f), version);
+}
+
+// A writer that comes back and closes the file does not vouch for one that does not come back.
+TEST_F(CoreCopyTruth, ItHasANewVersionAlsoIfAnotherHasClosedItSinceTheRestart) {
+  const FileId f = MakeCommitted("f", "1");
+  for (const ClientId client : {kAnna, kBen}) {
+    Ok<OpenReply>(client, OpenRequest{f, true, ""});
+    ConfirmAll();
+  }
+  const uint64_t version = Version(f);
+  RestartWith({}, {f});
+  SessionStart start;
+  start.opens = {{f, true}};
+  Start(kBen, start);
+  Step(SessionRequest{
+      kBen, {RequestId(++last_request_[kBen]), RequestId(0), {ReleaseRequest{.file = f}}}});
+  AdvanceAlive(Seconds(6), {kBen}, nodes_);
+  EXPECT_EQ(Version(f), version + 1);
 }
 
 TEST_F(CoreCopyTruth, AnEmptyFileIsOpenedWithoutARecord) {

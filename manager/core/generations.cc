@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "common/model/ranges.h"
 #include "manager/core/file_bytes.h"
@@ -16,7 +17,10 @@ void Generations::CloseWrite(Session& session, FileId file) {
   const auto opens = sessions_.write_opens.find(file);
   if (opens == sessions_.write_opens.end()) return;
   opens->second.erase(session.start.client);
-  if (opens->second.empty()) sessions_.write_opens.erase(opens);
+  if (opens->second.empty()) {
+    sessions_.write_opens.erase(opens);
+    EndMark(file);
+  }
   lifetimes_.RecheckDue(file);
   if (const Inode* inode = files_.Find(file)) copy_queue_.ReviewLater(file, *inode);
   if (files_.orphans.contains(file)) step_.orphan_checks.insert(file);
@@ -33,6 +37,7 @@ void Generations::RaiseVersion(FileId file, Inode& inode, bool committed) {
   lifetimes_.ContentChanged(file);
   if (!inode.bytes) return;
   inode.bytes->may_differ = false;
+  copy_.marked.erase(file);
   inode.bytes->raised_uncommitted = committed ? 0 : inode.bytes->raised_uncommitted + 1;
 }
 
@@ -40,6 +45,20 @@ void Generations::MarkMayDiffer(FileId file) {
   Inode* inode = files_.Find(file);
   if (!inode || !inode->bytes || inode->bytes->may_differ || !ShowsBytesOfNodes(*inode)) return;
   inode->bytes->may_differ = true;
+  step_.dirty.insert(file);
+}
+
+void Generations::MarkIfOpen(FileId file) {
+  if (sessions_.write_opens.contains(file)) MarkMayDiffer(file);
+}
+
+// The last writer has said that nothing is uncommitted. It does not know of those who had the file
+// open before a restart.
+void Generations::EndMark(FileId file) {
+  Inode* inode = files_.Find(file);
+  if (!inode || !inode->bytes || !inode->bytes->may_differ) return;
+  if (copy_.marked.contains(file)) return EndUncommitted(file);
+  inode->bytes->may_differ = false;
   step_.dirty.insert(file);
 }
 
@@ -52,10 +71,13 @@ void Generations::EndUncommitted(FileId file) {
 }
 
 void Generations::EndMarkedOpens() {
-  for (const FileId file : std::exchange(copy_.marked, {})) {
+  std::vector<FileId> doubted;
+  for (const FileId file : copy_.marked)
+    if (!sessions_.write_opens.contains(file)) doubted.push_back(file);  // Others: EndMark.
+  for (const FileId file : doubted) {
     const Inode* inode = files_.Find(file);
-    if (inode && inode->bytes && inode->bytes->may_differ && !sessions_.write_opens.contains(file))
-      EndUncommitted(file);
+    if (inode && inode->bytes && inode->bytes->may_differ) EndUncommitted(file);
+    copy_.marked.erase(file);
   }
 }
 

@@ -46,6 +46,8 @@ class Generations {
   void RaiseVersion(FileId file, Inode& inode, bool committed);
   // Must be called before any client is given the right to store in the file.
   void MarkMayDiffer(FileId file);
+  // A new version has ended the mark, but whoever still has the file open for writing may store.
+  void MarkIfOpen(FileId file);
   // A client that had the file open for writing is gone, or its commit was rejected.
   void EndUncommitted(FileId file);
   void EndMarkedOpens();
@@ -66,6 +68,7 @@ class Generations {
   void TakeUntold(const Node& node, FileId file);
 
  private:
+  void EndMark(FileId file);
   // Call when the places of a file's bytes change. What was stored by earlier layouts still counts.
   void RaiseGeneration(FileId file, Inode& inode);
   void LoseUncommittedHole(NodeId id, FileId file, Inode& inode);

@@ -145,6 +145,7 @@ void SessionEvents::Redeclare(Session& session, const SessionStart& start, bool 
       generations_.LoseStoresOnEmptyNodes(held.file, *inode);
       session.write_opens.insert(held.file);
       sessions_.write_opens[held.file].insert(client);
+      generations_.MarkMayDiffer(held.file);
     }
     const auto orphan = files_.orphans.find(held.file);
     if (orphan != files_.orphans.end()) {

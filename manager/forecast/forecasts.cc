@@ -12,7 +12,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// The JSON library's destructor recurses over nested values.
+// The file itself has some five levels.
 constexpr int kDepthMax = 16;
 constexpr size_t kCurvePointsMax = 1000;
 constexpr uint64_t kBytesMax = uint64_t{1} << 50;
@@ -109,16 +109,6 @@ Result<CopiesForecast> ReadCopies(const Json& root) {
   return copies;
 }
 
-bool IsDeep(std::string_view text) {
-  int depth = 0;
-  for (const char c : text) {
-    if (c == '[' || c == '{') ++depth;
-    if (c == ']' || c == '}') --depth;
-    if (depth > kDepthMax) return true;
-  }
-  return false;
-}
-
 Json ToJson(const Curve& curve, double unit) {
   Json list = Json::array();
   for (const CurvePoint& point : curve)
@@ -129,12 +119,19 @@ Json ToJson(const Curve& curve, double unit) {
 }  // namespace
 
 Result<Forecasts> ReadForecasts(std::string_view text) {
-  if (text.size() > kForecastsBytesMax || IsDeep(text))
+  bool is_deep = false;
+  const auto keeps = [&](int depth, Json::parse_event_t, Json&) {
+    is_deep = is_deep || depth > kDepthMax;
+    return !is_deep;
+  };
+  const Json root = text.size() > kForecastsBytesMax
+                        ? Json()
+                        : Json::parse(text, keeps, /*allow_exceptions=*/false);
+  if (text.size() > kForecastsBytesMax || is_deep)
     return InvalidArgumentError(
         fmt::format("forecasts of {} bytes are too long or too deep: at most {} bytes in {} levels "
                     "are allowed",
                     text.size(), kForecastsBytesMax, kDepthMax));
-  const Json root = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!root.is_object() || !root.contains("mosa_forecasts"))
     return InvalidArgumentError(
         "this is not a file of 'mosa forecast': it is no JSON object with 'mosa_forecasts'");

@@ -53,7 +53,9 @@ ReadCost CostAt(const ReadCosts& costs, const ReadableFile& file, const NodeByte
   }
   const ReadParts parts = PartsOf(costs, stripe, cost.remote_bytes, cost.local_bytes);
   const double exposed =
-      stripe.exposed.empty() ? 1 : ValueAt(Nearest(stripe.exposed, own.positions), file.size_bytes);
+      stripe.exposed.empty()
+          ? 1
+          : std::clamp(ValueAt(Nearest(stripe.exposed, own.positions), file.size_bytes), 0.0, 1.0);
   cost.time = DurationOf(parts.longer() + exposed * parts.shorter());
   return cost;
 }
@@ -67,8 +69,11 @@ double ValueAt(const Curve& curve, uint64_t bytes) {
       std::lower_bound(curve.begin() + 1, curve.end() - 1, bytes,
                        [](const CurvePoint& point, uint64_t x) { return point.bytes < x; });
   const auto low = high - 1;
-  return low->value + static_cast<double>(bytes - low->bytes) * (high->value - low->value) /
-                          static_cast<double>(high->bytes - low->bytes);
+  const double value = low->value + static_cast<double>(bytes - low->bytes) *
+                                        (high->value - low->value) /
+                                        static_cast<double>(high->bytes - low->bytes);
+  // Longer files never cost less than the longest that was simulated.
+  return bytes > high->bytes ? std::max(value, high->value) : value;
 }
 
 ReadParts PartsOf(const ReadCosts& costs, const StripeCurves& stripe, uint64_t remote_bytes,

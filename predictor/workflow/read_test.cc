@@ -149,6 +149,10 @@ TEST(ReadWorkflow, TakesIdsOfWfFormatAsNames) {
   EXPECT_THAT(Paths(workflow, OutsideInputs(workflow)), ElementsAre("raw/in.fits"));
   EXPECT_EQ(workflow.at(workflow.tasks[0].outputs[0]).path, "c7/p.fits");
   EXPECT_THAT(workflow.tasks[1].predecessors, ElementsAre(TaskIndex{0}));
+  const std::string twice = Replace(text, "\"sum.fits\"", "\"c7/p.fits\"");
+  EXPECT_THAT(
+      ReadWorkflow(twice, "w", {}).faults,
+      Contains(HasSubstr("the files '//c7/p.fits' and 'c7/p.fits' would have the same name")));
   const std::string unnamed = Replace(Replace(kNew, "VERSION", "1.5"), "\"p.fits\"", "\"/\"");
   EXPECT_FALSE(ReadWorkflow(unnamed, "w", {}).faults.empty());
 }

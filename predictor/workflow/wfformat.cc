@@ -111,10 +111,16 @@ class WfFormatReader {
       result_.draft.tasks.push_back(std::move(task));
     }
     ReadOrder(maps, ids);
+    std::map<std::string, std::string> ids_of_paths;
     for (const Value* map : fields_.Maps(*specification, "files", "the specification")) {
       FileDraft file;
       file.line = map->line;
-      file.path = PathOf(fields_.Text(*map, "id", "the file"));
+      const std::string id = fields_.Text(*map, "id", "the file");
+      file.path = PathOf(id);
+      const auto [same, is_new] = ids_of_paths.emplace(file.path, id);
+      if (!is_new && same->second != id)
+        fields_.Fault(map->line, fmt::format("the files '{}' and '{}' would have the same name",
+                                             same->second.substr(0, 80), id.substr(0, 80)));
       file.size_bytes = fields_.Bytes(*map, "sizeInBytes", "the file");
       result_.draft.files.push_back(std::move(file));
     }

@@ -397,8 +397,10 @@ void ObjectEngine::ListHeld(std::vector<FileId>& files, std::vector<HeldSize>& s
 NodeHeartbeat ObjectEngine::TakeHeartbeat() {
   NodeHeartbeat heartbeat;
   heartbeat.bulk = UseOfBulkPlane();
-  heartbeat.object_count = table_.size();
+  // In this order: the bytes used are measured after the drops and measurements that are reported.
+  reports_.Take(clock_.Monotonic(), heartbeat);
   heartbeat.measurements = counters_.measurements;
+  heartbeat.object_count = table_.size();
   heartbeat.used_bytes = room_.used_bytes();
   heartbeat.limit_bytes = room_.limit_bytes();
   heartbeat.bytes_read_remote = counters_.bytes_read_remote;
@@ -406,7 +408,6 @@ NodeHeartbeat ObjectEngine::TakeHeartbeat() {
   heartbeat.bytes_written_local = counters_.bytes_written_local;
   heartbeat.descriptors_passed = counters_.descriptors_passed;
   heartbeat.unsealed_objects = unsealed_objects();
-  reports_.Take(clock_.Monotonic(), heartbeat);
   return heartbeat;
 }
 

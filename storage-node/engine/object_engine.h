@@ -2,8 +2,8 @@
 // the store (bytes) with the core (admission, checksums, upkeep). It handles no sockets, except to
 // pass a descriptor out, and no capabilities: the caller has verified them.
 //
-// Thread-safe. Lock order: an object's mutex (object.h), then that of any one part: no part calls
-// another while it holds its own.
+// Thread-safe, except that one thread at a time scrubs. Lock order: an object's mutex (object.h),
+// then that of any one part. No part calls another's locking methods while it holds its own.
 #ifndef MOSA_STORAGE_NODE_ENGINE_OBJECT_ENGINE_H_
 #define MOSA_STORAGE_NODE_ENGINE_OBJECT_ENGINE_H_
 
@@ -188,7 +188,7 @@ class ObjectEngine {
   MemoryBudget budget_;
   NodeResidence residence_;
 
-  // Each is thread-safe, and uses only those above it.
+  // Each uses only those above it.
   NodeCounters counters_;
   Room room_;
   LentFiles lent_;

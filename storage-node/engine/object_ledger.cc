@@ -103,13 +103,14 @@ void ObjectLedger::Remove(Object& object) {
   AccountFor(object, ObjectStat{});
   books_.records.Remove(object);
   object.dropped = true;
-  books_.table.Erase(object.file);
-  books_.waiters.Wake(object.file);
   if (object.counted_unsealed) --books_.sealing.unsealed_count;
   books_.sealing.Remove(object.file);
   books_.lent.lent.Erase(object.file);
   books_.lent.left_untold.Erase(object.file);
   books_.reports.Forget(object.file);
+  // Last: whoever makes the file's object anew makes it known to all of these again.
+  books_.table.Erase(object.file);
+  books_.waiters.Wake(object.file);
 }
 
 }  // namespace mosa::node
