@@ -53,9 +53,11 @@ EntryResult Directories::Remember(HandleId handle, const DirectoryItem& item) {
 }
 
 Outcome<Done> Directories::BeginListing(Listing& listing) {
-  for (DirectoryItem& item : listing.items) {
-    listing.offsets_end = std::max(listing.offsets_end, item.next_offset);
-    listing.next_offsets[std::move(item.name)] = item.next_offset;
+  if (listing.begun) {  // Else the last attempt failed, before its names had their offsets.
+    for (DirectoryItem& item : listing.items) {
+      listing.offsets_end = std::max(listing.offsets_end, item.next_offset);
+      listing.next_offsets[std::move(item.name)] = item.next_offset;
+    }
   }
   listing.items.clear();
   listing.begun = false;
@@ -89,7 +91,7 @@ void Directories::KeepOffsets(Listing& listing) {
   std::sort(
       listing.items.begin(), listing.items.end(),
       [](const DirectoryItem& a, const DirectoryItem& b) { return a.next_offset < b.next_offset; });
-  listing.next_offsets.clear();
+  listing.next_offsets = {};
 }
 
 Outcome<Done> Directories::ContinueListing(Listing& listing) {

@@ -115,7 +115,8 @@ Parsed Parse(std::string_view hint, std::string_view value) {
     return {Pattern(value),
             "pipeline, reduce[:group], broadcast[:n], scatter[:size], gather[:size] or default"};
   if (hint == "placement")
-    return {Placement(value), "stripe, local, collocate:<group>, scatter:<chunks> or node:<name>"};
+    return {Placement(value),
+            "stripe, near, local, collocate:<group>, scatter:<chunks> or node:<name>"};
   if (hint == "replicas")
     return {value == "auto" ? std::string(value) : Number(value, kReplicasMax), "1 to 64, or auto"};
   if (hint == "replicate") return {Word(value, {"eager", "lazy"}), "eager or lazy"};

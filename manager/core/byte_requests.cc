@@ -335,7 +335,6 @@ Reply ByteRequests::Apply(const CommitRequest& request) {
   generations_.CommitTo(request.file);
   copy_queue_.ReviewLater(request.file, inode);
   if (request.last_close) generations_.CloseWrite(session, request.file);
-  generations_.MarkIfOpen(request.file);
   step_.Touch(request.file);
   return AttributesReply{file_view_.EntryWithInterest(request.file).attributes};
 }

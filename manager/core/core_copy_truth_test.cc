@@ -210,8 +210,8 @@ TEST_F(CoreCopyTruth, AFileThatWasClosedUnchangedKeepsItsVersionOverARestart) {
   EXPECT_EQ(Version(f), version);
 }
 
-// A writer that comes back and closes the file does not vouch for one that does not come back.
-TEST_F(CoreCopyTruth, ItHasANewVersionAlsoIfAnotherHasClosedItSinceTheRestart) {
+// A writer that comes back does not vouch for one that does not.
+TEST_F(CoreCopyTruth, ItHasANewVersionAlsoIfAnotherWriterComesBack) {
   const FileId f = MakeCommitted("f", "1");
   for (const ClientId client : {kAnna, kBen}) {
     Ok<OpenReply>(client, OpenRequest{f, true, ""});
@@ -222,9 +222,49 @@ TEST_F(CoreCopyTruth, ItHasANewVersionAlsoIfAnotherHasClosedItSinceTheRestart) {
   SessionStart start;
   start.opens = {{f, true}};
   Start(kBen, start);
-  Step(SessionRequest{
-      kBen, {RequestId(++last_request_[kBen]), RequestId(0), {ReleaseRequest{.file = f}}}});
   AdvanceAlive(Seconds(6), {kBen}, nodes_);
+  ConfirmAll();
+  EXPECT_EQ(Version(f), version + 1);
+  // It may still store, and not come back next time.
+  RestartWith({kAnna}, {f});
+  AdvanceAlive(Seconds(6), {kAnna}, nodes_);
+  Start(kBen);
+  EXPECT_EQ(Version(f), version + 2);
+}
+
+TEST_F(CoreCopyTruth, AFileKeepsItsVersionIfAllWritersComeBack) {
+  const FileId f = MakeCommitted("f", "1");
+  Ok<OpenReply>(kAnna, OpenRequest{f, true, ""});
+  const uint64_t version = Version(f);
+  SessionStart start;
+  start.opens = {{f, true}};
+  RestartWith({kAnna, kBen}, {f}, start);
+  AdvanceAlive(Seconds(6), {kAnna, kBen}, nodes_);
+  Ok<EmptyReply>(kAnna, ReleaseRequest{f});
+  EXPECT_EQ(Version(f), version);
+}
+
+// Every new version, not that of a commit alone, is marked while somebody has the file open.
+TEST_F(CoreCopyTruth, ItHasANewVersionAlsoIfItWasCutOrLostAWriterBefore) {
+  const FileId f = MakeCommitted("f", "1");
+  Ok<OpenReply>(kAnna, OpenRequest{f, true, ""});
+  Ok<AttributesReply>(kAnna, SetAttributesRequest{.file = f, .size_bytes = kMiB});
+  uint64_t version = Version(f);
+  RestartWith({kBen}, {f});
+  AdvanceAlive(Seconds(6), {kBen}, nodes_);
+  EXPECT_EQ(Version(f), version + 1);
+  Start(kAnna);
+  for (const ClientId client : {kAnna, kBen}) {
+    Ok<OpenReply>(client, OpenRequest{f, true, ""});
+    ConfirmAll();
+  }
+  AdvanceAlive(Seconds(6), {kBen}, nodes_);  // Anna's session expires.
+  ConfirmAll();
+  version = Version(f);
+  RestartWith({}, {f});
+  AdvanceAlive(Seconds(6), {}, nodes_);
+  Start(kAnna);
+  Start(kBen);
   EXPECT_EQ(Version(f), version + 1);
 }
 

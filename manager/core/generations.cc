@@ -36,7 +36,8 @@ void Generations::RaiseVersion(FileId file, Inode& inode, bool committed) {
   ++inode.data_version;
   lifetimes_.ContentChanged(file);
   if (!inode.bytes) return;
-  inode.bytes->may_differ = false;
+  // Whoever still has it open may store on.
+  inode.bytes->may_differ = sessions_.write_opens.contains(file) && ShowsBytesOfNodes(inode);
   copy_.marked.erase(file);
   inode.bytes->raised_uncommitted = committed ? 0 : inode.bytes->raised_uncommitted + 1;
 }
@@ -48,16 +49,11 @@ void Generations::MarkMayDiffer(FileId file) {
   step_.dirty.insert(file);
 }
 
-void Generations::MarkIfOpen(FileId file) {
-  if (sessions_.write_opens.contains(file)) MarkMayDiffer(file);
-}
-
-// The last writer has said that nothing is uncommitted. It does not know of those who had the file
-// open before a restart.
+// The last writer has said that nothing is uncommitted.
 void Generations::EndMark(FileId file) {
   Inode* inode = files_.Find(file);
-  if (!inode || !inode->bytes || !inode->bytes->may_differ) return;
-  if (copy_.marked.contains(file)) return EndUncommitted(file);
+  // Those who had it open before a restart may not be back yet: EndMarkedOpens.
+  if (!inode || !inode->bytes || !inode->bytes->may_differ || copy_.marked.contains(file)) return;
   inode->bytes->may_differ = false;
   step_.dirty.insert(file);
 }
@@ -70,14 +66,11 @@ void Generations::EndUncommitted(FileId file) {
   copy_queue_.ReviewLater(file, *inode);
 }
 
-void Generations::EndMarkedOpens() {
-  std::vector<FileId> doubted;
-  for (const FileId file : copy_.marked)
-    if (!sessions_.write_opens.contains(file)) doubted.push_back(file);  // Others: EndMark.
-  for (const FileId file : doubted) {
+void Generations::EndMarkedOpens(bool all_are_back) {
+  for (const FileId file : std::exchange(copy_.marked, {})) {
     const Inode* inode = files_.Find(file);
-    if (inode && inode->bytes && inode->bytes->may_differ) EndUncommitted(file);
-    copy_.marked.erase(file);
+    if (!inode || !inode->bytes || !inode->bytes->may_differ) continue;
+    if (!all_are_back || !sessions_.write_opens.contains(file)) EndUncommitted(file);
   }
 }
 

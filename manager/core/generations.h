@@ -46,11 +46,11 @@ class Generations {
   void RaiseVersion(FileId file, Inode& inode, bool committed);
   // Must be called before any client is given the right to store in the file.
   void MarkMayDiffer(FileId file);
-  // A new version has ended the mark, but whoever still has the file open for writing may store.
-  void MarkIfOpen(FileId file);
   // A client that had the file open for writing is gone, or its commit was rejected.
   void EndUncommitted(FileId file);
-  void EndMarkedOpens();
+  // After a restart: the sessions have declared what they have open. Files that others may have
+  // stored into get a new version.
+  void EndMarkedOpens(bool all_are_back);
   void NoteDamage(NodeId node, FileId file);
   void NoteHealed(NodeId node, FileId file);
   // As RaiseGeneration, but what writers without a session stored no longer counts.

@@ -324,7 +324,7 @@ Status Loader::FinishLoad(Time now) {
     cluster_.grace_end = step_.now + kGracePeriod;
     step_.Schedule(*cluster_.grace_end);
   } else {
-    generations_.EndMarkedOpens();
+    generations_.EndMarkedOpens(/*all_are_back=*/false);
   }
   copy_queue_.StartScan();
   return OkStatus();

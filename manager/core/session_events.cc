@@ -323,7 +323,7 @@ void SessionEvents::EndGrace() {
   }
   for (const ClientId client : missing)
     EndSession(client, "it did not come back after the manager's restart", false);
-  generations_.EndMarkedOpens();
+  generations_.EndMarkedOpens(missing.empty());
   for (const auto& [file, holders] : files_.orphans) step_.orphan_checks.insert(file);
   lifetimes_.RecheckAll();
   step_.effects.log.push_back(

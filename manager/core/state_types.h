@@ -207,7 +207,7 @@ struct CopyWork {
   // time.
   std::map<FileId, std::map<NodeId, Time>> cancelled, full;
   std::map<FileId, std::vector<Waiter>> waiters;
-  std::set<FileId> marked;  // Loaded with `may_differ`, until the next version or the last close.
+  std::set<FileId> marked;  // Loaded with `may_differ`, until sessions have declared their opens.
 };
 
 Failure Refuse(StatusCode code, ErrorReason reason, std::string message);

@@ -132,6 +132,11 @@ Result<Forecasts> ReadForecasts(std::string_view text) {
         fmt::format("forecasts of {} bytes are too long or too deep: at most {} bytes in {} levels "
                     "are allowed",
                     text.size(), kForecastsBytesMax, kDepthMax));
+  if (root.is_discarded()) return InvalidArgumentError("this is not JSON, or it is cut short");
+  if (root.is_object() && root.contains("mosa_platform"))
+    return InvalidArgumentError(
+        "this is a platform file: make forecasts of it with 'mosa forecast --platform FILE -o "
+        "FORECASTS'");
   if (!root.is_object() || !root.contains("mosa_forecasts"))
     return InvalidArgumentError(
         "this is not a file of 'mosa forecast': it is no JSON object with 'mosa_forecasts'");

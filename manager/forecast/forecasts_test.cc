@@ -39,8 +39,9 @@ TEST(ForecastsFile, IsRefusedInOneSentenceIfAnyPartIsWrong) {
     std::string from, to, says;
   };
   const std::vector<Row> rows = {
-      {"{", "", "it is no JSON object"},
-      {"mosa_forecasts", "mosa_platform", "not a file of 'mosa forecast'"},
+      {"{", "", "this is not JSON, or it is cut short"},
+      {"\"mosa_forecasts\"", "\"mosa_platform\"", "this is a platform file"},
+      {"mosa_forecasts", "mosa_other", "not a file of 'mosa forecast'"},
       {"\"mosa_forecasts\":1", "\"mosa_forecasts\":2", "have version 2, but this program reads"},
       {"\"in_manager\"", "\"other\"", "lack 'in_manager'"},
       {"\"copies\":[", "\"copies\":[7,", "lack 'nodes'"},
@@ -50,7 +51,7 @@ TEST(ForecastsFile, IsRefusedInOneSentenceIfAnyPartIsWrong) {
       {"[0,2000.0]", "[1000,2000.0]", "'whole' of the forecasts is not a list"},
       {"[0,2000.0]", "[0,-1]", "'whole' of the forecasts is not a list"},
       {"[0,2000.0]", "[0,1e300]", "'whole' of the forecasts is not a list"},
-      {"[0,2000.0]", "[0,1e999]", "it is no JSON object"},
+      {"[0,2000.0]", "[0,1e999]", "this is not JSON, or it is cut short"},
       {"[[1000,0.25]]", "[]", "'curve' of the forecasts is not a list with entries"},
       {"[[1000,0.25]]", "[[1000,1.5]]", "values from 0 to 1"},
       {"\"stripes\":[", "\"stripes\":[],\"rest\":[", "'stripes' of the forecasts is not a list"},

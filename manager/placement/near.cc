@@ -13,12 +13,15 @@ class Near final : public PlacementPolicy {
 
   Result<PlacementPlan> Place(const ClusterView& view,
                               const PlacementRequest& request) const override {
-    MOSA_ASSIGN_OR_RETURN(PlacementPlan plan, RoundRobin("near:", view, request));
-    if (request.begin > 0) return plan;  // The file has its first chunk.
     const auto writer = std::find_if(view.nodes.begin(), view.nodes.end(), [&](const NodeView& n) {
       return n.node == request.writer_node;
     });
-    if (writer == view.nodes.end() || WhyRejected(*writer, request)) return plan;
+    // What follows when a node is full goes round like any stripe.
+    if (request.begin > 0 || writer == view.nodes.end()) return RoundRobin("near:", view, request);
+    if (const auto why = WhyRejected(*writer, request))
+      return RoundRobin(fmt::format("near, but the writer's node {} {}:", writer->name, *why), view,
+                        request);
+    MOSA_ASSIGN_OR_RETURN(PlacementPlan plan, RoundRobin("near:", view, request));
     // The others keep their order, so that the second chunks of many files are spread, too.
     std::vector<NodeId>& nodes = plan.segment.nodes;
     const auto own = std::find(nodes.begin(), nodes.end(), writer->node);
@@ -27,8 +30,8 @@ class Near final : public PlacementPolicy {
     else
       nodes.erase(own);
     nodes.insert(nodes.begin(), writer->node);
-    plan.reason =
-        fmt::format("near: {} nodes, from {}, which is the writer's", nodes.size(), writer->name);
+    plan.reason = fmt::format("near: {} of {} nodes, from {}, which is the writer's", nodes.size(),
+                              FilterNodes(view, request).usable.size(), writer->name);
     return plan;
   }
 };

@@ -92,6 +92,7 @@ class Starter {
     MOSA_RETURN_IF_ERROR(MakeDirectory(plan.manager.directory, 0700));
     MOSA_RETURN_IF_ERROR(MakeDirectory(plan.manager.directory + "/run", 0700));
     MOSA_RETURN_IF_ERROR(MakeDirectory(plan.manager.directory + "/data", 0700));
+    MOSA_RETURN_IF_ERROR(KeepForecasts());
     for (const HostPlan& host : plan.hosts) {
       MOSA_RETURN_IF_ERROR(MakeDirectory(host.directory, passable));
       MOSA_RETURN_IF_ERROR(MakeDirectory(host.directory + "/run", 0700));
@@ -100,6 +101,21 @@ class Starter {
       if (plan.namespaces) MOSA_RETURN_IF_ERROR(MountTmpfs(host.objects, plan.tmpfs_bytes));
       MOSA_RETURN_IF_ERROR(CheckInterrupted());
     }
+    return OkStatus();
+  }
+
+  // A manager that is restarted needs them again.
+  Status KeepForecasts() {
+    std::string& forecasts = state_.plan.forecasts;
+    if (forecasts.empty()) return OkStatus();
+    const std::string kept = state_.plan.manager.directory + "/forecasts.json";
+    std::error_code error;
+    std::filesystem::copy_file(forecasts, kept, std::filesystem::copy_options::overwrite_existing,
+                               error);
+    if (error)
+      return UnavailableError(
+          fmt::format("cannot copy {} to {}: {}", forecasts, kept, error.message()));
+    forecasts = kept;
     return OkStatus();
   }
 

@@ -16,7 +16,7 @@ Result<std::vector<HintValue>> ParseAssignments(const std::vector<std::string>& 
 // For help texts: every hint with its values.
 inline constexpr const char* kHintHelp =
     "pattern      pipeline, reduce[:GROUP], broadcast[:N], scatter[:SIZE], gather[:SIZE], default\n"
-    "placement    stripe, local, collocate:GROUP, scatter:CHUNKS, node:NAME\n"
+    "placement    stripe, near, local, collocate:GROUP, scatter:CHUNKS, node:NAME\n"
     "replicas     1 to 64, or auto\n"
     "replicate    eager, lazy\n"
     "ack          optimistic, pessimistic, or 1 to 64\n"

@@ -33,6 +33,7 @@ void AddWhere(CLI::App& app, CommandLine& line) {
   command
       ->add_option("--hosts", options->hosts, "Comma-separated hosts to predict for; default: all")
       ->delimiter(',')
+      ->allow_extra_args(false)
       ->needs(cost);
   command->add_flag("--in-store", options->in_store,
                     "Take paths from the root of the store, so that no mount is needed");
