@@ -133,13 +133,12 @@ Result<Forecasts> ReadForecasts(std::string_view text) {
                     "are allowed",
                     text.size(), kForecastsBytesMax, kDepthMax));
   if (root.is_discarded()) return InvalidArgumentError("this is not JSON, or it is cut short");
-  if (root.is_object() && root.contains("mosa_platform"))
-    return InvalidArgumentError(
-        "this is a platform file: make forecasts of it with 'mosa forecast --platform FILE -o "
-        "FORECASTS'");
   if (!root.is_object() || !root.contains("mosa_forecasts"))
     return InvalidArgumentError(
-        "this is not a file of 'mosa forecast': it is no JSON object with 'mosa_forecasts'");
+        root.is_object() && root.contains("mosa_platform")
+            ? "this is a platform file: make forecasts of it with 'mosa forecast --platform FILE "
+              "-o FORECASTS'"
+            : "this is not a file of 'mosa forecast': it is no JSON object with 'mosa_forecasts'");
   if (const Json& version = root["mosa_forecasts"]; version != kForecastsVersion)
     return InvalidArgumentError(fmt::format(
         "the forecasts have version {}, but this program reads version {}: make them again",
