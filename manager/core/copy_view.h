@@ -2,12 +2,13 @@
 //
 // Writers store in the first copy and report to the manager at the commit. Until then the other
 // copies hold the last commit and remain valid. So before a client may store, the file's record is
-// marked (`may_differ`), also if there is only one copy, since readers keep pages. The file's next
-// version ends the mark, and so does the last close: all other copies are older than that version
-// and must be compared before they count again. A client that ends without a commit leaves an
-// unknown number of bytes in the first copy. Its files therefore get a new version, as do all
-// marked files that nobody has open after a restart of the manager (Generations). So readers are
-// sent to the first copy, and to others only once they equal it.
+// marked (`may_differ`), also if there is only one copy, since readers keep pages. The last
+// close ends the mark, or the file's next version if nobody has it open for writing any more. After
+// a new version, all other copies are older and must be compared before they count again. A client
+// that ends without a commit leaves an unknown number of bytes in the first copy. Its files
+// therefore get a new version, as do all marked files that nobody has open after a restart of the
+// manager (Generations). So readers are sent to the first copy, and to others only once they equal
+// it.
 //
 // If the first copy is lost before that, any copy with the last commit replaces it. Each of its
 // bytes is from the last commit or was stored later, since such a copy is compared only with the

@@ -1,5 +1,6 @@
 #include "manager/forecast/read_costs.h"
 
+#include <algorithm>
 #include <cmath>
 #include <iterator>
 
