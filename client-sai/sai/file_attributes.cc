@@ -129,11 +129,11 @@ Outcome<Done> FileAttributes::Ensure(Inode& inode) {
   return Done{};
 }
 
-// truncate(2) is the last close as well, if nobody here has the file open for writing.
+// truncate(2) is the last close as well, if no program here has the file open for writing.
 std::optional<AwaitCopiesRequest> FileAttributes::CopiesOfClosed(Inode& inode) {
   {
     const MutexLock lock(inode.mutex);
-    if (!inode.uses.awaits_copies || inode.uses.write_handles > 0 ||
+    if (!inode.uses.awaits_copies || inode.IsOpenToWrite() ||
         inode.known.attributes.link_count == 0)
       return std::nullopt;
   }

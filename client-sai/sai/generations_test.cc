@@ -215,6 +215,34 @@ TEST(Generations, ATruncationOfAFileThatNobodyHasOpenWaitsForItsCopies) {
   EXPECT_TRUE(Ok(cluster.b().Truncate("/d/f", 0))) << "an empty file needs no copies";
 }
 
+// The kernel releases a handle later than the program closes it. A file on the own node is written
+// past the mount.
+TEST(Generations, ATruncationAfterAClosedWriteWaitsForCopiesBeforeTheRelease) {
+  for (const char* const placement : {"local", "node:b"}) {
+    Cluster cluster;
+    ASSERT_TRUE(Ok(cluster.a().MakeDirectory("/d")));
+    for (const auto& [name, value] : {std::pair("placement", placement), std::pair("replicas", "2"),
+                                      std::pair("ack", "pessimistic")})
+      ASSERT_TRUE(Ok(cluster.a().SetXattr("/d", std::string("user.mosa.") + name, value)));
+    ASSERT_TRUE(Ok(cluster.a().WriteFile("/d/f", Pattern(4 * kMiB, 1))));
+    std::vector<HandleId> closed;
+    for (const uint64_t size : {2 * kMiB, kMiB, 3 * kMiB}) {
+      const auto file = cluster.a().Open("/d/f", O_WRONLY);
+      ASSERT_TRUE(Ok(file));
+      ASSERT_TRUE(Ok(cluster.a().Write(file->handle, 0, Pattern(kMiB, 2))));
+      ASSERT_TRUE(Ok(cluster.a().Flush(file->handle, 0)));
+      EXPECT_EQ(cluster.manager().StatusOf("/d/f")->copies_valid, 2U) << placement << size;
+      closed.push_back(file->handle);
+      ASSERT_TRUE(Ok(cluster.a().Truncate("/d/f", size)));
+      EXPECT_EQ(cluster.manager().StatusOf("/d/f")->copies_valid, 2U) << placement << size;
+    }
+    for (const HandleId handle : closed) cluster.a().fs().Release(handle, std::nullopt);
+    EXPECT_EQ(cluster.manager().StatusOf("/d/f")->copies_valid, 2U) << placement;
+    EXPECT_TRUE(*cluster.b().ReadFile("/d/f") == Pattern(kMiB, 2) + std::string(2 * kMiB, '\0'))
+        << placement;
+  }
+}
+
 TEST(Generations, WhatWasCutOffWhileItsNodeWasSilentIsNotReadAgain) {
   Cluster cluster;
   const std::string content = Pattern(8 * kMiB, 1);

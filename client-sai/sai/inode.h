@@ -129,7 +129,10 @@ struct Uses {
   uint32_t removals = 0;  // Requests that may remove its last name and claim that it is not open.
   uint32_t write_handles = 0;
   uint32_t unclosed_writers = 0;  // Writers not closed since their last write.
-  uint32_t closes_waiting = 0;    // For copies, counted from before their commits.
+  // Among them, those that store past this mount (passthrough) and have closed a descriptor,
+  // perhaps their last one.
+  uint32_t perhaps_closed = 0;
+  uint32_t closes_waiting = 0;  // For copies, counted from before their commits.
   // The manager knows of our write open and waits for its end.
   bool manager_counts_open = false;
   // Bytes were committed, and no close has waited for their copies yet.
@@ -305,6 +308,10 @@ struct Inode {
     return uses.write_handles > 0 && (uses.manager_counts_open || kernel.passthrough_writers > 0 ||
                                       kernel.mappable_handles > 0);
   }
+  // False if the last close was probably seen. The kernel releases a handle later than that.
+  bool IsOpenToWrite() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
+    return uses.unclosed_writers > uses.perhaps_closed || kernel.mappable_handles > 0;
+  }
   // Bytes that this mount has stored and not committed are in the first copies alone. A right to
   // read, which also names other copies, does not serve then. (Behind its last close the mount
   // cannot ask for another right: readers wait for that commit.)
@@ -321,7 +328,7 @@ struct Inode {
   void AskIfUncounted() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
     if (making.state == MakeState::kSent && !uses.manager_counts_open) right.era = 0;
   }
-  // Call it when a use of the file has ended: a handle, a failed open, a truncation.
+  // Call it when a use of the file has ended: a handle, or a failed open.
   // Returns what to tell the manager, if it counts this mount as a writer or holder and need not
   // any more.
   std::optional<ReleaseRequest> EndUse() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
@@ -329,6 +336,14 @@ struct Inode {
     if (!uses.manager_counts_open && !(uses.told_held && uses.handles == 0)) return std::nullopt;
     uses.manager_counts_open = false;
     return ReleaseRequest{.file = file, .uncommitted = TakeUntold()};
+  }
+  // The same for a truncation. After a last close, handles may be left that the kernel has yet to
+  // release: as before, the manager does not count them.
+  std::optional<ReleaseRequest> EndTruncation() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
+    if (uses.write_handles == 0) return EndUse();
+    if (IsOpenToWrite() || HasUntold() || !uses.manager_counts_open) return std::nullopt;
+    uses.manager_counts_open = false;
+    return ReleaseRequest{.file = file};
   }
   // The mount asked to be a writer, or was named as one, for programs that may have closed the file
   // since. Returns what to tell the manager; nothing if there are others, whose end does so.
@@ -386,8 +401,9 @@ struct OpenFile {
   uint64_t errors_seen = 0;
   std::atomic<bool> wrote = false;  // Through this mount, not by the kernel alone.
   bool closed = false;  // Open for writing: one of its descriptors was closed since its last write.
-  bool was_closed = false;  // One of its descriptors was closed, perhaps the last one.
-  bool ended = false;       // The kernel has released it.
+  bool perhaps_closed = false;  // Counted in Uses::perhaps_closed.
+  bool was_closed = false;      // One of its descriptors was closed, perhaps the last one.
+  bool ended = false;           // The kernel has released it.
   ReadAhead read_ahead;
   std::set<uint64_t> lock_owners;  // Owners that requested POSIX locks through this handle.
 

@@ -281,6 +281,7 @@ void MappedStores::EndHandle(OpenFile& handle) {
     if (handle.unbacked) --inode->kernel.unbacked_handles;
     if (handle.write) --inode->uses.write_handles;
     if (handle.write && !std::exchange(handle.closed, true)) --inode->uses.unclosed_writers;
+    if (std::exchange(handle.perhaps_closed, false)) --inode->uses.perhaps_closed;
     handle.ended = true;
     --inode->uses.handles;
     last = inode->uses.handles == 0;

@@ -52,7 +52,7 @@ Outcome<Done> SizeChanges::Resize(Inode& inode, uint64_t size_bytes) {
   {
     const MutexLock lock(inode.mutex);
     size = AttributeCache::ViewOn(inode, fresh->attributes).size_bytes;
-    by_path = inode.uses.write_handles == 0;  // No close commits it.
+    by_path = !inode.IsOpenToWrite();  // No close commits it.
   }
   Outcome<Done> result = Done{};
   const bool objects = access->layout.bound() && !access->is_inline;
@@ -84,7 +84,7 @@ void SizeChanges::EndResize(Inode& inode) {
     inode.cut.resizing = false;
     rights_.DropUnusedInline(inode);
     // truncate(2) opens nothing, so the right was needed only for this call.
-    release = inode.EndUse();
+    release = inode.EndTruncation();
   }
   if (release) releases_.Queue(*std::move(release));
 }

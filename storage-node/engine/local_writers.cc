@@ -67,8 +67,8 @@ Result<UniqueFd> LocalWriters::OpenToWrite(FileId file, const Changer& changer) 
                     file.value));
   }
   if (!object.told) {
-    object.told = object.lent ? ChecksumTable::ForUnknownBytes() : object.checksums;
-    object.told_bytes = object.size_bytes;
+    object.told = SeenBytes{.size_bytes = object.size_bytes};
+    if (!object.lent) object.told->sums = object.checksums;
   }
   object.left_untold.reset();
   ledger_.ForgetChecksums(object);
@@ -80,17 +80,30 @@ Result<UniqueFd> LocalWriters::OpenToWrite(FileId file, const Changer& changer) 
   return std::move(opened.fd);
 }
 
-Status LocalWriters::Finish(FileId file) {
+Status LocalWriters::Finish(FileId file, std::span<std::byte> scratch) {
   const ObjectRef object = table_.Find(file);
   if (object == nullptr) return OkStatus();
-  const SystemMutexLock lock(object->mutex);
-  const Status looked = ledger_.LookForWriters(*object);
-  if (!looked.ok()) return looked;
-  if (!object->lent)
-    ledger_.NoteTold(*object);
-  else if (object->told)  // The mount's kernel has not released it yet, or somebody else has one.
-    object->told = ChecksumTable::ForUnknownBytes();
-  return looked;
+  UniqueFd fd;
+  {
+    const SystemMutexLock lock(object->mutex);
+    MOSA_RETURN_IF_ERROR(ledger_.LookForWriters(*object));
+    if (!object->lent) ledger_.NoteTold(*object);
+    if (!object->lent || !object->told) return OkStatus();
+    // The program's close has not dropped the kernel's reference yet, or somebody else has one,
+    // whose changes its own mount reports.
+    object->told->sums = ChecksumTable::ForUnknownBytes();
+    object->finished.reset();
+    if (object->size_bytes > kLookBytesMax) return OkStatus();
+    MOSA_ASSIGN_OR_RETURN(fd, store_.Open(file, OpenMode::kRead));
+  }
+  SeenBytes seen;
+  for (LocalWrites look{.complete = false}; !look.complete;) {
+    const SystemMutexLock lock(object->mutex);
+    if (object->dropped || !object->told) return OkStatus();
+    MOSA_RETURN_IF_ERROR(ComparePiece(*object, seen, fd.get(), look, scratch));
+    if (look.complete) object->finished = std::move(seen);
+  }
+  return OkStatus();
 }
 
 Result<LocalWrites> LocalWriters::Look(FileId file, uint64_t from_bytes, bool while_written,
@@ -107,7 +120,7 @@ Result<LocalWrites> LocalWriters::Look(FileId file, uint64_t from_bytes, bool wh
     if (object->dropped || (look.writers_left && !while_written)) return look;
     if (!object->told) {
       // Lent since before this process began, or to a mount that has reported all changes.
-      object->told = ChecksumTable::ForUnknownBytes();
+      object->told = SeenBytes{};
     }
     MOSA_ASSIGN_OR_RETURN(fd, store_.Open(file, OpenMode::kRead));
   }
@@ -116,24 +129,25 @@ Result<LocalWrites> LocalWriters::Look(FileId file, uint64_t from_bytes, bool wh
   while (!look.complete && look.next_bytes - from_bytes < kLookBytesMax) {
     const SystemMutexLock lock(object->mutex);
     if (object->dropped) return LocalWrites{};
-    MOSA_RETURN_IF_ERROR(ComparePiece(*object, fd.get(), look, scratch));
+    if (!object->told) object->told = SeenBytes{};
+    MOSA_RETURN_IF_ERROR(ComparePiece(*object, *object->told, fd.get(), look, scratch));
     object->answered = object->answered || look.changed || look.unknown;
   }
   return look;
 }
 
-// Compares the blocks with data in the next piece, and records their current checksums.
-Status LocalWriters::ComparePiece(Object& object, int fd, LocalWrites& look,
+// Compares the blocks with data in the next piece with `seen`, and records their current checksums
+// there.
+Status LocalWriters::ComparePiece(Object& object, SeenBytes& seen, int fd, LocalWrites& look,
                                   std::span<std::byte> scratch) {
-  if (!object.told) object.told = ChecksumTable::ForUnknownBytes();
   MOSA_ASSIGN_OR_RETURN(const ObjectStat stat, store_.Stat(fd));
   const Result<uint64_t> data = store_.Seek(fd, look.next_bytes, /*data=*/true);
   if (!data.ok() && data.status().code() != StatusCode::kNotFound) return data.status();
   if (!data.ok()) {
-    if (object.told_bytes != stat.size_bytes)
-      (object.told->complete() ? look.changed : look.unknown) = true;
-    object.told->SetComplete();
-    object.told_bytes = stat.size_bytes;
+    if (seen.size_bytes != stat.size_bytes)
+      (seen.sums.complete() ? look.changed : look.unknown) = true;
+    seen.sums.SetComplete();
+    seen.size_bytes = stat.size_bytes;
     look.complete = true;
     return OkStatus();
   }
@@ -143,10 +157,10 @@ Status LocalWriters::ComparePiece(Object& object, int fd, LocalWrites& look,
     const BlockIndex block = BlockOf(begin + at);
     const uint64_t extent = std::min<uint64_t>(kChecksumBlockBytes, got - at);
     const uint32_t crc = Crc32c(scratch.data() + at, extent);
-    const std::optional<uint32_t> before = object.told->Get(block, object.told_bytes);
+    const std::optional<uint32_t> before = seen.sums.Get(block, seen.size_bytes);
     look.unknown = look.unknown || !before;
     look.changed = look.changed || (before && *before != crc);
-    object.told->Set(block, crc);
+    seen.sums.Set(block, crc);
     // Nobody can store into it any more, so this checksum stays valid.
     if (!object.lent && stat.size_bytes == object.size_bytes &&
         extent == ExtentOf(block, object.size_bytes) &&
@@ -166,9 +180,10 @@ void LocalWriters::TellUntold() {
     if (!object->left_untold || object->lent) continue;
     if (clock_.Monotonic() - *object->left_untold < kTellAfter) continue;
     if (!object->checksums.sealed()) continue;  // Its checksums are still being computed.
+    const SeenBytes& seen = object->finished ? *object->finished : *object->told;
     const bool changed =
-        object->answered || ChecksumTable::MayDiffer(*object->told, object->told_bytes,
-                                                     object->checksums, object->size_bytes);
+        object->answered ||
+        ChecksumTable::MayDiffer(seen.sums, seen.size_bytes, object->checksums, object->size_bytes);
     ledger_.NoteTold(*object);
     if (changed) reports_.NoteUntold(file);
   }

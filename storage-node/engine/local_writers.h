@@ -65,8 +65,11 @@ class LocalWriters {
   // other changes.
   Result<UniqueFd> OpenToWrite(FileId file, const Changer& changer);
   // Call when a local writer may have ended and its changes are reported. Looks now instead of in
-  // the next LookAtAll and, if no writer is left, forgets the earlier checksums.
-  Status Finish(FileId file);
+  // the next LookAtAll and, if no writer is left, forgets the earlier checksums. Otherwise it
+  // records those of now, unless the object exceeds kLookBytesMax: a close often arrives here
+  // before the kernel has dropped its reference, and bytes that were reported must not be reported
+  // again. `scratch` holds whole blocks.
+  Status Finish(FileId file, std::span<std::byte> scratch);
   // Compares at most kLookBytesMax from `from_bytes` on. If a writer is left, it compares only with
   // `while_written`. `scratch` holds whole blocks.
   static constexpr uint64_t kLookBytesMax = uint64_t{256} << 20;
@@ -78,8 +81,8 @@ class LocalWriters {
   void LookAtAll();
 
  private:
-  Status ComparePiece(Object& object, int fd, LocalWrites& look, std::span<std::byte> scratch)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(object.mutex);
+  Status ComparePiece(Object& object, SeenBytes& seen, int fd, LocalWrites& look,
+                      std::span<std::byte> scratch) ABSL_EXCLUSIVE_LOCKS_REQUIRED(object.mutex);
   void TellUntold();
 
   ObjectStore& store_;

@@ -33,6 +33,12 @@ enum class LoggedState : uint8_t {
   kDamaged,  // No byte of it can be trusted.
 };
 
+// What an object held when somebody looked.
+struct SeenBytes {
+  ChecksumTable sums = ChecksumTable::ForUnknownBytes();
+  uint64_t size_bytes = 0;
+};
+
 // Its mutex is held while its bytes are read or written (memory speed), so that bytes and checksums
 // agree; never while waiting for a socket. It comes before every other lock of the engine.
 struct Object {
@@ -50,10 +56,11 @@ struct Object {
   // Highest generation that was admitted to change it. Logged.
   uint64_t writer_generation ABSL_GUARDED_BY(mutex) = 0;
   bool lent ABSL_GUARDED_BY(mutex) = false;  // Local programs may be writing. Also in LentFiles.
-  // The checksums at the last look: from when it was lent until its mount has reported all
-  // changes. A write through this node makes all of them unknown.
-  std::optional<ChecksumTable> told ABSL_GUARDED_BY(mutex);
-  uint64_t told_bytes ABSL_GUARDED_BY(mutex) = 0;  // The size at that look.
+  // At the last look: from when it was lent until its mount has reported all changes. A write
+  // through this node makes all checksums unknown.
+  std::optional<SeenBytes> told ABSL_GUARDED_BY(mutex);
+  // When a mount had reported all changes although the kernel still knew a writer.
+  std::optional<SeenBytes> finished ABSL_GUARDED_BY(mutex);
   // A look found a difference. Kept because the asker may die before it has told everybody, and
   // `told` no longer holds the earlier checksums.
   bool answered ABSL_GUARDED_BY(mutex) = false;

@@ -11,7 +11,7 @@ bool ObjectLedger::MayHaveWriters(Object& object, int fd) {
   const Result<bool> writers = books_.store.HasWriters(fd);
   // It was lent before this process began. Its mount may have ended, so nobody else would report
   // it.
-  if (writers.ok() && *writers && !object.told) object.told = ChecksumTable::ForUnknownBytes();
+  if (writers.ok() && *writers && !object.told) object.told = SeenBytes{};
   if (!writers.ok() || *writers || !RefreshSize(object, fd).ok()) return true;
   object.lent = false;
   NoteLeft(object);
@@ -36,6 +36,7 @@ void ObjectLedger::NoteLeft(Object& object) {
 
 void ObjectLedger::NoteTold(Object& object) {
   object.told.reset();
+  object.finished.reset();
   object.answered = false;
   object.left_untold.reset();
   books_.lent.left_untold.Erase(object.file);
@@ -89,7 +90,7 @@ void ObjectLedger::ForgetChecksums(Object& object) {
 }
 
 void ObjectLedger::NoteWritten(Object& object, ByteRange range) {
-  if (object.told) object.told = ChecksumTable::ForUnknownBytes();
+  if (object.told) object.told->sums = ChecksumTable::ForUnknownBytes();
   if (object.changes) object.changes->Note(range, NextChange());
   books_.waiters.Wake(object.file);
 }

@@ -428,7 +428,7 @@ Status BulkConnection::Simple(const Capability& capability) {
 Status BulkConnection::FinishLocalWrites() {
   const FileId file{request_.file_id()};
   const v1::BulkFinishLocalWrites& asked = request_.finish_local_writes();
-  if (!asked.look()) return engine_.local().Finish(file);
+  if (!asked.look()) return engine_.local().Finish(file, scratch_);
   MOSA_ASSIGN_OR_RETURN(
       const LocalWrites look,
       engine_.local().Look(file, asked.look_from_bytes(), asked.look_while_written(), scratch_));

@@ -134,6 +134,20 @@ TEST_F(LocalWrites, WhatWasToldBeforeTheDescriptorWentIsNotANewStore) {
   EXPECT_TRUE(found->unknown) << "a store behind what was told would look alike";
 }
 
+TEST_F(LocalWrites, WhatWasToldBeforeTheDescriptorWentIsNotToldByTheNode) {
+  Write(0, Noise(2 * kBlock, 11));
+  for (const std::string bytes : {"stored", "stored longer"}) {
+    node_->SealAll();
+    auto fd = node_->client().OpenLocal(Writer(), true);
+    ASSERT_TRUE(fd.ok());
+    ASSERT_EQ(::pwrite(fd->get(), bytes.data(), bytes.size(), 4 * kBlock),
+              static_cast<ssize_t>(bytes.size()));
+    ASSERT_TRUE(node_->client().FinishLocalWrites(Writer()).ok());
+    fd->reset();
+    EXPECT_EQ(Told(), std::vector<FileId>()) << bytes;
+  }
+}
+
 // Two mounts of a host: one has told of its changes, the other is killed.
 TEST_F(LocalWrites, WhatAnotherMountStoresIsToldByTheNode) {
   Write(0, Noise(2 * kBlock, 11));

@@ -174,7 +174,7 @@ class SimulatedNodeApi final : public sai::CopyApi {
   }
   ::mosa::Status FinishLocalWrites(const ObjectTarget& target) override {
     return Change(target, [](Process& node, const Capability& right) {
-      return node.engine->local().Finish(right.file);
+      return node.engine->local().Finish(right.file, node.scratch);
     });
   }
   Result<sai::LocalWrites> LookAtLocalWrites(const ObjectTarget& target,
