@@ -132,7 +132,7 @@ void Create(fuse_req_t request, fuse_ino_t parent, const char* name, mode_t mode
   // A file that another mount has made since the kernel looked must be opened by the kernel, which
   // checks who may: ESTALE makes it look again.
   const auto flags = static_cast<uint32_t>(info->flags);
-  const Outcome<CreateResult> made = mount.filesystem.Create(entry, flags | O_EXCL);
+  const Outcome<CreateResult> made = mount.filesystem.Create(entry, flags);
   if (!made.ok() && made.failure().reason == ErrorReason::kExists && (flags & O_EXCL) == 0) {
     fuse_reply_err(request, ESTALE);
     return;

@@ -93,7 +93,7 @@ Filesystem::Impl::Impl(FilesystemOptions options, ManagerApi& manager, NodeApi& 
       directories_(calls_, lease_, recalls_, inodes_, handles_, attributes_, name_cache_, commits_),
       opener_(calls_, lease_, recalls_, inodes_, handles_, file_ids_, releases_, attributes_,
               name_cache_, rights_, tasks_, kernel_names_, open_modes_, mapped_stores_,
-              file_attributes_, namespace_, stats_),
+              file_attributes_, stats_),
       closer_(handles_, releases_, grants_, attributes_, write_behind_, commits_, writer_, appends_,
               locks_, copies_, open_modes_, mapped_stores_, stats_),
       handle_writer_(notifier, handles_, pages_, write_behind_, writer_, appends_, mapped_stores_,

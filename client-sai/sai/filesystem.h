@@ -246,7 +246,8 @@ class Filesystem {
   Outcome<StatFilesystemReply> StatFilesystem();
 
   // ---- open files
-  // Decides O_EXCL: with it an existing name is kExists, without it the file is opened.
+  // kExists if the name exists, whatever `flags` say: only the kernel knows who may open that file,
+  // so it must look the name up again.
   Outcome<CreateResult> Create(const NewEntry& entry, uint32_t flags);
   // Honours O_TRUNC if present; otherwise the kernel sends a truncate of its own.
   Outcome<OpenResult> Open(FileId file, uint32_t flags, const Caller& caller);

@@ -25,12 +25,9 @@ Outcome<CreateResult> Opener::Create(const NewEntry& entry, uint32_t flags) {
   const InodePtr parent = inodes_.Get(entry.parent);
   const bool may_keep = kernel_names_.MayKeep(*parent);
   const std::optional<FileId> known = name_cache_.Find(*parent, name);
-  if (known && known->value != 0) {
-    if ((flags & O_EXCL) != 0)
-      return Fail(StatusCode::kAlreadyExists, ErrorReason::kExists,
-                  fmt::format("{} already exists", name));
-    return OpenExisting(entry, flags);
-  }
+  if (known && known->value != 0)
+    return Fail(StatusCode::kAlreadyExists, ErrorReason::kExists,
+                fmt::format("{} already exists", name));
   MakeRequest request;
   request.parent = entry.parent;
   request.name = name;
@@ -43,11 +40,7 @@ Outcome<CreateResult> Opener::Create(const NewEntry& entry, uint32_t flags) {
   InodePtr inode = DeferCreate(*parent, request);
   if (!inode) {
     auto made = CreateNow(entry, request);
-    if (!made.ok()) {
-      if (made.failure().reason == ErrorReason::kExists && (flags & O_EXCL) == 0)
-        return OpenExisting(entry, flags);
-      return made.failure();
-    }
+    if (!made.ok()) return made.failure();
     inode = *made;
   }
   ReserveHandle(*inode, flags);
@@ -59,27 +52,6 @@ Outcome<CreateResult> Opener::Create(const NewEntry& entry, uint32_t flags) {
   return CreateResult{
       attributes_.EntryOf(*inode, may_keep && name_cache_.Find(*parent, name) == inode->file),
       opened->handle, opened->mode, opened->size_bytes, opened->data_version};
-}
-
-Outcome<CreateResult> Opener::OpenExisting(const NewEntry& entry, uint32_t flags) {
-  auto found = namespace_.Lookup(entry.parent, entry.name);
-  if (!found.ok()) return found.failure();
-  const FileId file = found->entry.file;
-  if (file.value == 0)
-    return Fail(StatusCode::kNotFound, ErrorReason::kNoEntry,
-                fmt::format("{} was removed while it was being opened", entry.name));
-  if (found->entry.attributes.type == FileType::kDirectory) {
-    inodes_.Forget(file, 1);
-    return Fail(StatusCode::kFailedPrecondition, ErrorReason::kIsDirectory,
-                fmt::format("{} is a directory", entry.name));
-  }
-  auto opened = Open(file, flags, entry.caller);
-  if (!opened.ok()) {
-    inodes_.Forget(file, 1);
-    return opened.failure();
-  }
-  return CreateResult{*found, opened->handle, opened->mode, opened->size_bytes,
-                      opened->data_version};
 }
 
 // Creates a file in a delegated directory that nobody else knows until it is closed. Null if the

@@ -22,7 +22,6 @@
 #include "client-sai/sai/manager_calls.h"
 #include "client-sai/sai/mapped_stores.h"
 #include "client-sai/sai/name_cache.h"
-#include "client-sai/sai/names.h"
 #include "client-sai/sai/open_modes.h"
 #include "client-sai/sai/releases.h"
 #include "client-sai/sai/stats.h"
@@ -38,7 +37,7 @@ class Opener {
          HandleTable& handles, FileIds& file_ids, Releases& releases, AttributeCache& attributes,
          NameCache& name_cache, AccessRights& rights, TaskNames& tasks, KernelNames& kernel_names,
          OpenModes& open_modes, MappedStores& mapped_stores, FileAttributes& file_attributes,
-         Namespace& names, Stats& stats)
+         Stats& stats)
       : calls_(calls),
         lease_(lease),
         recalls_(recalls),
@@ -54,14 +53,12 @@ class Opener {
         open_modes_(open_modes),
         mapped_stores_(mapped_stores),
         file_attributes_(file_attributes),
-        namespace_(names),
         stats_(stats) {}
 
   Outcome<CreateResult> Create(const NewEntry& entry, uint32_t flags);
   Outcome<OpenResult> Open(FileId file, uint32_t flags, const Caller& caller);
 
  private:
-  Outcome<CreateResult> OpenExisting(const NewEntry& entry, uint32_t flags);
   InodePtr DeferCreate(Inode& parent, const MakeRequest& request);
   Outcome<InodePtr> CreateNow(const NewEntry& entry, MakeRequest request);
   Outcome<OpenResult> OpenReserved(const InodePtr& inode, uint32_t flags, const std::string& task);
@@ -88,7 +85,6 @@ class Opener {
   OpenModes& open_modes_;
   MappedStores& mapped_stores_;
   FileAttributes& file_attributes_;
-  Namespace& namespace_;
   Stats& stats_;
 };
 

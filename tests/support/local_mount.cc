@@ -99,6 +99,8 @@ sai::Outcome<sai::OpenResult> LocalMount::Open(std::string_view path, uint32_t f
   if (found->entry.file.value == 0) {
     if ((flags & O_CREAT) == 0) return Missing(path);
     auto made = filesystem_->Create({place->parent, place->name, 0644, 0, Myself()}, flags);
+    const bool exists = !made.ok() && made.failure().reason == ErrorReason::kExists;
+    if (exists && (flags & O_EXCL) == 0) return Open(path, flags & ~static_cast<uint32_t>(O_CREAT));
     if (!made.ok()) return made.failure();
     return sai::OpenResult{made->handle, made->mode};
   }
