@@ -153,6 +153,7 @@ des::Activity<std::optional<ReadyTask>> SimulatedRunner::Look(TaskIndex task) {
   ReadyTask ready;
   ready.task = task;
   ready.levels_to_end = workflow_.at(task).levels_to_end;
+  ready.planned = workflow_.at(task).planned;
   std::map<HostIndex, uint64_t> held;
   for (const PathIndex input : workflow_.at(task).inputs) {
     const WorkflowFile& file = workflow_.at(input);

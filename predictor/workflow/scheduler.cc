@@ -34,6 +34,10 @@ const char* ToText(Reason reason) {
       return "waited for a nearer host as long as moving takes";
     case Reason::kInTurn:
       return "in turn";
+    case Reason::kPlanned:
+      return "as planned";
+    case Reason::kPlanLate:
+      return "its planned host was busy for too long";
   }
   return "";
 }
@@ -98,6 +102,11 @@ void Scheduler::AddReady(ReadyTask task, Time now) {
   Waiting& waiting = waiting_[index];
   MOSA_CHECK(waiting.listed.empty() && !waiting.anywhere);
   waiting.ready = std::move(task);
+  const std::optional<PlannedHost>& planned = waiting.ready.planned;
+  if (planned && MayUse(waiting.ready, planned->host)) {
+    ListPlanned(waiting, now);
+    return;
+  }
   if (system_ == System::kDss) {
     List(waiting, std::nullopt);
     return;
@@ -108,6 +117,14 @@ void Scheduler::AddReady(ReadyTask task, Time now) {
   } else {
     ListHolders(waiting, holders, now);
   }
+}
+
+void Scheduler::ListPlanned(Waiting& waiting, Time now) {
+  const PlannedHost& planned = *waiting.ready.planned;
+  List(waiting, planned.host);
+  const Change change{now + planned.patience, waiting.ready.task, std::nullopt};
+  waiting.changes.push_back(change);
+  changes_.insert(change);
 }
 
 void Scheduler::ListHolders(Waiting& waiting, const std::vector<HostIndex>& holders, Time now) {
@@ -239,7 +256,10 @@ Assignment Scheduler::Assign(const Choice& choice) {
   assignment.host = choice.host;
   assignment.local_bytes = HeldBy(waiting.ready, choice.host);
   assignment.remote_bytes = waiting.ready.input_bytes - assignment.local_bytes;
-  if (system_ == System::kWass) {
+  if (const auto& planned = waiting.ready.planned;
+      planned && hosts_[planned->host.value].slots > 0) {
+    assignment.reason = planned->host == choice.host ? Reason::kPlanned : Reason::kPlanLate;
+  } else if (system_ == System::kWass) {
     const bool nearest = MoveNs(waiting.ready, choice.host) <= waiting.best_move_ns;
     assignment.reason = !waiting.preferred_host ? Reason::kNothingToMove
                         : nearest               ? Reason::kHoldsMost
@@ -269,7 +289,9 @@ void Scheduler::Remove(HostIndex host, Time now) {
   own.slots = own.free = 0;
   std::vector<ReadyTask> held;
   for (const auto& [task, waiting] : waiting_) {
-    if (HeldBy(waiting.ready, host) > 0) held.push_back(waiting.ready);
+    const auto& planned = waiting.ready.planned;
+    if (HeldBy(waiting.ready, host) > 0 || (planned && planned->host == host))
+      held.push_back(waiting.ready);
   }
   for (ReadyTask& task : held) {
     Withdraw(task.task);

@@ -8,6 +8,9 @@
 // that host is known to stay busy longer. DSS: locations are ignored; tasks go to the host with the
 // most free slots, in turn.
 //
+// A planned task goes to the host that its plan names, and is placed like any other if that host is
+// lost, or if it has waited there for as long as the plan says.
+//
 // Tasks with a longer path ahead of them go first; among equals, the one that needs the least
 // moving. One decision costs O(hosts + log tasks).
 #ifndef MOSA_PREDICTOR_WORKFLOW_SCHEDULER_H_
@@ -26,8 +29,6 @@
 #include "predictor/workflow/workflow.h"
 
 namespace mosa::predict {
-
-using HostIndex = StrongId<struct WorkflowHostTag, uint32_t>;
 
 enum class System : uint8_t { kDss, kWass };
 
@@ -50,6 +51,7 @@ struct ReadyTask {
   std::vector<HostBytes> held;
   // Hosts on which it has failed. It runs on another one if there is any.
   std::set<HostIndex> avoid;
+  std::optional<PlannedHost> planned;
 };
 
 enum class Reason : uint8_t {
@@ -57,6 +59,8 @@ enum class Reason : uint8_t {
   kNothingToMove,  // No host holds any of its input, or moving it takes no time.
   kWaited,         // It waited for a better host as long as moving takes.
   kInTurn,         // DSS.
+  kPlanned,        // Its plan names the host.
+  kPlanLate,       // Its plan's host had no free slot for too long.
 };
 const char* ToText(Reason reason);
 
@@ -133,6 +137,7 @@ class Scheduler {
   int64_t MoveNs(const ReadyTask& task, HostIndex host) const;
   bool MayUse(const ReadyTask& task, HostIndex host) const;
   std::vector<HostIndex> Holders(const ReadyTask& task) const;
+  void ListPlanned(Waiting& waiting, Time now);
   void ListHolders(Waiting& waiting, const std::vector<HostIndex>& holders, Time now);
   bool IsFreeBy(const Waiting& waiting, const std::vector<HostIndex>& holders, Time limit) const;
   void List(Waiting& waiting, std::optional<HostIndex> host);

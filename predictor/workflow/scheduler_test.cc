@@ -304,5 +304,52 @@ TEST(Scheduler, RunsRandomGraphsByTheRules) {
   }
 }
 
+ReadyTask PlannedOn(uint32_t task, uint32_t host, Duration patience,
+                    std::vector<HostBytes> held = {}) {
+  ReadyTask ready = Ready(task, std::move(held));
+  ready.planned = PlannedHost{HostIndex{host}, patience};
+  return ready;
+}
+
+TEST(SchedulerPlan, AHostIsWaitedForThatIsNotNearest) {
+  Scheduler scheduler(System::kWass, Hosts(2));
+  scheduler.AddReady(PlannedOn(0, 0, Seconds(1)), {});
+  scheduler.AddReady(PlannedOn(1, 0, Seconds(1), {On(1)}), {});
+  EXPECT_EQ(Start(scheduler, {}), "0>0");
+  EXPECT_EQ(Start(scheduler, Time{Milliseconds(900).ns}), "");
+  scheduler.Release(HostIndex{0});
+  const auto next = scheduler.Next(Time{Milliseconds(900).ns});
+  ASSERT_TRUE(next);
+  EXPECT_EQ(next->host, HostIndex{0});
+  EXPECT_EQ(next->reason, Reason::kPlanned);
+  EXPECT_EQ(next->remote_bytes, kMegabyte);
+}
+
+TEST(SchedulerPlan, ATaskWhosePatienceEndsGoesWhereLeastIsMoved) {
+  Scheduler scheduler(System::kWass, Hosts(3));
+  scheduler.AddReady(PlannedOn(0, 0, Seconds(1)), {});
+  scheduler.AddReady(PlannedOn(1, 0, Seconds(1), {On(2)}), {});
+  EXPECT_EQ(Start(scheduler, {}), "0>0");
+  ASSERT_EQ(scheduler.NextChange(), Time{Seconds(1).ns});
+  const auto next = scheduler.Next(Time{Seconds(1).ns});
+  ASSERT_TRUE(next);
+  EXPECT_EQ(next->host, HostIndex{2});
+  EXPECT_EQ(next->reason, Reason::kPlanLate);
+}
+
+TEST(SchedulerPlan, ALostHostAndOneOnWhichTheTaskHasFailedAreLeft) {
+  Scheduler scheduler(System::kWass, Hosts(3));
+  scheduler.AddReady(PlannedOn(0, 0, Seconds(9)), {});
+  scheduler.AddReady(PlannedOn(1, 0, Seconds(9), {On(1)}), {});
+  EXPECT_EQ(Start(scheduler, {}), "0>0");
+  scheduler.Remove(HostIndex{0}, {});
+  EXPECT_EQ(Start(scheduler, {}), "1>1");
+  ReadyTask failed = PlannedOn(2, 2, Seconds(9));
+  failed.avoid = {HostIndex{2}};
+  scheduler.Release(HostIndex{1});
+  scheduler.AddReady(failed, {});
+  EXPECT_EQ(Start(scheduler, {}), "2>1");
+}
+
 }  // namespace
 }  // namespace mosa::predict

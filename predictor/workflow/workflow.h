@@ -19,6 +19,7 @@ namespace mosa::predict {
 
 using TaskIndex = StrongId<struct WorkflowTaskTag, uint32_t>;
 using PathIndex = StrongId<struct WorkflowPathTag, uint32_t>;
+using HostIndex = StrongId<struct WorkflowHostTag, uint32_t>;
 
 inline constexpr size_t kTasksMax = 1'000'000;
 
@@ -40,6 +41,13 @@ struct TaskOperation {
   uint64_t size_bytes = 0;
 };
 
+// Where a plan wants a task to run, and how long the task waits for a slot there before it goes to
+// another host.
+struct PlannedHost {
+  HostIndex host;
+  Duration patience;
+};
+
 struct Task {
   std::string id;
   std::string stage;                 // The name that tasks of one kind share.
@@ -50,6 +58,7 @@ struct Task {
   // In order. Empty: it reads its inputs, computes and writes its outputs.
   std::vector<TaskOperation> operations;
   int line = 0;  // Line in the text it was read from; 0 if unknown.
+  std::optional<PlannedHost> planned;
 
   // Set by BuildWorkflow():
   std::vector<TaskIndex> predecessors;  // From files and from explicit order; sorted.

@@ -227,6 +227,49 @@ def check_retry(runner):
     check("task 'once' (line 2) failed 1 time, most recently on h" in said, said)
 
 
+def plan_of(hosts, files, patience_s=30):
+    """A plan by hand: task -> host, path -> hints."""
+    names = ["h1", "h2", "h3"]
+    return json.dumps({
+        "mosa_plan": 1, "workflow": "planned", "configuration": "hosts=3", "hosts": names,
+        "predicted": {"seconds": 1, "seconds_interval": None, "unplanned_seconds": 2, "gain_s": 1, "gain_interval_s": None,
+                      "link_bytes": 0, "unplanned_link_bytes": 0, "store_bytes_max": {}},
+        "tasks": [{"id": task, "host": host, "start_s": 0, "end_s": 1, "patience_s": patience_s}
+                  for task, host in hosts.items()],
+        "files": files,
+    })
+
+
+def check_plan(runner):
+    """Tasks run on the hosts that a plan names, and files go where it says, until a host is late or its plan is another's."""
+    runner.write("planned", WORDS)
+    places = {"table": "h3", "all": "h2"}
+    for i in range(PARTS):
+        places |= {f"raw-{i}": "h1", f"sort-{i}": ("h2", "h3")[i % 2], f"hash-{i}": "h1"}
+    files = {f"raw/{i}": {"placement": f"node:{('h2', 'h3')[i % 2]}"} for i in range(PARTS)}
+    plan = runner.directory / "plan.json"
+    plan.write_text(plan_of(places, files))
+    record, _ = runner.run("planned", "--plan", str(plan))
+    check({task["id"]: task["host"] for task in record["tasks"]} == places, f"{record['tasks']}")
+    check({task["attempts"][0]["placed"] for task in record["tasks"]} == {"as planned"}, f"{record['tasks']}")
+    check(record["plan"] == str(plan), f"the record names {record.get('plan')}")
+    tasks = by_id(record)
+    for i in range(PARTS):
+        check(tasks[f"sort-{i}"]["input_bytes_remote"] == 0, f"raw/{i} did not go to its reader: {tasks[f'sort-{i}']}")
+        check(hint(runner.path("planned", f"hash/{i}"), "pattern") is None, f"hash/{i} has a hint that the plan does not give")
+        same = runner.path("planned", f"hash/{i}").read_bytes() == runner.path("wass", f"hash/{i}").read_bytes()
+        check(same, f"hash/{i} differs under a plan")
+    # A host that is busy for too long is left.
+    runner.write("late", "tasks:\n" + "".join(f"  - {{id: s{i}, command: sleep 1.5}}\n" for i in range(3)))
+    plan.write_text(plan_of({f"s{i}": "h1" for i in range(3)}, {}, patience_s=0.5))
+    record, _ = runner.run("late", "--plan", str(plan), "--slots", "1")
+    placed = sorted(task["attempts"][0]["placed"] for task in record["tasks"])
+    check(placed == ["as planned"] + ["its planned host was busy for too long"] * 2, f"{placed}")
+    check(len({task["host"] for task in record["tasks"]}) == 3, f"{record['tasks']}")
+    _, said = runner.run("wass", "--plan", str(plan), expect=3)
+    check("plan.json: the plan is of another workflow, 'planned': it has no task 'table'" in said, said)
+
+
 def check_failures(runner):
     """A task that fails is named with its line, and what went wrong; the others are kept."""
     elsewhere = runner.directory / "elsewhere"
@@ -448,7 +491,7 @@ def check_exec(runner):
 
 
 def test(arguments):
-    groups = ((check_refusals, check_systems_agree, check_copies_are_near, check_one_directory, check_rules,
+    groups = ((check_refusals, check_systems_agree, check_copies_are_near, check_one_directory, check_rules, check_plan,
                check_resume, check_exec, check_retry, check_failures, check_interrupt, check_killed_runner, check_lost_host),
               (check_hung_host, check_lost_node))
     for parts in groups:

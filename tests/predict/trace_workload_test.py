@@ -125,7 +125,7 @@ def test_workload(mosa, directory):
     check(done.returncode == 2 and "not a file of operations" in done.stderr and not done.stdout, done.stderr)
     words[words.index(output)] = "synthetic:reduce,small"
     done = run(mosa, *words, "--operations", made["operations"])
-    check(done.returncode == 2 and "already have operations" in done.stderr and not done.stdout, done.stderr)
+    check(done.returncode == 2 and "says by itself what its tasks do" in done.stderr and not done.stdout, done.stderr)
 
 
 def test_record(mosa, directory):

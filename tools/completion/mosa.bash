@@ -6,8 +6,8 @@ _mosa_of() {
   case $1 in
     '')
       below="cluster status node stat where hint stage lost adopt secret version run workflow \
-        identify forecast predict explore advise compare watch report top residence log follow \
-        trace bench envelope capacity"
+        identify forecast predict explore advise plan compare watch report top residence log \
+        follow trace bench envelope capacity"
       flags="-h --help --json --version"
       ;;
     'cluster')
@@ -121,7 +121,7 @@ _mosa_of() {
       ;;
     'run')
       flags="-h --help --cluster --name --dir --mount --hosts --exec --workdir --slots --link \
-        --system --rules --retries --keep-going --resume --record --logs --dry-run --json"
+        --system --rules --plan --retries --keep-going --resume --record --logs --dry-run --json"
       ;;
     'workflow')
       below="begin task end"
@@ -144,8 +144,9 @@ _mosa_of() {
       flags="-h --help --platform -o --output --json"
       ;;
     'predict')
-      flags="-h --help --platform --workload --operations --rules --config --trace --layouts \
-        --residence --metrics --power --frequency --repeats --bound --bound-system --json"
+      flags="-h --help --platform --workload --operations --rules --plan --config --trace \
+        --layouts --residence --metrics --power --frequency --repeats --bound --bound-system \
+        --json"
       ;;
     'explore')
       flags="-h --help --platform --workload --space --vary --config --power --results --plot \
@@ -155,21 +156,25 @@ _mosa_of() {
       flags="-h --help --platform --workload --operations --record --config --vary -o --output \
         --least --repeats --jobs --json"
       ;;
+    'plan')
+      flags="-h --help --platform --workload --operations --record --config -o --output \
+        --repeats --jobs --json"
+      ;;
     'compare')
-      flags="-h --help --workload --operations --rules --config --draws --platform --run \
+      flags="-h --help --workload --operations --plan --rules --config --draws --platform --run \
         --repeats -o --output --json"
       ;;
     'watch')
-      flags="-h --help --workload --operations --rules --config --draws --platform --interval \
-        --for --once --manager --secret --name --dir --json"
+      flags="-h --help --workload --operations --plan --rules --config --draws --platform \
+        --interval --for --once --manager --secret --name --dir --json"
       ;;
     'report')
-      flags="-h --help --workload --operations --rules --config --draws --platform --envelope -o \
-        --output --json"
+      flags="-h --help --workload --operations --plan --rules --config --draws --platform \
+        --envelope -o --output --json"
       ;;
     'top')
-      flags="-h --help --workload --operations --rules --config --draws --platform --interval \
-        --once --manager --secret --name --dir --json"
+      flags="-h --help --workload --operations --plan --rules --config --draws --platform \
+        --interval --once --manager --secret --name --dir --json"
       ;;
     'residence')
       flags="-h --help --since --top --manager --secret --name --dir --json"

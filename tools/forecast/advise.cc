@@ -3,126 +3,30 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <memory>
-#include <tuple>
 #include <utility>
 #include <vector>
 
-#include "common/base/clock.h"
-#include "common/base/mutex.h"
 #include "predictor/explore/explorer.h"
-#include "predictor/workflow/operations.h"
-#include "predictor/workflow/read.h"
 #include "predictor/workflow/versions.h"
 #include "tools/console/output.h"
-#include "tools/console/parallel.h"
-#include "tools/console/progress.h"
 #include "tools/forecast/advise_output.h"
 #include "tools/forecast/explore_simulator.h"
 #include "tools/forecast/predict_inputs.h"
-#include "tools/forecast/trace_workload.h"
+#include "tools/forecast/trial_simulator.h"
+#include "tools/forecast/work.h"
 
 namespace mosa::cli {
 namespace {
 
 using predict::Deployment;
 using predict::Trial;
-using predict::TrialOutcome;
-
-struct Work {
-  predict::Workflow workflow;
-  predict::Platform platform;
-  Status incomplete;  // Not OK if the traces do not cover the whole run.
-};
-
-// Builds a workload from a run by means of the same texts that `mosa trace workload` writes.
-Status ReadRun(const AdviseRequest& options, Work& work) {
-  const std::string name =
-      std::filesystem::path(options.record.empty() ? options.traces.front() : options.record)
-          .stem()
-          .string();
-  MOSA_ASSIGN_OR_RETURN(const RunWorkload run, WorkloadOfRun(options.traces, options.record, name));
-  work.incomplete = run.incomplete;
-  predict::BuildResult read = predict::ReadWorkflow(predict::ToWfFormat(run.workload), name);
-  if (read.faults.empty() && !options.traces.empty())
-    read.faults = predict::AddOperations(predict::ToOperationsText(run.workload), read.workflow);
-  if (!read.faults.empty())
-    return InvalidArgumentError(
-        fmt::format("the run cannot be used as a workload: {}", read.faults.front()));
-  work.workflow = std::move(read.workflow);
-  return OkStatus();
-}
-
-Result<Work> ReadWork(const AdviseRequest& options) {
-  const bool seen = !options.record.empty() || !options.traces.empty();
-  if (seen != options.workload.empty())
-    return InvalidArgumentError(
-        "give either --workload, or a recorded run: traces, --record, or both");
-  Work work;
-  if (seen) {
-    MOSA_ASSIGN_OR_RETURN(work.platform, ReadPlatformFile(options.platform));
-    MOSA_RETURN_IF_ERROR(ReadRun(options, work));
-  } else {
-    MOSA_ASSIGN_OR_RETURN(Inputs inputs, ReadFiles(options.platform, options.workload));
-    work.workflow = std::move(inputs.workflow);
-    work.platform = std::move(inputs.platform);
-  }
-  if (!options.operations.empty())
-    MOSA_RETURN_IF_ERROR(ReadOperations(options.operations, work.workflow));
-  MOSA_RETURN_IF_ERROR(predict::CheckSizes(work.workflow));
-  MOSA_RETURN_IF_ERROR(predict::MakeSpeedHintsCanonical(work.workflow));
-  return work;
-}
-
-// Simulates the trials by which hints and deployments are judged, on all cores.
-class TrialSimulator {
- public:
-  TrialSimulator(const Work& work, uint32_t threads) : work_(work), threads_(threads) {}
-
-  // Many threads call `make(i)`; its result is used until the simulation ends.
-  template <typename Make>
-  Result<std::vector<TrialOutcome>> Run(size_t count, Make make) {
-    std::vector<TrialOutcome> outcomes(count);
-    asked_ += count;
-    MOSA_RETURN_IF_ERROR(InParallel(count, threads_, [&](size_t i) -> Status {
-      const auto [workflow, configuration, draw] = make(i);
-      MOSA_ASSIGN_OR_RETURN(const predict::Prediction prediction,
-                            predict::Predict(*workflow, predict::Perturbed(work_.platform, draw),
-                                             predict::OfDraw(configuration, draw)));
-      outcomes[i] = predict::TrialOutcomeOf(prediction);
-      outcomes[i].factor = predict::ModelFactor(work_.platform, draw);
-      const SystemMutexLock lock(mutex_);
-      const double each = seconds() / static_cast<double>(++done_);
-      bar_.Show(done_, asked_, each * static_cast<double>(asked_ - done_), "simulations");
-      return OkStatus();
-    }));
-    return outcomes;
-  }
-  size_t done() const {
-    const SystemMutexLock lock(mutex_);
-    return done_;
-  }
-  double seconds() const { return static_cast<double>((clock_.Monotonic() - begin_).ns) / 1e9; }
-
- private:
-  const Work& work_;
-  const uint32_t threads_;
-  const SystemClock clock_;
-  const Time begin_ = clock_.Monotonic();
-  mutable SystemMutex mutex_;
-  ProgressBar bar_ ABSL_GUARDED_BY(mutex_);
-  size_t done_ ABSL_GUARDED_BY(mutex_) = 0;
-  size_t asked_ = 0;
-};
-
-using Made = std::tuple<std::shared_ptr<const predict::Workflow>, predict::Configuration, uint32_t>;
 
 Result<predict::HintAdvice> AdviseHints(const Work& work, const Advice& advice,
                                         const predict::AdviseOptions& how,
                                         TrialSimulator& simulator) {
   const auto simulate = [&](const std::vector<Trial>& trials) {
-    return simulator.Run(trials.size(), [&](size_t i) -> Made {
+    return simulator.Run(trials.size(), [&](size_t i) -> Simulation {
       predict::Configuration configuration = advice.configuration;
       configuration.system = trials[i].system;
       return {std::make_shared<const predict::Workflow>(
@@ -182,7 +86,7 @@ Status AdviseDeployment(const AdviseRequest& options, const Work& work,
   const size_t draws = how.draws + 1;
   const auto shared = std::make_shared<const predict::Workflow>(advised);
   MOSA_ASSIGN_OR_RETURN(
-      auto outcomes, simulator.Run(deployments.size() * draws, [&](size_t i) -> Made {
+      auto outcomes, simulator.Run(deployments.size() * draws, [&](size_t i) -> Simulation {
         return {shared, deployments[i / draws].configuration, static_cast<uint32_t>(i % draws)};
       }));
   for (size_t i = 0; i < outcomes.size(); ++i)
@@ -210,7 +114,7 @@ Status WriteAdvice(const AdviseRequest& options, const Advice& advice) {
 
 Status Advise(const AdviseRequest& options, bool as_json) {
   MOSA_RETURN_IF_ERROR(CheckRepeats(options.repeats));
-  MOSA_ASSIGN_OR_RETURN(const Work work, ReadWork(options));
+  MOSA_ASSIGN_OR_RETURN(const Work work, ReadWork(options.work));
   Advice advice;
   advice.workflow = work.workflow.name;
   MOSA_ASSIGN_OR_RETURN(advice.configuration, predict::ParseConfiguration(options.configuration));
@@ -235,7 +139,7 @@ Status Advise(const AdviseRequest& options, bool as_json) {
                "mosa advise: '{}' and {} more look like later versions of other files in a traced "
                "run and get no hints\n",
                work.workflow.at(later.front()).path, later.size() - 1);
-  TrialSimulator simulator(work, options.jobs);
+  TrialSimulator simulator(work.platform, options.jobs);
   MOSA_ASSIGN_OR_RETURN(advice.hints, AdviseHints(work, advice, how, simulator));
   predict::Workflow advised;
   MOSA_RETURN_IF_ERROR(MakeRules(work, advice, advised));

@@ -8,15 +8,12 @@
 #include <vector>
 
 #include "common/base/status.h"
+#include "tools/forecast/work.h"
 
 namespace mosa::cli {
 
 struct AdviseRequest {
-  std::string platform;
-  std::string workload;
-  std::string operations;
-  std::string record;
-  std::vector<std::string> traces;
+  WorkRequest work;
   std::string configuration;
   std::vector<std::string> vary;
   std::string output;

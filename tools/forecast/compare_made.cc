@@ -179,6 +179,7 @@ Result<MadeComparison> CompareMade(const RunsToMake& runs) {
   if (const std::string slots = ValueOf(options.command, "--slots"); !slots.empty())
     MOSA_RETURN_IF_ERROR(predict::SetField("slots", slots, base));
   if (options.words.rules.empty()) options.words.rules = ValueOf(options.command, "--rules");
+  if (options.words.plan.empty()) options.words.plan = ValueOf(options.command, "--plan");
   MOSA_ASSIGN_OR_RETURN(
       const Asked asked,
       ReadAsked(options.words,

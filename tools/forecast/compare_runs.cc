@@ -33,14 +33,14 @@ Configuration DeploymentOf(const RunFile& file) {
   return deployment;
 }
 
-// The rules that the run was made with, if they are still there; empty: none.
-std::string RulesOf(const RunFile& file, std::vector<std::string>& notes) {
-  const std::string& path = file.rules_path;
+// The file of rules or the plan that the run was made with, if it is still there; empty: none.
+std::string UsedBy(const RunFile& file, const std::string& what, const std::string& path,
+                   std::vector<std::string>& notes) {
   if (path.empty() || access(path.c_str(), R_OK) == 0) return path;
-  notes.push_back(fmt::format(
-      "{}: the run's rules {} cannot be read, so the prediction is made without them; give their "
-      "path with --rules",
-      file.path, path));
+  notes.push_back(
+      fmt::format("{0}: the run's {1} {2} cannot be read, so the prediction is made without it; "
+                  "give its path with --{1}",
+                  file.path, what, path));
   return "";
 }
 
@@ -64,7 +64,7 @@ Status CheckWords(const PredictionWords& words) {
   MOSA_RETURN_IF_ERROR(predict::SetFields(words.configuration, any));
   if (!words.platform.empty()) MOSA_RETURN_IF_ERROR(ReadPlatformFile(words.platform).status());
   if (!words.workload.empty()) MOSA_RETURN_IF_ERROR(ReadWorkload(words.workload).status());
-  for (const std::string& path : {words.operations, words.rules})
+  for (const std::string& path : {words.operations, words.rules, words.plan})
     if (!path.empty()) MOSA_RETURN_IF_ERROR(ReadText(path, predict::kDocumentBytesMax).status());
   return OkStatus();
 }
@@ -78,6 +78,9 @@ Result<Asked> ReadAsked(const PredictionWords& words, const std::string& workloa
   if (!words.rules.empty()) MOSA_RETURN_IF_ERROR(ReadRules(words.rules, asked.inputs.workflow));
   MOSA_ASSIGN_OR_RETURN(asked.configuration,
                         predict::ParseConfiguration(words.configuration, base));
+  if (!words.plan.empty())
+    MOSA_RETURN_IF_ERROR(
+        FollowPlan(words.plan, HostNames(asked.configuration.hosts), asked.inputs.workflow));
   return asked;
 }
 
@@ -223,7 +226,8 @@ Result<FinishedRuns> CompareFinished(const PredictionWords& words,
         fmt::format("{} does not say which workflow was run: give it as --workload", latest.path));
   FinishedRuns finished;
   PredictionWords as_run = words;
-  if (as_run.rules.empty()) as_run.rules = RulesOf(latest, notes);
+  if (as_run.rules.empty()) as_run.rules = UsedBy(latest, "rules", latest.rules_path, notes);
+  if (as_run.plan.empty()) as_run.plan = UsedBy(latest, "plan", latest.plan_path, notes);
   MOSA_ASSIGN_OR_RETURN(
       finished.asked,
       ReadAsked(as_run, words.workload.empty() ? latest.workflow.path : words.workload,

@@ -23,6 +23,7 @@ struct PredictionWords {
   std::string workload;  // Empty: the workflow of the run.
   std::string operations;
   std::string rules;
+  std::string plan;
   std::string configuration;
   uint32_t draws = 0;  // 0: as DrawsOf() says.
 };

@@ -159,31 +159,43 @@ void NoteTasksWithoutRuntime(const predict::Workflow& workflow) {
       count, workflow.tasks.size());
 }
 
+// Operations, rules and a plan for the tasks and files of the workload.
+Status AddSideFiles(const PredictRequest& options, const predict::Configuration& configuration,
+                    Inputs& inputs) {
+  if (inputs.synthetic) {
+    for (const auto& [name, path] :
+         {std::pair("--operations", options.operations), std::pair("--rules", options.rules),
+          std::pair("--plan", options.plan)})
+      if (!path.empty())
+        return InvalidArgumentError(
+            fmt::format("{} {}: {} says by itself what its tasks do and where its files go; leave "
+                        "one of them out",
+                        name, path, options.workload));
+  }
+  if (configuration.system == predict::System::kDss) {
+    for (const auto& [name, path] :
+         {std::pair("--rules", options.rules), std::pair("--plan", options.plan)})
+      if (!path.empty())
+        return InvalidArgumentError(fmt::format(
+            "{} {}: system=dss takes no hints and places no tasks; leave one of them out", name,
+            path));
+  }
+  if (!options.operations.empty())
+    MOSA_RETURN_IF_ERROR(ReadOperations(options.operations, inputs.workflow));
+  if (!options.rules.empty()) MOSA_RETURN_IF_ERROR(ReadRules(options.rules, inputs.workflow));
+  if (options.plan.empty()) return OkStatus();
+  return FollowPlan(options.plan, HostNames(configuration.hosts), inputs.workflow);
+}
+
 }  // namespace
 
 Status PredictRun(const PredictRequest& options, bool as_json) {
   MOSA_RETURN_IF_ERROR(CheckRepeats(options.repeats));
   MOSA_ASSIGN_OR_RETURN(Inputs inputs, ReadInputs(options.platform, options.workload, options.power,
                                                   options.frequency_mhz));
-  if (!options.operations.empty()) {
-    if (inputs.synthetic)
-      return InvalidArgumentError(
-          fmt::format("--operations {}: the tasks of {} already have operations; leave it out",
-                      options.operations, options.workload));
-    MOSA_RETURN_IF_ERROR(ReadOperations(options.operations, inputs.workflow));
-  }
-  if (!options.rules.empty()) {
-    if (inputs.synthetic)
-      return InvalidArgumentError(
-          fmt::format("--rules {}: the files of {} already have hints; leave it out", options.rules,
-                      options.workload));
-    MOSA_RETURN_IF_ERROR(ReadRules(options.rules, inputs.workflow));
-  }
   MOSA_ASSIGN_OR_RETURN(const auto configuration,
                         predict::ParseConfiguration(options.configuration));
-  if (!options.rules.empty() && configuration.system == predict::System::kDss)
-    return InvalidArgumentError(
-        fmt::format("--rules {}: system=dss takes no hints; leave one of them out", options.rules));
+  MOSA_RETURN_IF_ERROR(AddSideFiles(options, configuration, inputs));
   ForHosts(configuration.hosts, inputs);
   std::optional<Bound> bound;
   if (!options.bound.empty()) {

@@ -14,6 +14,7 @@ struct PredictRequest {
   std::string workload;
   std::string operations;
   std::string rules;
+  std::string plan;
   std::string configuration;
   std::string trace;
   std::string power;

@@ -16,6 +16,7 @@
 #include "predictor/advise/rules.h"
 #include "predictor/model/draws.h"
 #include "predictor/model/platform_json.h"
+#include "predictor/plan/plan.h"
 #include "predictor/workflow/operations.h"
 #include "predictor/workflow/read.h"
 
@@ -73,6 +74,22 @@ Status ReadRules(const std::string& path, predict::Workflow& workflow) {
     fmt::print(stderr, "mosa: {}: rule '{}' matches no output of '{}'\n", path, idle[i],
                workflow.name);
   return OkStatus();
+}
+
+std::vector<std::string> HostNames(uint32_t hosts) {
+  std::vector<std::string> names;
+  for (uint32_t i = 1; i <= hosts; ++i) names.push_back(fmt::format("h{}", i));
+  return names;
+}
+
+Status FollowPlan(const std::string& path, const std::vector<std::string>& hosts,
+                  predict::Workflow& workflow) {
+  MOSA_ASSIGN_OR_RETURN(const std::string text, ReadText(path, predict::kDocumentBytesMax));
+  MOSA_ASSIGN_OR_RETURN(const predict::Plan plan, Of(path, predict::ReadPlan(text)));
+  const Status applied = predict::ApplyPlan(plan, hosts, workflow);
+  return applied.ok()
+             ? applied
+             : Status(applied.code(), fmt::format("{}: the plan {}", path, MessageOf(applied)));
 }
 
 Result<predict::PowerProfile> ReadPowerFile(const std::string& path) {

@@ -23,6 +23,11 @@ Result<predict::Workflow> ReadWorkload(const std::string& path);
 Status ReadOperations(const std::string& path, predict::Workflow& workflow);
 // The same for a file of rules (predictor/advise/rules.h), which become hints of the outputs.
 Status ReadRules(const std::string& path, predict::Workflow& workflow);
+// "h1", ...: how predictions and `mosa cluster up` name hosts.
+std::vector<std::string> HostNames(uint32_t hosts);
+// Makes the workflow follow the plan in a file (predictor/plan/plan.h) on these hosts.
+Status FollowPlan(const std::string& path, const std::vector<std::string>& hosts,
+                  predict::Workflow& workflow);
 Result<predict::PowerProfile> ReadPowerFile(const std::string& path);
 
 struct Inputs {

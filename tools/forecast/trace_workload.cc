@@ -89,10 +89,12 @@ Result<RecordedRun> ReadRecordedRun(const std::string& path) {
     task.command = recorded.command;
     task.host = last.host;
     task.start = std::max(last.start, Time());
-    task.runtime = std::max(last.end - last.start, Duration());
+    const Duration took = std::max(last.end - last.start, Duration());
+    // What it read and wrote is simulated, so only its computing is taken over.
+    task.runtime = last.processor ? std::min(took, *last.processor) : took;
     task.inputs = FilesOf(recorded.inputs, files, run.workload);
     task.outputs = FilesOf(recorded.outputs, files, run.workload);
-    run.tasks.push_back({task.id, task.runtime, task.stage, task.command});
+    run.tasks.push_back({task.id, took, task.stage, task.command});
     run.workload.tasks.push_back(std::move(task));
   }
   return run;

@@ -28,17 +28,18 @@ void AddAdvise(CLI::App& app, CommandLine& line) {
       "the rest. Then compares configurations with these hints. Without --vary, these have at\n"
       "most as many hosts as the present one, and other chunk sizes, stripe widths and\n"
       "placements.");
-  command->add_option("--platform", options->platform, "Platform file written by 'mosa identify'")
+  command
+      ->add_option("--platform", options->work.platform, "Platform file written by 'mosa identify'")
       ->required();
-  command->add_option("--workload", options->workload,
+  command->add_option("--workload", options->work.workload,
                       "Workflow file with sizes: WfFormat 1.3 to 1.6, or Mosa's own form");
   command
-      ->add_option("--operations", options->operations,
+      ->add_option("--operations", options->work.operations,
                    "Operations of the workload's tasks: a file written by 'mosa trace workload'")
       ->needs("--workload");
-  command->add_option("--record", options->record,
+  command->add_option("--record", options->work.record,
                       "Record of a finished 'mosa run', instead of --workload");
-  command->add_option("traces", options->traces,
+  command->add_option("traces", options->work.traces,
                       "Traces of all mounts of a run, instead of --workload or with --record");
   command->add_option("--config", options->configuration,
                       "Present configuration, NAME=VALUE,... (see 'mosa predict --help')");

@@ -57,6 +57,8 @@ CLI::Option* AddPredictionWords(CLI::App& command, PredictionWords& words) {
       "Workflow file with runtimes and sizes; default: the workflow of the run, if any");
   command.add_option("--operations", words.operations,
                      "Operations of the workload's tasks: a file written by 'mosa trace workload'");
+  command.add_option("--plan", words.plan,
+                     "Plan (see 'mosa plan'); default: that of the run, if any");
   command.add_option("--rules", words.rules,
                      "Rules file (see 'mosa advise'); default: that of the run, if any");
   command.add_option(

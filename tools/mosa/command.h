@@ -41,6 +41,7 @@ void AddExplore(CLI::App& app, CommandLine& line);
 void AddCompare(CLI::App& app, CommandLine& line);
 void AddReport(CLI::App& app, CommandLine& line);
 void AddAdvise(CLI::App& app, CommandLine& line);
+void AddPlan(CLI::App& app, CommandLine& line);
 void AddTrace(CLI::App& app, CommandLine& line);
 void AddForecast(CLI::App& app, CommandLine& line);
 void AddIdentify(CLI::App& app, CommandLine& line);

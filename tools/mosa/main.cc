@@ -41,8 +41,8 @@ void AddCommands(CLI::App& app, CommandLine& line) {
         AddSecret, AddVersion}},
       {"Run", {AddRun, AddWorkflow}},
       {"Predict",
-       {AddIdentify, AddIdentifyWorker, AddForecast, AddPredict, AddExplore, AddAdvise, AddCompare,
-        AddWatch, AddReport}},
+       {AddIdentify, AddIdentifyWorker, AddForecast, AddPredict, AddExplore, AddAdvise, AddPlan,
+        AddCompare, AddWatch, AddReport}},
       {"Observe", {AddTop, AddResidence, AddLog, AddFollow, AddTrace}},
       {"Measure", {AddBench, AddEnvelope, AddCapacity}},
   };

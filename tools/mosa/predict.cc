@@ -51,6 +51,9 @@ void AddPredict(CLI::App& app, CommandLine& line) {
   command->add_option(
       "--rules", options->rules,
       "Rules file (see 'mosa advise'); replaces the placement hints of graph and workflow");
+  command
+      ->add_option("--plan", options->plan, "Plan for the workload's tasks, written by 'mosa plan'")
+      ->excludes("--rules");
   command->add_option("--config", options->configuration,
                       "Configuration, NAME=VALUE,..., as described above");
   command->add_option(
@@ -58,9 +61,8 @@ void AddPredict(CLI::App& app, CommandLine& line) {
       "Write the simulated run to this file as a Chrome trace (for ui.perfetto.dev)");
   command->add_flag("--layouts", options->layouts,
                     "With --json, add the nodes that hold each file");
-  command->add_flag(
-      "--residence", options->residence,
-      "With --json, add residence times in each daemon, as in 'mosa residence'");
+  command->add_flag("--residence", options->residence,
+                    "With --json, add residence times in each daemon, as in 'mosa residence'");
   command->add_option("--metrics", options->metrics,
                       "Directory for the residence times as Prometheus text, one file per daemon");
   command->add_option("--power", options->power,

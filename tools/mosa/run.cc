@@ -31,6 +31,7 @@ struct RunOptions {
   EngineOptions engine;
   std::string system = "wass";
   std::string rules;
+  std::string plan;
   bool resume = false;
   bool dry_run = false;
 };
@@ -54,6 +55,9 @@ Status RunWorkflow(RunOptions options, const CommandLine& line) {
   if (!options.rules.empty() && options.system == "dss")
     return InvalidArgumentError(fmt::format(
         "--rules {}: --system dss takes no hints; leave one of them out", options.rules));
+  if (!options.plan.empty() && options.system == "dss")
+    return InvalidArgumentError(fmt::format(
+        "--plan {}: --system dss places no tasks; leave one of them out", options.plan));
   RunRecord record;
   record.system = options.system == "dss" ? predict::System::kDss : predict::System::kWass;
   record.workflow_path = fs::absolute(options.workflow).lexically_normal();
@@ -70,6 +74,12 @@ Status RunWorkflow(RunOptions options, const CommandLine& line) {
   record.hosts = std::move(found->hosts);
   MOSA_ASSIGN_OR_RETURN(Workflow workflow, ParseWorkflow(options.workflow, text, record.hosts));
   if (!options.rules.empty()) MOSA_RETURN_IF_ERROR(ReadRules(options.rules, workflow));
+  if (!options.plan.empty()) {
+    record.plan_path = fs::absolute(options.plan).lexically_normal();
+    std::vector<std::string> hosts;
+    for (const RunHost& host : record.hosts) hosts.push_back(host.name);
+    MOSA_RETURN_IF_ERROR(FollowPlan(options.plan, hosts, workflow));
+  }
   for (const std::string& name : found->silent)
     fmt::print(stderr, "mosa run: host {} is left out: it does not answer\n", name);
   record.tasks.resize(workflow.tasks.size());
@@ -117,6 +127,10 @@ void AddRun(CLI::App& app, CommandLine& line) {
   command->add_option(
       "--rules", options->rules,
       "Rules file (see 'mosa advise'); replaces the placement hints of graph and workflow");
+  command
+      ->add_option("--plan", options->plan,
+                   "Plan to follow (see 'mosa plan'): a host for each task, hints for its files")
+      ->excludes("--rules");
   command->add_option("--retries", options->engine.retries, "Number of retries of a failed task")
       ->capture_default_str();
   command->add_flag("--keep-going", options->engine.keep_going,

@@ -227,6 +227,7 @@ json ConfigurationToJson(const ReportInputs& inputs) {
                     ? "dss: neither hints nor locations"
                     : "wass: hints, and tasks go where their bytes are");
   add("rules", file.rules_path);
+  add("plan", file.plan_path);
   add("cluster", file.cluster);
   for (size_t i = 0; i + 1 < inputs.files.size(); ++i) add("other run", inputs.files[i].path);
   if (!inputs.finished) return rows;

@@ -57,6 +57,19 @@ void ShowStages(const Workflow& workflow, const RunRecord& record) {
   table.Print();
 }
 
+// How many tasks of this run a plan had placed, and how many of them ran elsewhere.
+std::pair<size_t, size_t> CountPlanned(const Workflow& workflow, const RunRecord& record) {
+  std::pair<size_t, size_t> counts;
+  for (size_t i = 0; i < record.tasks.size(); ++i) {
+    const TaskRecord& task = record.tasks[i];
+    const auto& planned = workflow.tasks[i].planned;
+    if (!planned || task.kept || task.attempts.empty()) continue;
+    ++counts.first;
+    if (task.attempts.back().host != record.hosts[planned->host.value].name) ++counts.second;
+  }
+  return counts;
+}
+
 // Creates the directory of the logs. An earlier record is renamed to "RECORD.old".
 Status PrepareFiles(EngineOptions& engine, bool resume) {
   engine.keep_logs = resume;
@@ -140,6 +153,8 @@ Status CarryOut(const Workflow& workflow, RunRecord& record, EngineOptions engin
     ShowStages(workflow, record);
     if (const std::string places = DescribePlaces(record); !places.empty())
       fmt::print("Tasks ran on {}\n", places);
+    if (const auto [planned, departed] = CountPlanned(workflow, record); planned > 0)
+      fmt::print("{} of {} tasks ran on another host than planned\n", departed, planned);
     if (written.ok())
       fmt::print("Record: {0}; view it with: mosa report {0}\n", engine.record_path);
   }

@@ -125,6 +125,7 @@ std::optional<predict::ReadyTask> Engine::Look(TaskIndex task) {
   ready.task = task;
   ready.levels_to_end = workflow_.at(task).levels_to_end;
   ready.avoid = tries_[task.value].avoid;
+  ready.planned = workflow_.at(task).planned;
   if (!LocateInputs(task)) return std::nullopt;
   std::map<HostIndex, uint64_t> held;
   for (const PathIndex input : workflow_.at(task).inputs) {

@@ -83,6 +83,7 @@ json ToJson(const RunRecord& record, const Workflow& workflow) {
   run.versions = Versions();
   run.workflow = {workflow.name, record.workflow_path};
   run.rules_path = record.rules_path;
+  run.plan_path = record.plan_path;
   run.system = record.system;
   run.outcome = record.outcome;
   run.start = record.start;

@@ -32,6 +32,7 @@ struct TaskRecord {
 struct RunRecord {
   std::string workflow_path;
   std::string rules_path;  // Empty: none.
+  std::string plan_path;   // Empty: none.
   predict::System system = predict::System::kWass;
   std::string outcome = "running";  // Then "done", "failed" or "interrupted".
   Time start;

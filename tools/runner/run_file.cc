@@ -83,8 +83,8 @@ void List(auto& fields, ConstOr<MachineUse> auto& machine) {
 void List(auto& fields, ConstOr<RunFile> auto& run) {
   fields.May("versions", run.versions, "outcome", run.outcome, "end", run.end, "hosts_lost",
              run.hosts_lost);
-  fields.Rare("rules", run.rules_path, "turnaround_seconds", run.turnaround_s, "machines",
-              run.machines, "residence", run.residence);
+  fields.Rare("rules", run.rules_path, "plan", run.plan_path, "turnaround_seconds",
+              run.turnaround_s, "machines", run.machines, "residence", run.residence);
   fields.Must("workflow", run.workflow, "system", run.system, "start", run.start, "hosts",
               run.hosts, "tasks", run.tasks);
 }

@@ -101,6 +101,7 @@ struct RunFile {
   std::map<std::string, std::string> versions;
   RecordedWorkflow workflow;
   std::string rules_path;  // Empty: none.
+  std::string plan_path;   // Empty: none.
   predict::System system = predict::System::kWass;
   std::string outcome;
   Time start, end;

@@ -1,0 +1,129 @@
+#include "predictor/plan/search.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "predictor/run/prediction_fixture.h"
+#include "predictor/workflow/random_workflow_fixture.h"
+
+namespace mosa::predict {
+namespace {
+
+Configuration Of(const std::string& text) {
+  const auto parsed = ParseConfiguration(text);
+  EXPECT_TRUE(parsed.ok()) << parsed.status();
+  return *parsed;
+}
+
+SimulatePlans On(const Platform& platform, const Configuration& configuration) {
+  return [&](const std::vector<PlanTrial>& trials) -> Result<std::vector<TrialOutcome>> {
+    std::vector<TrialOutcome> outcomes;
+    for (const PlanTrial& trial : trials) {
+      MOSA_ASSIGN_OR_RETURN(const Prediction prediction,
+                            Predict(*trial.workflow, Perturbed(platform, trial.draw),
+                                    OfDraw(configuration, trial.draw)));
+      outcomes.push_back(TrialOutcomeOf(prediction));
+    }
+    return outcomes;
+  };
+}
+
+Result<Plan> Find(const Workflow& workflow, const Platform& platform,
+                  const Configuration& configuration, uint32_t draws = 0) {
+  return FindPlan(workflow, platform, configuration, {.draws = draws, .seed = 1},
+                  On(platform, configuration));
+}
+
+// A row of tiles, whose neighbours are compared later. Who makes a tile where it is cheapest now
+// pays when it is compared.
+Workflow Row(int tiles, uint64_t bytes) {
+  WorkflowMaker maker;
+  // In an order in which neighbours are far from each other.
+  for (int i = 0; i < tiles; ++i) {
+    const int tile = i * 7 % tiles;
+    maker.File(fmt::format("tile.{}", tile), bytes);
+    maker.Task(fmt::format("make_{}", tile), {}, {fmt::format("tile.{}", tile)}, Milliseconds(100));
+  }
+  for (int i = 0; i + 1 < tiles; ++i) {
+    maker.File(fmt::format("diff.{}", i), 1000);
+    maker.Task(fmt::format("compare_{}", i),
+               {fmt::format("tile.{}", i), fmt::format("tile.{}", i + 1)},
+               {fmt::format("diff.{}", i)}, Milliseconds(100));
+  }
+  return maker.Build();
+}
+
+TEST(FindPlan, TilesAreMadeWhereTheirNeighboursAre) {
+  const Workflow workflow = Row(32, 4 << 20);
+  const Platform platform = BusyPlatform();
+  const Configuration configuration = Of("hosts=4,slots=2");
+  const auto plan = Find(workflow, platform, configuration, 19);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  ASSERT_EQ(plan->tasks.size(), workflow.tasks.size());
+  EXPECT_LT(plan->seconds, 0.9 * plan->unplanned_seconds);
+  EXPECT_LT(plan->link_bytes, 0.3 * plan->unplanned_link_bytes);
+  ASSERT_TRUE(plan->gain_interval_s);
+  EXPECT_GT(plan->gain_interval_s->low, 0);
+  // A run that follows it is predicted to take as long as the plan says.
+  Workflow followed = workflow;
+  ASSERT_TRUE(ApplyPlan(*plan, plan->hosts, followed).ok());
+  const Prediction prediction = *Predict(followed, platform, configuration);
+  for (size_t i = 0; i < followed.tasks.size(); ++i) {
+    EXPECT_EQ(fmt::format("h{}", prediction.tasks[i].host.value + 1), plan->tasks[i].host);
+    EXPECT_EQ(prediction.tasks[i].reason, Reason::kPlanned);
+    EXPECT_NEAR(SecondsOf(prediction.tasks[i].end), plan->tasks[i].end_s, 1e-6);
+  }
+}
+
+TEST(FindPlan, IsEmptyWhereNothingIsFaster) {
+  const Workflow workflow = Pipelines(8, 1 << 20);  // Tasks go where their data is, and that is it.
+  const auto plan = Find(workflow, BusyPlatform(), Of("hosts=4,slots=2"));
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_TRUE(plan->tasks.empty() && plan->files.empty());
+  EXPECT_EQ(plan->seconds, plan->unplanned_seconds);
+}
+
+TEST(FindPlan, IsNeverPredictedToBeSlower) {
+  Rng rng(7);
+  for (int round = 0; round < 15; ++round) {
+    const Workflow workflow = RandomWorkflow(rng, 40);
+    const Platform platform = BusyPlatform();
+    const Configuration configuration = Of("hosts=3");
+    const auto plan = Find(workflow, platform, configuration);
+    ASSERT_TRUE(plan.ok()) << plan.status();
+    Workflow followed = workflow;
+    ASSERT_TRUE(ApplyPlan(*plan, plan->hosts, followed).ok());
+    EXPECT_LE(Predict(followed, platform, configuration)->turnaround,
+              Predict(workflow, platform, configuration)->turnaround)
+        << round;
+  }
+}
+
+TEST(FindPlan, TheWorkflowsOwnPlacementsStay) {
+  WorkflowMaker maker;
+  for (int i = 0; i < 8; ++i) {
+    maker.File(fmt::format("f{}", i), 8 << 20, {{"placement", "node:h2"}});
+    maker.Task(fmt::format("w{}", i), {}, {fmt::format("f{}", i)});
+    maker.File(fmt::format("g{}", i), 1);
+    maker.Task(fmt::format("r{}", i), {fmt::format("f{}", i)}, {fmt::format("g{}", i)});
+  }
+  const auto plan = Find(maker.Build(), BusyPlatform(), Of("hosts=2"));
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  for (const auto& [path, hints] : plan->files) {
+    if (path.starts_with('f')) {
+      EXPECT_EQ(hints.at("placement"), "node:h2");
+    }
+  }
+}
+
+TEST(FindPlan, RefusesWhatCannotBePlanned) {
+  EXPECT_EQ(Find(Pipelines(2, 10), BusyPlatform(), Of("system=dss")).status().code(),
+            StatusCode::kInvalidArgument);
+  Platform small = BusyPlatform();
+  small.host.store_bytes = 1 << 20;
+  const Status full = Find(Pipelines(8, 64 << 20), small, Of("hosts=2")).status();
+  EXPECT_EQ(full.code(), StatusCode::kFailedPrecondition) << full;
+}
+
+}  // namespace
+}  // namespace mosa::predict

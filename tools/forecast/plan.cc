@@ -1,0 +1,101 @@
+#include "tools/forecast/plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "common/base/units.h"
+#include "predictor/plan/search.h"
+#include "tools/console/output.h"
+#include "tools/forecast/predict_inputs.h"
+#include "tools/forecast/trial_simulator.h"
+
+namespace mosa::cli {
+namespace {
+
+struct Share {
+  size_t tasks = 0;
+  double task_seconds = 0;
+  double first_s = 0;
+  double last_s = 0;
+};
+
+std::string TextOf(const std::optional<predict::Interval<double>>& interval) {
+  return interval ? fmt::format(" ({:.2f} to {:.2f})", interval->low, interval->high) : "";
+}
+
+void PrintHosts(const predict::Plan& plan) {
+  std::map<std::string, Share> shares;
+  for (const predict::PlannedTask& task : plan.tasks) {
+    Share& share = shares[task.host];
+    share.first_s = share.tasks == 0 ? task.start_s : std::min(share.first_s, task.start_s);
+    share.last_s = std::max(share.last_s, task.end_s);
+    share.task_seconds += task.end_s - task.start_s;
+    ++share.tasks;
+  }
+  Table table({"HOST", "TASKS", "FIRST START", "LAST END", "TASK SECONDS", "MOST BYTES STORED"});
+  for (const std::string& host : plan.hosts) {
+    const Share& share = shares[host];
+    const auto stored = plan.store_bytes_max.find(host);
+    table.Add({host, fmt::format("{}", share.tasks), fmt::format("{:.2f}", share.first_s),
+               fmt::format("{:.2f}", share.last_s), fmt::format("{:.2f}", share.task_seconds),
+               stored == plan.store_bytes_max.end()
+                   ? "-"
+                   : HumanBytes(static_cast<int64_t>(stored->second))});
+  }
+  table.Print();
+}
+
+void PrintPlan(const predict::Plan& plan) {
+  if (plan.tasks.empty()) {
+    fmt::print(
+        "'{}' takes {:.2f} s{} on {}. No plan that was tried is faster: run it without one.\n",
+        plan.workflow, plan.unplanned_seconds, TextOf(plan.seconds_interval), plan.configuration);
+    return;
+  }
+  PrintHosts(plan);
+  fmt::print(
+      "'{}' takes {:.2f} s{} with this plan, and {:.2f} s without it: {:.2f} s{} less, {:.0f} %.\n"
+      "Over the network go {}, and {} without it.\n",
+      plan.workflow, plan.seconds, TextOf(plan.seconds_interval), plan.unplanned_seconds,
+      plan.gain_s, TextOf(plan.gain_interval_s), 100 * plan.gain_s / plan.unplanned_seconds,
+      HumanBytes(static_cast<int64_t>(plan.link_bytes)),
+      HumanBytes(static_cast<int64_t>(plan.unplanned_link_bytes)));
+}
+
+}  // namespace
+
+Status MakePlan(const PlanningRequest& request, bool as_json) {
+  MOSA_RETURN_IF_ERROR(CheckRepeats(request.repeats));
+  MOSA_ASSIGN_OR_RETURN(const Work work, ReadWork(request.work));
+  MOSA_ASSIGN_OR_RETURN(const predict::Configuration configuration,
+                        predict::ParseConfiguration(request.configuration));
+  MOSA_RETURN_IF_ERROR(predict::CheckOn(work.platform, configuration));
+  TrialSimulator simulator(work.platform, request.jobs);
+  const auto simulate = [&](const std::vector<predict::PlanTrial>& trials) {
+    return simulator.Run(trials.size(), [&](size_t i) {
+      return Simulation{trials[i].workflow, configuration, trials[i].draw};
+    });
+  };
+  MOSA_ASSIGN_OR_RETURN(
+      const predict::Plan plan,
+      predict::FindPlan(work.workflow, work.platform, configuration,
+                        {.draws = request.repeats, .seed = configuration.seed}, simulate));
+  const std::string text = predict::ToJsonText(plan);
+  if (as_json)
+    PrintJson(nlohmann::json::parse(text));
+  else
+    PrintPlan(plan);
+  if (!request.output.empty()) {
+    MOSA_RETURN_IF_ERROR(WriteWhole(request.output, text));
+    fmt::print(stderr,
+               "{} simulations in {:.1f} s; the plan is in {}: use it with 'mosa run --plan'\n",
+               simulator.done(), simulator.seconds(), request.output);
+  }
+  return work.incomplete;
+}
+
+}  // namespace mosa::cli
