@@ -5,6 +5,7 @@
 
 #include "common/base/units.h"
 #include "manager/core/core_fixture.h"
+#include "manager/core/left_hints.h"
 
 namespace mosa::manager {
 namespace {
@@ -56,6 +57,62 @@ class CoreHints : public CoreFixture {
       Step(NodeReport{node, {.used_bytes = used_bytes, .limit_bytes = limit_bytes}});
   }
 };
+
+// ---- hints that a file leaves to its name
+
+TEST_F(CoreHints, ATaggedFileThatIsRemovedUnwrittenLeavesItsHintsToTheNextOfItsName) {
+  AddNode("n1");
+  const NodeId n2 = AddNode("n2");
+  const auto tag = [&](const std::string& name) {
+    const FileId file = Make(kAnna, kRootFile, name);
+    SetHint(file, "pattern", "pipeline");
+    SetHint(file, "placement", "node:n2");
+  };
+  const auto remove = [&](const std::string& name) {
+    Ok<RemoveReply>(kAnna, RemoveRequest{kRootFile, name});
+  };
+  tag("a");
+  remove("a");
+  MakeRequest make = MakeOf(kAnna, kRootFile, "a");
+  make.open = make.bind = true;
+  const auto made = Ok<MakeReply>(kAnna, make);
+  EXPECT_EQ(made.access->layout.Nodes(), std::vector<NodeId>{n2});
+  EXPECT_EQ(Explained("/a", "pattern"), "pipeline<5:");
+  // Another name, a second time, a written file, another user, and after a minute: none.
+  EXPECT_EQ(Explained("/a", "placement"), "node:n2<5:");
+  Make(kAnna, kRootFile, "b");
+  EXPECT_EQ(Explained("/b", "pattern"), "default<1:");
+  tag("c");
+  remove("c");
+  Make(kAnna, kRootFile, "c");
+  EXPECT_EQ(Explained("/c", "pattern"), "pipeline<5:");
+  remove("c");
+  SetHint(MakeBound(kAnna, kRootFile, "d", kMiB), "lifetime", "keep");
+  remove("d");
+  Make(kAnna, kRootFile, "d");
+  EXPECT_EQ(Explained("/d", "lifetime"), Explained("/b", "lifetime"));
+  tag("e");
+  remove("e");
+  MakeRequest other = MakeOf(kAnna, kRootFile, "e");
+  other.uid = 77;
+  Ok<MakeReply>(kAnna, other);
+  EXPECT_EQ(Explained("/e", "pattern"), "default<1:");
+  tag("f");
+  remove("f");
+  AdvanceAlive(LeftHints::kKeptFor, {kAnna}, {});
+  Make(kAnna, kRootFile, "f");
+  EXPECT_EQ(Explained("/f", "pattern"), "default<1:");
+}
+
+TEST(LeftHints, HoldsSoManyNames) {
+  LeftHints left;
+  const auto number = static_cast<int>(LeftHints::kNamesMax);
+  for (int i = 0; i < number + 10; ++i)
+    left.Leave(kRootFile, std::to_string(i), 0, {{"pattern", {"pipeline"}}}, Time());
+  EXPECT_TRUE(left.Take(kRootFile, "5", 0, Time()).empty());
+  EXPECT_FALSE(left.Take(kRootFile, std::to_string(number), 0, Time()).empty());
+  EXPECT_TRUE(left.Take(kRootFile, std::to_string(number), 0, Time()).empty());
+}
 
 // ---- rules
 

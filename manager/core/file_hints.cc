@@ -81,8 +81,9 @@ Hints FileHints::HintsAtMake(FileId parent, std::string_view name, FileType type
   return hints;
 }
 
-Hints FileHints::HintsOfMake(const MakeRequest& request) const {
+Hints FileHints::HintsOfMake(const MakeRequest& request, const Hints& left) const {
   Hints hints = HintsAtMake(request.parent, request.name, request.type, request.uid);
+  Overlay(hints, left);
   for (const HintValue& hint : request.hints) SetOwn(hints, hint.name, hint.value);
   if (request.type == FileType::kRegular) SettleGroup(hints, request.parent);
   return hints;

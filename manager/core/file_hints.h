@@ -36,7 +36,8 @@ class FileHints {
   Layout LayoutOf(const Inode& inode) const;
   // As HintsAtMake, with the request's own hints on top. Precondition: CheckMake accepted the
   // request.
-  Hints HintsOfMake(const MakeRequest& request) const;
+  // `left`: own hints that an earlier file left to this name.
+  Hints HintsOfMake(const MakeRequest& request, const Hints& left) const;
   std::vector<ExplainedHint> ExplainedHintsOf(const Inode& inode) const;
   // For replicas=auto, adds how many copies a file of this size gets.
   void NoteAutoCopies(std::vector<ExplainedHint>& hints, std::optional<uint64_t> size_bytes) const;

@@ -138,6 +138,23 @@ std::optional<Failure> Namespace::CheckMake(const MakeRequest& request) const {
   return quotas_.Check(request.uid, {.names = 1, .attribute_bytes = request.symlink_target.size()});
 }
 
+Hints Namespace::HintsOfMake(const MakeRequest& request) {
+  Hints left;
+  if (request.type == FileType::kRegular && !limits_.CheckTextGrowth(request.uid))
+    left = left_hints_.Take(request.parent, request.name, request.uid, step_.now);
+  return hints_.HintsOfMake(request, left);
+}
+
+void Namespace::LeaveHints(const RemoveRequest& request, const Inode& inode) {
+  if (inode.type != FileType::kRegular || inode.link_count > 1 || inode.data_version > 0 ||
+      inode.size_bytes > 0)
+    return;
+  Hints own = hints_.DecodedHints(inode);
+  std::erase_if(own, [](const auto& hint) { return hint.second.source != HintSource::kOwn; });
+  if (!own.empty())
+    left_hints_.Leave(request.parent, request.name, inode.uid, std::move(own), step_.now);
+}
+
 Reply Namespace::Apply(const MakeRequest& request) {
   if (auto failure = CheckMake(request)) return *std::move(failure);
   Session& session = *step_.actor;
@@ -161,7 +178,7 @@ Reply Namespace::Apply(const MakeRequest& request) {
   inode.task =
       texts_.HoldIfRoom(std::string_view(request.task).substr(0, kTaskBytesMax), request.uid);
   if (request.type == FileType::kRegular || request.type == FileType::kDirectory)
-    inode.hints = texts_.Hold(EncodeHints(hints_.HintsOfMake(request)), request.uid);
+    inode.hints = texts_.Hold(EncodeHints(HintsOfMake(request)), request.uid);
   if (request.type == FileType::kRegular)
     inode.placement_seed =
         FileSeed(cluster_.record.cluster_seed, request.parent, request.name, request.file.value);
@@ -265,6 +282,7 @@ Reply Namespace::Apply(const RemoveRequest& request) {
       return Refuse(StatusCode::kUnavailable, ErrorReason::kBusy,
                     fmt::format("directory '{}' is delegated; try again", request.name));
   }
+  LeaveHints(request, inode);
   RemoveReply reply;
   reply.file = *child;
   EraseEntry(request.parent, request.name);

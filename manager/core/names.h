@@ -15,6 +15,7 @@
 #include "manager/core/file_view.h"
 #include "manager/core/generations.h"
 #include "manager/core/interests.h"
+#include "manager/core/left_hints.h"
 #include "manager/core/lifetimes.h"
 #include "manager/core/limits.h"
 #include "manager/core/placing.h"
@@ -71,6 +72,8 @@ class Namespace {
 
  private:
   std::optional<Failure> CheckMake(const MakeRequest& request) const;
+  Hints HintsOfMake(const MakeRequest& request);
+  void LeaveHints(const RemoveRequest& request, const Inode& inode);
   void SetSize(FileId file, Inode& inode, uint64_t size_bytes);
   std::optional<Failure> CheckRename(const RenameRequest& request, FileId moved,
                                      std::optional<FileId> target) const;
@@ -98,6 +101,7 @@ class Namespace {
   Staging& staging_;
   Placing& placing_;
   FileView& file_view_;
+  LeftHints left_hints_;
 };
 
 }  // namespace mosa::manager
