@@ -60,7 +60,8 @@ AttributeChanges ToChanges(const struct stat& attributes, int wanted) {
 void SetAttributes(fuse_req_t request, fuse_ino_t ino, struct stat* attributes, int wanted,
                    fuse_file_info* info) {
   Mount& mount = MountOf(request);
-  const AttributeChanges changes = ToChanges(*attributes, wanted);
+  AttributeChanges changes = ToChanges(*attributes, wanted);
+  if (info != nullptr) changes.handle = DecodeHandle(info->fh).handle;
   // A new owner never inherits the old one's set-user-id bits, whoever gives the file away.
   const bool kills_privileges =
       !changes.permissions && (changes.uid || changes.gid || RequestKillsPrivileges());
@@ -70,7 +71,7 @@ void SetAttributes(fuse_req_t request, fuse_ino_t ino, struct stat* attributes, 
   event.kind = TraceKind::kTruncate;
   event.start = changes.size_bytes ? TraceBegin(mount) : Time{};
   event.file = FileId{ino};
-  if (info != nullptr) event.handle = DecodeHandle(info->fh).handle.value;
+  if (changes.handle) event.handle = changes.handle->value;
   event.size_bytes = changes.size_bytes.value_or(0);
   event.pid = static_cast<uint32_t>(fuse_req_ctx(request)->pid);
   auto unanswered = std::make_shared<KernelSession::Detached>(mount.session.Detach());

@@ -46,10 +46,8 @@ Outcome<Done> Closer::FlushData(OpenFile& handle, uint64_t lock_owner,
       const bool by_kernel = handle.mode.kind == OpenMode::Kind::kPassthrough;
       if (handle.write && !by_kernel && !std::exchange(handle.closed, true))
         --inode.uses.unclosed_writers;
-      if (handle.write && by_kernel && !std::exchange(handle.perhaps_closed, true))
-        ++inode.uses.perhaps_closed;
       handle.was_closed = true;
-      last = inode.uses.unclosed_writers <= inode.uses.perhaps_closed &&
+      last = inode.uses.unclosed_writers <= (handle.write && by_kernel ? 1U : 0U) &&
              inode.known.attributes.link_count > 0 && !MappedStores::MayBeStoredInto(inode);
       awaits_copies =
           last && (inode.unsaved.data_dirty || (handle.write && inode.uses.awaits_copies));

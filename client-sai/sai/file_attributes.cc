@@ -36,6 +36,10 @@ Outcome<AttributesResult> FileAttributes::Set(FileId file, const AttributeChange
     inode->io.AssertHeld();
     if (resizes) size_changes_.EndResize(*inode);
   });
+  if (changes.size_bytes && changes.handle) {
+    const std::shared_ptr<OpenFile> handle = handles_.FindFile(*changes.handle);
+    if (handle && handle->write) MOSA_RETURN_IF_FAILED(handle->EnsureCounted());
+  }
   if (!SetUnsent(*inode, changes)) {
     MOSA_RETURN_IF_FAILED(commits_.EnsureMade(*inode));
     resizes = changes.size_bytes.has_value();
@@ -138,6 +142,8 @@ std::optional<AwaitCopiesRequest> FileAttributes::CopiesOfClosed(Inode& inode) {
       return std::nullopt;
   }
   releases_.Send();  // While the manager counts a writer, nobody copies.
+  const MutexLock io(inode.io);
+  copies_.Prepare(inode);  // The new size may have moved inline bytes to this host's node.
   return CopiesAtClose::Awaited(inode);
 }
 

@@ -12,6 +12,7 @@
 #include "client-sai/sai/commits.h"
 #include "client-sai/sai/copies.h"
 #include "client-sai/sai/filesystem.h"
+#include "client-sai/sai/handle_table.h"
 #include "client-sai/sai/inode.h"
 #include "client-sai/sai/inode_table.h"
 #include "client-sai/sai/lease.h"
@@ -31,14 +32,15 @@ namespace mosa::sai {
 class FileAttributes {
  public:
   FileAttributes(ManagerCalls& calls, Lease& lease, RecallLog& recalls, InodeTable& inodes,
-                 Releases& releases, AttributeCache& attributes, StoreGate& gate,
-                 WriteBehind& write_behind, Commits& commits, Writer& writer,
+                 HandleTable& handles, Releases& releases, AttributeCache& attributes,
+                 StoreGate& gate, WriteBehind& write_behind, Commits& commits, Writer& writer,
                  SizeChanges& size_changes, CopiesAtClose& copies, MappedStores& mapped_stores,
                  const Clock& clock)
       : calls_(calls),
         lease_(lease),
         recalls_(recalls),
         inodes_(inodes),
+        handles_(handles),
         releases_(releases),
         attributes_(attributes),
         gate_(gate),
@@ -68,6 +70,7 @@ class FileAttributes {
   Lease& lease_;
   RecallLog& recalls_;
   InodeTable& inodes_;
+  HandleTable& handles_;
   Releases& releases_;
   AttributeCache& attributes_;
   StoreGate& gate_;

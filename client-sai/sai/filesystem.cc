@@ -83,7 +83,7 @@ Filesystem::Impl::Impl(FilesystemOptions options, ManagerApi& manager, NodeApi& 
                   objects_, write_behind_, grants_, stats_, clock),
       mapped_stores_(nodes, lease_, attributes_, rights_, objects_, write_behind_, writer_,
                      open_modes_, releases_, blocks_, losses_, stats_, clock),
-      file_attributes_(calls_, lease_, recalls_, inodes_, releases_, attributes_, gate_,
+      file_attributes_(calls_, lease_, recalls_, inodes_, handles_, releases_, attributes_, gate_,
                        write_behind_, commits_, writer_, size_changes_, copies_, mapped_stores_,
                        clock),
       xattrs_(calls_, recalls_, inodes_, attributes_, name_cache_, gate_, write_behind_, commits_,

@@ -164,6 +164,7 @@ struct AttributeChanges {
   std::optional<Time> modify_time;
   bool access_time_now = false;
   bool modify_time_now = false;
+  std::optional<HandleId> handle;  // With a new size: the descriptor of an ftruncate(2).
 };
 
 // A name to be created by mknod, mkdir, symlink or create.

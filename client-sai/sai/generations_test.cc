@@ -6,6 +6,7 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <future>
 #include <string>
 #include <thread>
 #include <utility>
@@ -215,8 +216,7 @@ TEST(Generations, ATruncationOfAFileThatNobodyHasOpenWaitsForItsCopies) {
   EXPECT_TRUE(Ok(cluster.b().Truncate("/d/f", 0))) << "an empty file needs no copies";
 }
 
-// The kernel releases a handle later than the program closes it. A file on the own node is written
-// past the mount.
+// The kernel releases a handle later than the program closes it.
 TEST(Generations, ATruncationAfterAClosedWriteWaitsForCopiesBeforeTheRelease) {
   for (const char* const placement : {"local", "node:b"}) {
     Cluster cluster;
@@ -241,6 +241,30 @@ TEST(Generations, ATruncationAfterAClosedWriteWaitsForCopiesBeforeTheRelease) {
     EXPECT_TRUE(*cluster.b().ReadFile("/d/f") == Pattern(kMiB, 2) + std::string(2 * kMiB, '\0'))
         << placement;
   }
+}
+
+// A child that ends closes the descriptors that it has inherited.
+TEST(Generations, AnFtruncateAfterTheCloseOfAnotherDescriptorWaitsForNothing) {
+  Cluster cluster;
+  ASSERT_TRUE(Ok(cluster.a().MakeDirectory("/d")));
+  for (const auto& [name, value] : {std::pair("placement", "local"), std::pair("replicas", "2"),
+                                    std::pair("ack", "pessimistic")})
+    ASSERT_TRUE(Ok(cluster.a().SetXattr("/d", std::string("user.mosa.") + name, value)));
+  ASSERT_TRUE(Ok(cluster.a().WriteFile("/d/f", Pattern(4 * kMiB, 1))));
+  const auto file = cluster.a().Open("/d/f", O_WRONLY);
+  ASSERT_TRUE(Ok(file));
+  ASSERT_TRUE(Ok(cluster.a().Write(file->handle, 0, Pattern(kMiB, 2))));
+  ASSERT_TRUE(Ok(cluster.a().Flush(file->handle, 0)));
+  cluster.manager().SilenceNode(cluster.node_b);
+  AttributeChanges changes;
+  changes.size_bytes = 2 * kMiB;
+  changes.handle = file->handle;
+  std::promise<Outcome<AttributesResult>> done;
+  cluster.a().fs().SetAttributes(*cluster.a().Find("/d/f"), changes,
+                                 [&](auto changed) { done.set_value(std::move(changed)); });
+  EXPECT_TRUE(Ok(done.get_future().get())) << "a close waits, and says so";
+  cluster.a().fs().Release(file->handle, std::nullopt);
+  EXPECT_EQ(cluster.a().ReadFile("/d/f")->size(), 2 * kMiB);
 }
 
 TEST(Generations, WhatWasCutOffWhileItsNodeWasSilentIsNotReadAgain) {

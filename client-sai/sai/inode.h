@@ -129,10 +129,7 @@ struct Uses {
   uint32_t removals = 0;  // Requests that may remove its last name and claim that it is not open.
   uint32_t write_handles = 0;
   uint32_t unclosed_writers = 0;  // Writers not closed since their last write.
-  // Among them, those that store past this mount (passthrough) and have closed a descriptor,
-  // perhaps their last one.
-  uint32_t perhaps_closed = 0;
-  uint32_t closes_waiting = 0;  // For copies, counted from before their commits.
+  uint32_t closes_waiting = 0;    // For copies, counted from before their commits.
   // The manager knows of our write open and waits for its end.
   bool manager_counts_open = false;
   // Bytes were committed, and no close has waited for their copies yet.
@@ -308,9 +305,9 @@ struct Inode {
     return uses.write_handles > 0 && (uses.manager_counts_open || kernel.passthrough_writers > 0 ||
                                       kernel.mappable_handles > 0);
   }
-  // False if the last close was probably seen. The kernel releases a handle later than that.
+  // False after the last close, although the kernel's release is still to come.
   bool IsOpenToWrite() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
-    return uses.unclosed_writers > uses.perhaps_closed || kernel.mappable_handles > 0;
+    return uses.unclosed_writers > 0 || kernel.mappable_handles > 0;
   }
   // Bytes that this mount has stored and not committed are in the first copies alone. A right to
   // read, which also names other copies, does not serve then. (Behind its last close the mount
@@ -337,8 +334,8 @@ struct Inode {
     uses.manager_counts_open = false;
     return ReleaseRequest{.file = file, .uncommitted = TakeUntold()};
   }
-  // The same for a truncation. After a last close, handles may be left that the kernel has yet to
-  // release: as before, the manager does not count them.
+  // The same for a truncation. Handles that the kernel has yet to release after a last close do not
+  // make this mount a writer.
   std::optional<ReleaseRequest> EndTruncation() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
     if (uses.write_handles == 0) return EndUse();
     if (IsOpenToWrite() || HasUntold() || !uses.manager_counts_open) return std::nullopt;
@@ -401,9 +398,8 @@ struct OpenFile {
   uint64_t errors_seen = 0;
   std::atomic<bool> wrote = false;  // Through this mount, not by the kernel alone.
   bool closed = false;  // Open for writing: one of its descriptors was closed since its last write.
-  bool perhaps_closed = false;  // Counted in Uses::perhaps_closed.
-  bool was_closed = false;      // One of its descriptors was closed, perhaps the last one.
-  bool ended = false;           // The kernel has released it.
+  bool was_closed = false;  // One of its descriptors was closed, perhaps the last one.
+  bool ended = false;       // The kernel has released it.
   ReadAhead read_ahead;
   std::set<uint64_t> lock_owners;  // Owners that requested POSIX locks through this handle.
 

@@ -83,6 +83,11 @@ bool MappedStores::Keep(const std::shared_ptr<OpenFile>& handle) {
                               fmt::format("{} files are already watched for late stores, which is "
                                           "the limit: the file's node reports later stores",
                                           WatchedFiles::kFilesMax)));
+      {
+        // The node compares with what it saw before, as if this mount had died.
+        const MutexLock lock(inode.mutex);
+        inode.local.wrote = false;
+      }
       return false;
     case WatchedFiles::Keeping::kKept:
       return true;
@@ -281,7 +286,6 @@ void MappedStores::EndHandle(OpenFile& handle) {
     if (handle.unbacked) --inode->kernel.unbacked_handles;
     if (handle.write) --inode->uses.write_handles;
     if (handle.write && !std::exchange(handle.closed, true)) --inode->uses.unclosed_writers;
-    if (std::exchange(handle.perhaps_closed, false)) --inode->uses.perhaps_closed;
     handle.ended = true;
     --inode->uses.handles;
     last = inode->uses.handles == 0;

@@ -332,7 +332,12 @@ class Pass {
       const Move move = *queue_.rbegin();
       queue_.erase(move);
       queued_[move.vertex].reset();
-      if (!division_.Fits(move.vertex, move.host)) continue;
+      // Earlier moves may have filled the host, or ended the overload.
+      const bool is_over = move.gain >= kOverGain / 2;
+      if (!division_.Fits(move.vertex, move.host) || is_over != division_.IsOver(move.vertex)) {
+        Queue(move.vertex);
+        continue;
+      }
       moves.emplace_back(move.vertex, division_.at(move.vertex));
       division_.Put(move.vertex, move.host);
       moved_[move.vertex] = true;

@@ -66,6 +66,7 @@ Plan FromJson(const json& root) {
   predicted.at("seconds").get_to(plan.seconds);
   plan.seconds_interval = IntervalOf(predicted.at("seconds_interval"));
   predicted.at("unplanned_seconds").get_to(plan.unplanned_seconds);
+  predicted.at("unplanned_failure").get_to(plan.unplanned_failure);
   predicted.at("gain_s").get_to(plan.gain_s);
   plan.gain_interval_s = IntervalOf(predicted.at("gain_interval_s"));
   predicted.at("link_bytes").get_to(plan.link_bytes);
@@ -102,6 +103,7 @@ std::string ToJsonText(const Plan& plan) {
                       {{"seconds", plan.seconds},
                        {"seconds_interval", ToJson(plan.seconds_interval)},
                        {"unplanned_seconds", plan.unplanned_seconds},
+                       {"unplanned_failure", plan.unplanned_failure},
                        {"gain_s", plan.gain_s},
                        {"gain_interval_s", ToJson(plan.gain_interval_s)},
                        {"link_bytes", plan.link_bytes},
@@ -128,12 +130,13 @@ Result<Plan> ReadPlan(std::string_view text) {
   }
 }
 
-Status ApplyPlan(const Plan& plan, const std::vector<std::string>& hosts, Workflow& workflow) {
+Result<std::vector<std::string>> ApplyPlan(const Plan& plan, const std::vector<std::string>& hosts,
+                                           Workflow& workflow) {
   if (plan.hosts.size() > hosts.size())
     return FailedPreconditionError(
         fmt::format("is for {} hosts, and there are {}: make a plan for these", plan.hosts.size(),
                     hosts.size()));
-  if (plan.tasks.empty()) return OkStatus();
+  if (plan.tasks.empty()) return std::vector<std::string>();
   std::map<std::string_view, const PlannedTask*> tasks;
   for (const PlannedTask& task : plan.tasks) tasks.emplace(task.id, &task);
   std::map<std::string_view, uint32_t> places;
@@ -152,19 +155,21 @@ Status ApplyPlan(const Plan& plan, const std::vector<std::string>& hosts, Workfl
                                Duration{static_cast<int64_t>(planned.patience_s * 1e9)}};
   }
   workflow.hints_are_whole = true;
+  std::map<std::string, HintMap> unused = plan.files;
   for (WorkflowFile& file : workflow.files) {
     if (!file.producer) continue;
-    std::erase_if(file.hints, [](const auto& hint) { return IsForSpeed(hint.first); });
-    const auto found = plan.files.find(file.path);
-    if (found == plan.files.end()) continue;
-    for (const auto& [name, value] : found->second) {
+    const auto found = unused.extract(file.path);
+    if (!found || file.hints.contains("pattern") || file.hints.contains("placement")) continue;
+    for (const auto& [name, value] : found.mapped()) {
       const bool on_node = name == "placement" && value.starts_with(kOnNode);
-      file.hints[name] =
-          on_node ? fmt::format("{}{}", kOnNode, hosts[places.at(value.substr(kOnNode.size()))])
-                  : value;
+      file.hints.emplace(name, on_node ? fmt::format("{}{}", kOnNode,
+                                                     hosts[places.at(value.substr(kOnNode.size()))])
+                                       : value);
     }
   }
-  return OkStatus();
+  std::vector<std::string> paths;
+  for (const auto& [path, hints] : unused) paths.push_back(path);
+  return paths;
 }
 
 }  // namespace mosa::predict

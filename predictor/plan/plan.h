@@ -31,10 +31,12 @@ struct Plan {
   std::string workflow;
   std::string configuration;       // As ToText(Configuration) writes it.
   std::vector<std::string> hosts;  // "h1", ...; hints name them, too.
-  double seconds = 0;              // Median over draws, as all that is predicted here.
+  // Medians over draws. Times of tasks and bytes on nodes are those of draw 0, as measured.
+  double seconds = 0;
   std::optional<Interval<double>> seconds_interval;
   double unplanned_seconds = 0;
-  double gain_s = 0;  // Compared draw by draw.
+  std::string unplanned_failure;  // Not empty: without the plan the run fails in every draw.
+  double gain_s = 0;              // Compared draw by draw.
   std::optional<Interval<double>> gain_interval_s;
   double link_bytes = 0;
   double unplanned_link_bytes = 0;
@@ -49,9 +51,11 @@ std::string ToJsonText(const Plan& plan);
 Result<Plan> ReadPlan(std::string_view text);
 
 // Makes the workflow follow the plan on hosts with these names: the plan's first host is the first
-// of them, and so on. An empty plan changes nothing. FailedPrecondition, with the workflow as it
-// was: the plan is of another workflow or of more hosts.
-Status ApplyPlan(const Plan& plan, const std::vector<std::string>& hosts, Workflow& workflow);
+// of them, and so on. The workflow's own hints win. An empty plan changes nothing. Returns the
+// files of the plan that no task of the workflow writes. FailedPrecondition, with the workflow as
+// it was: the plan is of another workflow or of more hosts.
+Result<std::vector<std::string>> ApplyPlan(const Plan& plan, const std::vector<std::string>& hosts,
+                                           Workflow& workflow);
 
 }  // namespace mosa::predict
 

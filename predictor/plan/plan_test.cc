@@ -46,12 +46,24 @@ TEST(Plan, IsReadAsItWasWritten) {
 
 TEST(Plan, PlacesTasksAndFilesOnTheHostsOfTheRunInTheirOrder) {
   Workflow workflow = Chain();
+  workflow.files[0].hints = {{"replicas", "2"}, {"chunk_size", "65536"}};
   ASSERT_TRUE(ApplyPlan(PlanOfChain(), {"red", "blue", "green"}, workflow).ok());
   EXPECT_EQ(workflow.tasks[1].planned->host, HostIndex{1});
   EXPECT_EQ(workflow.tasks[1].planned->patience, Seconds(3));
   EXPECT_TRUE(workflow.hints_are_whole);
-  // What is not about speed stays.
-  EXPECT_EQ(workflow.files[0].hints, (HintMap{{"placement", "node:blue"}, {"replicas", "2"}}));
+  EXPECT_EQ(workflow.files[0].hints,
+            (HintMap{{"placement", "node:blue"}, {"replicas", "2"}, {"chunk_size", "65536"}}));
+  EXPECT_EQ(workflow.files[1].hints, (HintMap{{"placement", "local"}}));
+}
+
+TEST(Plan, TheWorkflowsOwnPatternOrPlacementWins) {
+  Workflow workflow = Chain();
+  Plan plan = PlanOfChain();
+  plan.files["nobody/writes"] = {{"placement", "local"}};
+  const auto unused = ApplyPlan(plan, {"h1", "h2"}, workflow);
+  ASSERT_TRUE(unused.ok());
+  EXPECT_EQ(*unused, std::vector<std::string>{"nobody/writes"});
+  EXPECT_EQ(workflow.files[0].hints, Chain().files[0].hints);
   EXPECT_EQ(workflow.files[1].hints, (HintMap{{"placement", "local"}}));
 }
 
@@ -67,7 +79,7 @@ TEST(Plan, WithoutTasksChangesNothing) {
 
 TEST(Plan, OfAnotherWorkflowOrOfMoreHostsIsRefusedWithoutEffect) {
   const auto refused = [](Plan plan, Workflow workflow, const std::vector<std::string>& hosts) {
-    const Status status = ApplyPlan(plan, hosts, workflow);
+    const Status status = ApplyPlan(plan, hosts, workflow).status();
     EXPECT_EQ(status.code(), StatusCode::kFailedPrecondition);
     EXPECT_FALSE(workflow.hints_are_whole);
     return MessageOf(status);

@@ -11,6 +11,7 @@
 
 #include "predictor/plan/partition.h"
 #include "predictor/workflow/patterns.h"
+#include "predictor/workflow/versions.h"
 
 namespace mosa::predict {
 namespace {
@@ -32,6 +33,7 @@ enum class Writes : uint8_t {
 constexpr Writes kWays[] = {Writes::kByGraph, Writes::kHere, Writes::kToReader};
 
 using Places = std::vector<HostIndex>;
+using Candidates = std::vector<std::shared_ptr<const Workflow>>;
 
 std::string NameOf(HostIndex host) { return fmt::format("h{}", host.value + 1); }
 
@@ -48,14 +50,16 @@ std::vector<double> SharesOf(const Platform& platform, const Configuration& conf
   return shares;
 }
 
-// What each task takes apart from moving bytes.
-std::vector<double> SecondsOfTasks(const Prediction& prediction) {
+// What each task takes apart from moving bytes, on a host of speed 1.
+std::vector<double> SecondsOfTasks(const Prediction& prediction, const Platform& platform,
+                                   const Configuration& configuration) {
   std::vector<double> seconds;
   for (const PredictedTask& task : prediction.tasks) {
     const double read = static_cast<double>(task.read_local + task.read_cached);
     const double all = read + static_cast<double>(task.read_remote);
     const double near = all > 0 ? read / all : 1;
-    seconds.push_back(SecondsOf(task.launching + task.computing + task.writing) +
+    const double speed = HostOf(platform, configuration, task.host.value).speed;
+    seconds.push_back(speed * SecondsOf(task.launching + task.computing) + SecondsOf(task.writing) +
                       near * SecondsOf(task.reading));
   }
   return seconds;
@@ -88,6 +92,15 @@ std::map<std::string, std::optional<HostIndex>> ReadersHosts(const Workflow& wor
     if (!is_new && known->second != reader) known->second.reset();
   }
   return hosts;
+}
+
+// Without later versions of a file ("a#2", from traces), which have no name of their own in a run.
+std::vector<FileHints> HintsByGraph(const Workflow& workflow, const Configuration& configuration) {
+  std::vector<FileHints> hints = PlanHints(workflow, {.hosts = configuration.hosts});
+  const std::vector<PathIndex> later = LaterVersionsIn(workflow);
+  const std::set<PathIndex> left_out(later.begin(), later.end());
+  std::erase_if(hints, [&](const FileHints& each) { return left_out.contains(each.file); });
+  return hints;
 }
 
 // The workflow with its tasks on these hosts. Hints of the workflow itself always win.
@@ -129,21 +142,22 @@ class PlanSearch {
         options_(options),
         simulate_(simulate),
         how_{.draws = options.draws},
-        by_graph_(PlanHints(workflow, {.hosts = configuration.hosts})) {}
+        by_graph_(HintsByGraph(workflow, configuration)) {}
 
   Result<Plan> Run() {
     MOSA_ASSIGN_OR_RETURN(const Prediction seen, Predict(workflow_, platform_, configuration_));
     MOSA_ASSIGN_OR_RETURN(const auto unplanned, AllDraws(workflow_));
     const Duration patience = std::max(seen.turnaround, kPatienceMin);
-    std::vector<Workflow> candidates;
-    for (const Places& division : AllPlaces(SecondsOfTasks(seen)))
+    Candidates candidates;
+    for (const Places& division : AllPlaces(SecondsOfTasks(seen, platform_, configuration_)))
       for (const Writes way : kWays)
-        candidates.push_back(Planned(workflow_, by_graph_, division, way, patience));
+        candidates.push_back(std::make_shared<const Workflow>(
+            Planned(workflow_, by_graph_, division, way, patience)));
     MOSA_ASSIGN_OR_RETURN(const std::vector<size_t> finalists, Screen(candidates));
     Plan plan = Unplanned(unplanned);
     std::optional<Workflow> best;
     for (const size_t finalist : finalists) {
-      MOSA_ASSIGN_OR_RETURN(Workflow patient, WithPatience(std::move(candidates[finalist])));
+      MOSA_ASSIGN_OR_RETURN(Workflow patient, WithPatience(*candidates[finalist]));
       MOSA_ASSIGN_OR_RETURN(const auto draws, AllDraws(patient));
       const RunTime time = RunTimeOf(draws, how_);
       const Gain gain = GainOf(draws, unplanned, how_);
@@ -155,9 +169,9 @@ class PlanSearch {
       plan.gain_interval_s = gain.interval_s;
       plan.link_bytes = time.link_bytes;
     }
-    if (!best && !RunTimeOf(unplanned, how_).failure.empty())
-      return FailedPreconditionError(fmt::format("the run would fail with and without a plan: {}",
-                                                 RunTimeOf(unplanned, how_).failure));
+    if (!best && !plan.unplanned_failure.empty())
+      return FailedPreconditionError(
+          fmt::format("the run would fail with and without a plan: {}", plan.unplanned_failure));
     MOSA_RETURN_IF_ERROR(Describe(best ? *best : workflow_, best.has_value(), plan));
     return plan;
   }
@@ -182,14 +196,12 @@ class PlanSearch {
   }
 
   // The candidates that are fastest in the first draws.
-  Result<std::vector<size_t>> Screen(const std::vector<Workflow>& candidates) {
+  Result<std::vector<size_t>> Screen(const Candidates& candidates) {
     const uint32_t first = options_.draws == 0 ? 0 : 1;
     const uint32_t last = std::min(options_.draws, kScreenDraws);
     std::vector<PlanTrial> trials;
-    for (const Workflow& candidate : candidates) {
-      const auto shared = std::make_shared<const Workflow>(candidate);
-      for (uint32_t draw = first; draw <= last; ++draw) trials.push_back({shared, draw});
-    }
+    for (const auto& candidate : candidates)
+      for (uint32_t draw = first; draw <= last; ++draw) trials.push_back({candidate, draw});
     MOSA_ASSIGN_OR_RETURN(const std::vector<TrialOutcome> outcomes, simulate_(trials));
     std::vector<std::pair<std::pair<size_t, int64_t>, size_t>> ranks;
     const size_t each = last - first + 1;
@@ -231,6 +243,7 @@ class PlanSearch {
     plan.configuration = ToText(configuration_);
     for (uint32_t i = 0; i < configuration_.hosts; ++i) plan.hosts.push_back(NameOf(HostIndex{i}));
     plan.seconds = plan.unplanned_seconds = time.median_s;
+    if (time.draws_failed == std::max(options_.draws, 1U)) plan.unplanned_failure = time.failure;
     plan.seconds_interval = time.interval_s;
     plan.link_bytes = plan.unplanned_link_bytes = time.link_bytes;
     return plan;

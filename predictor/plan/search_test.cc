@@ -116,6 +116,42 @@ TEST(FindPlan, TheWorkflowsOwnPlacementsStay) {
   }
 }
 
+TEST(FindPlan, OneFailingDrawIsNoFailure) {
+  const Workflow workflow = Pipelines(4, 1 << 20);
+  const Configuration configuration = Of("hosts=2");
+  const auto simulate = [](const std::vector<PlanTrial>& trials) {
+    std::vector<TrialOutcome> outcomes;
+    for (const PlanTrial& trial : trials) {
+      const bool is_planned = trial.workflow->tasks[0].planned.has_value();
+      outcomes.push_back({.time = Seconds(is_planned ? 3 : 2), .computing = {}, .failure = {}});
+      if (trial.draw == 7) outcomes.back().failure = "full";
+    }
+    return Result<std::vector<TrialOutcome>>(outcomes);
+  };
+  const auto plan =
+      FindPlan(workflow, BusyPlatform(), configuration, {.draws = 20, .seed = 1}, simulate);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_TRUE(plan->tasks.empty() && plan->unplanned_failure.empty());
+}
+
+TEST(FindPlan, APlanThatEndsWellWhereTheRunFailsSaysSo) {
+  const Configuration configuration = Of("hosts=2");
+  const auto simulate = [](const std::vector<PlanTrial>& trials) {
+    std::vector<TrialOutcome> outcomes;
+    for (const PlanTrial& trial : trials) {
+      const bool is_planned = trial.workflow->tasks[0].planned.has_value();
+      outcomes.push_back({.time = Seconds(3), .computing = {}, .failure = {}});
+      if (!is_planned) outcomes.back().failure = "full";
+    }
+    return Result<std::vector<TrialOutcome>>(outcomes);
+  };
+  const auto plan = FindPlan(Pipelines(4, 1 << 20), BusyPlatform(), configuration,
+                             {.draws = 20, .seed = 1}, simulate);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_EQ(plan->tasks.size(), 12U);
+  EXPECT_EQ(plan->unplanned_failure, "full");
+}
+
 TEST(FindPlan, RefusesWhatCannotBePlanned) {
   EXPECT_EQ(Find(Pipelines(2, 10), BusyPlatform(), Of("system=dss")).status().code(),
             StatusCode::kInvalidArgument);

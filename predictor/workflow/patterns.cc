@@ -44,7 +44,8 @@ class Planner {
     const WorkflowFile& file = workflow_.at(index);
     FileHints plan{index, {}, ""};
     if (workflow_.hints_are_whole) {
-      plan.reason = file.hints.empty() ? "no rule speaks of it" : "as the rules say";
+      plan.reason =
+          file.hints.empty() ? "no rule or plan speaks of it" : "as the rules or the plan say";
     } else if (file.hints.contains("pattern") || file.hints.contains("placement")) {
       plan.reason = "as the workflow says";
     } else if (file.consumers.empty()) {

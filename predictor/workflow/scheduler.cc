@@ -257,7 +257,7 @@ Assignment Scheduler::Assign(const Choice& choice) {
   assignment.local_bytes = HeldBy(waiting.ready, choice.host);
   assignment.remote_bytes = waiting.ready.input_bytes - assignment.local_bytes;
   if (const auto& planned = waiting.ready.planned;
-      planned && hosts_[planned->host.value].slots > 0) {
+      planned && MayUse(waiting.ready, planned->host)) {
     assignment.reason = planned->host == choice.host ? Reason::kPlanned : Reason::kPlanLate;
   } else if (system_ == System::kWass) {
     const bool nearest = MoveNs(waiting.ready, choice.host) <= waiting.best_move_ns;

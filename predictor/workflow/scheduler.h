@@ -126,7 +126,7 @@ class Scheduler {
     uint32_t free = 0;
     uint64_t rate = 1;
     std::optional<Time> expected_free;
-    std::set<Key> tasks;  // Tasks that may start on it and hold bytes on it.
+    std::set<Key> tasks;  // Tasks that may start on it and are planned there or hold bytes there.
   };
   struct Choice {
     Key key;

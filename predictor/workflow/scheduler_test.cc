@@ -348,7 +348,10 @@ TEST(SchedulerPlan, ALostHostAndOneOnWhichTheTaskHasFailedAreLeft) {
   failed.avoid = {HostIndex{2}};
   scheduler.Release(HostIndex{1});
   scheduler.AddReady(failed, {});
-  EXPECT_EQ(Start(scheduler, {}), "2>1");
+  const auto next = scheduler.Next({});
+  ASSERT_TRUE(next);
+  EXPECT_EQ(next->host, HostIndex{1});
+  EXPECT_NE(next->reason, Reason::kPlanLate);
 }
 
 }  // namespace

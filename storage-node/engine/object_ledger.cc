@@ -91,6 +91,7 @@ void ObjectLedger::ForgetChecksums(Object& object) {
 
 void ObjectLedger::NoteWritten(Object& object, ByteRange range) {
   if (object.told) object.told->sums = ChecksumTable::ForUnknownBytes();
+  object.finished.reset();
   if (object.changes) object.changes->Note(range, NextChange());
   books_.waiters.Wake(object.file);
 }

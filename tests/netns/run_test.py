@@ -232,7 +232,7 @@ def plan_of(hosts, files, patience_s=30):
     names = ["h1", "h2", "h3"]
     return json.dumps({
         "mosa_plan": 1, "workflow": "planned", "configuration": "hosts=3", "hosts": names,
-        "predicted": {"seconds": 1, "seconds_interval": None, "unplanned_seconds": 2, "gain_s": 1, "gain_interval_s": None,
+        "predicted": {"seconds": 1, "seconds_interval": None, "unplanned_seconds": 2, "unplanned_failure": "", "gain_s": 1, "gain_interval_s": None,
                       "link_bytes": 0, "unplanned_link_bytes": 0, "store_bytes_max": {}},
         "tasks": [{"id": task, "host": host, "start_s": 0, "end_s": 1, "patience_s": patience_s}
                   for task, host in hosts.items()],

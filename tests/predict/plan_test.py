@@ -97,6 +97,7 @@ def test_bad_input(mosa, directory):
         (["plan", "--platform", PLATFORM], 2, "give either --workload"),
         (["plan", "--platform", PLATFORM, "--workload", workload, "--config", "system=dss"], 2, "use system=wass"),
         (["plan", "--platform", PLATFORM, "--workload", workload, "--repeats", 5], 2, "19"),
+        (["plan", "--platform", PLATFORM, "--workload", workload, "--config", "placement:tile/*=local"], 2, "leave it out"),
         (["plan", "--platform", PLATFORM, "--workload", workload, "-o", directory / "no" / "p.json", "--repeats", 0], 3, "no/p.json"),
         (["run", workload, "--plan", file, "--system", "dss", "--mount", directory], 2, "--system dss places no tasks"),
         (["run", workload, "--plan", file, "--mount", directory], 3, "is for 4 hosts, and there are 1"),

@@ -38,8 +38,8 @@ std::string UsedBy(const RunFile& file, const std::string& what, const std::stri
                    std::vector<std::string>& notes) {
   if (path.empty() || access(path.c_str(), R_OK) == 0) return path;
   notes.push_back(
-      fmt::format("{0}: the run's {1} {2} cannot be read, so the prediction is made without it; "
-                  "give its path with --{1}",
+      fmt::format("{0}: the run's {1} {2} cannot be read, so the prediction is made without; give "
+                  "the path with --{1}",
                   file.path, what, path));
   return "";
 }
@@ -78,6 +78,9 @@ Result<Asked> ReadAsked(const PredictionWords& words, const std::string& workloa
   if (!words.rules.empty()) MOSA_RETURN_IF_ERROR(ReadRules(words.rules, asked.inputs.workflow));
   MOSA_ASSIGN_OR_RETURN(asked.configuration,
                         predict::ParseConfiguration(words.configuration, base));
+  if (!words.plan.empty() && asked.configuration.system == predict::System::kDss)
+    return InvalidArgumentError(
+        fmt::format("--plan {}: system=dss places no tasks; leave one of them out", words.plan));
   if (!words.plan.empty())
     MOSA_RETURN_IF_ERROR(
         FollowPlan(words.plan, HostNames(asked.configuration.hosts), asked.inputs.workflow));
@@ -226,8 +229,10 @@ Result<FinishedRuns> CompareFinished(const PredictionWords& words,
         fmt::format("{} does not say which workflow was run: give it as --workload", latest.path));
   FinishedRuns finished;
   PredictionWords as_run = words;
-  if (as_run.rules.empty()) as_run.rules = UsedBy(latest, "rules", latest.rules_path, notes);
-  if (as_run.plan.empty()) as_run.plan = UsedBy(latest, "plan", latest.plan_path, notes);
+  if (words.rules.empty() && words.plan.empty()) {
+    as_run.rules = UsedBy(latest, "rules", latest.rules_path, notes);
+    as_run.plan = UsedBy(latest, "plan", latest.plan_path, notes);
+  }
   MOSA_ASSIGN_OR_RETURN(
       finished.asked,
       ReadAsked(as_run, words.workload.empty() ? latest.workflow.path : words.workload,

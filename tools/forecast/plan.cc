@@ -9,6 +9,7 @@
 
 #include "common/base/units.h"
 #include "predictor/plan/search.h"
+#include "predictor/workflow/versions.h"
 #include "tools/console/output.h"
 #include "tools/forecast/predict_inputs.h"
 #include "tools/forecast/trial_simulator.h"
@@ -57,6 +58,11 @@ void PrintPlan(const predict::Plan& plan) {
     return;
   }
   PrintHosts(plan);
+  if (!plan.unplanned_failure.empty()) {
+    fmt::print("'{}' takes {:.2f} s{} with this plan. Without it the run would fail: {}.\n",
+               plan.workflow, plan.seconds, TextOf(plan.seconds_interval), plan.unplanned_failure);
+    return;
+  }
   fmt::print(
       "'{}' takes {:.2f} s{} with this plan, and {:.2f} s without it: {:.2f} s{} less, {:.0f} %.\n"
       "Over the network go {}, and {} without it.\n",
@@ -74,6 +80,16 @@ Status MakePlan(const PlanningRequest& request, bool as_json) {
   MOSA_ASSIGN_OR_RETURN(const predict::Configuration configuration,
                         predict::ParseConfiguration(request.configuration));
   MOSA_RETURN_IF_ERROR(predict::CheckOn(work.platform, configuration));
+  if (const auto& placements = configuration.class_placements; !placements.empty())
+    return InvalidArgumentError(
+        fmt::format("placement{}: mosa plan chooses the placement of files itself: leave it out",
+                    placements.begin()->first));
+  if (const auto later = predict::LaterVersionsIn(work.workflow); !later.empty())
+    fmt::print(
+        stderr,
+        "mosa plan: '{}' and {} more look like later versions of other files in a traced run "
+        "and get no hints\n",
+        work.workflow.at(later.front()).path, later.size() - 1);
   TrialSimulator simulator(work.platform, request.jobs);
   const auto simulate = [&](const std::vector<predict::PlanTrial>& trials) {
     return simulator.Run(trials.size(), [&](size_t i) {
@@ -91,9 +107,9 @@ Status MakePlan(const PlanningRequest& request, bool as_json) {
     PrintPlan(plan);
   if (!request.output.empty()) {
     MOSA_RETURN_IF_ERROR(WriteWhole(request.output, text));
-    fmt::print(stderr,
-               "{} simulations in {:.1f} s; the plan is in {}: use it with 'mosa run --plan'\n",
-               simulator.done(), simulator.seconds(), request.output);
+    fmt::print(stderr, "{} simulations in {:.1f} s; the plan is in {}{}\n", simulator.done(),
+               simulator.seconds(), request.output,
+               plan.tasks.empty() ? "" : ": use it with 'mosa run --plan'");
   }
   return work.incomplete;
 }

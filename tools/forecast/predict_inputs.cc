@@ -86,10 +86,14 @@ Status FollowPlan(const std::string& path, const std::vector<std::string>& hosts
                   predict::Workflow& workflow) {
   MOSA_ASSIGN_OR_RETURN(const std::string text, ReadText(path, predict::kDocumentBytesMax));
   MOSA_ASSIGN_OR_RETURN(const predict::Plan plan, Of(path, predict::ReadPlan(text)));
-  const Status applied = predict::ApplyPlan(plan, hosts, workflow);
-  return applied.ok()
-             ? applied
-             : Status(applied.code(), fmt::format("{}: the plan {}", path, MessageOf(applied)));
+  const auto unused = predict::ApplyPlan(plan, hosts, workflow);
+  if (!unused.ok())
+    return Status(unused.status().code(),
+                  fmt::format("{}: the plan {}", path, MessageOf(unused.status())));
+  for (size_t i = 0; i < std::min(unused->size(), kFaultsShownMax); ++i)
+    fmt::print(stderr, "mosa: {}: the plan has hints for '{}', which no task of '{}' writes\n",
+               path, (*unused)[i], workflow.name);
+  return OkStatus();
 }
 
 Result<predict::PowerProfile> ReadPowerFile(const std::string& path) {

@@ -59,8 +59,10 @@ CLI::Option* AddPredictionWords(CLI::App& command, PredictionWords& words) {
                      "Operations of the workload's tasks: a file written by 'mosa trace workload'");
   command.add_option("--plan", words.plan,
                      "Plan (see 'mosa plan'); default: that of the run, if any");
-  command.add_option("--rules", words.rules,
-                     "Rules file (see 'mosa advise'); default: that of the run, if any");
+  command
+      .add_option("--rules", words.rules,
+                  "Rules file (see 'mosa advise'); default: that of the run, if any")
+      ->excludes("--plan");
   command.add_option(
       "--config", words.configuration,
       "Configuration (see 'mosa predict --help'); hosts, slots, system default to the run's");
