@@ -116,6 +116,7 @@ std::string ToJsonText(const Plan& plan) {
 
 Result<Plan> ReadPlan(std::string_view text) {
   const json root = json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (root.is_discarded()) return InvalidArgumentError("is not valid JSON: make the plan again");
   if (!root.is_object() || !root.contains("mosa_plan"))
     return InvalidArgumentError("is not a plan: 'mosa plan' writes one");
   if (root["mosa_plan"] != kPlanVersion)
@@ -144,11 +145,11 @@ Result<std::vector<std::string>> ApplyPlan(const Plan& plan, const std::vector<s
   for (const Task& task : workflow.tasks)
     if (!tasks.contains(task.id))
       return FailedPreconditionError(
-          fmt::format("is of another workflow, '{}': it has no {}", plan.workflow, Describe(task)));
+          fmt::format("does not fit this workflow: it has no {}", Describe(task)));
   if (tasks.size() != workflow.tasks.size())
     return FailedPreconditionError(
-        fmt::format("is of another workflow, '{}': it has {} tasks, not {}", plan.workflow,
-                    tasks.size(), workflow.tasks.size()));
+        fmt::format("does not fit this workflow: it has {} tasks, not {}", tasks.size(),
+                    workflow.tasks.size()));
   for (Task& task : workflow.tasks) {
     const PlannedTask& planned = *tasks.at(task.id);
     task.planned = PlannedHost{HostIndex{places.at(planned.host)},

@@ -86,7 +86,7 @@ TEST(Plan, OfAnotherWorkflowOrOfMoreHostsIsRefusedWithoutEffect) {
   };
   EXPECT_THAT(refused(PlanOfChain(), Chain(), {"h1"}), HasSubstr("for 2 hosts, and there are 1"));
   EXPECT_THAT(refused(PlanOfChain(), Pipelines(1, 10), {"h1", "h2"}),
-              HasSubstr("another workflow, 'chain': it has no task 'first_0'"));
+              HasSubstr("does not fit this workflow: it has no task 'first_0'"));
   Plan more = PlanOfChain();
   more.tasks.push_back({"third", "h1", 0, 0, 0});
   EXPECT_THAT(refused(more, Chain(), {"h1", "h2"}), HasSubstr("it has 3 tasks, not 2"));
@@ -94,7 +94,7 @@ TEST(Plan, OfAnotherWorkflowOrOfMoreHostsIsRefusedWithoutEffect) {
 
 TEST(Plan, FaultsOfItsFileAreNamed) {
   const auto fault = [](const std::string& text) { return MessageOf(ReadPlan(text).status()); };
-  EXPECT_THAT(fault("{"), HasSubstr("is not a plan"));
+  EXPECT_THAT(fault("{"), HasSubstr("is not valid JSON"));
   EXPECT_THAT(fault("[]"), HasSubstr("is not a plan"));
   EXPECT_THAT(fault(R"({"mosa_plan": 99})"), HasSubstr("has plan version 99"));
   EXPECT_THAT(fault(R"({"mosa_plan": 1})"), HasSubstr("is damaged"));

@@ -212,8 +212,8 @@ TEST(Operations, OverwrittenBytesTakeNoRoomAgain) {
   }
 }
 
-// The hints belong to the file that was made beforehand and disappear with it.
-TEST(Operations, AnOutputThatIsRemovedFirstHasLostItsHints) {
+// The file that was tagged beforehand leaves its hints to the next of its name.
+TEST(Operations, AnOutputThatIsRemovedFirstKeepsItsHints) {
   WorkflowMaker maker;
   maker.File("out", kBytes, {{"placement", "local"}}).Task("write", {}, {"out"});
   Workflow workflow = maker.Build();
@@ -228,7 +228,7 @@ TEST(Operations, AnOutputThatIsRemovedFirstHasLostItsHints) {
     return prediction.files.at(0).layout.Nodes().size();
   };
   EXPECT_EQ(nodes({write}), 1U);
-  EXPECT_EQ(nodes({{{}, Kind::kRemove, out, 0, 0}, write}), 3U);
+  EXPECT_EQ(nodes({{{}, Kind::kRemove, out, 0, 0}, write}), 1U);
 }
 
 TEST(Operations, AFullStoreIsTheAnswer) {

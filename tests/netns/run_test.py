@@ -267,7 +267,7 @@ def check_plan(runner):
     check(placed == ["as planned"] + ["its planned host was busy for too long"] * 2, f"{placed}")
     check(len({task["host"] for task in record["tasks"]}) == 3, f"{record['tasks']}")
     _, said = runner.run("wass", "--plan", str(plan), expect=3)
-    check("plan.json: the plan is of another workflow, 'planned': it has no task 'table'" in said, said)
+    check("plan.json: the plan does not fit this workflow: it has no task 'table'" in said, said)
 
 
 def check_failures(runner):

@@ -59,13 +59,17 @@ def test_no_gain(mosa, directory):
     with_it = json.loads(good(mosa, "--json", "predict", "--platform", PLATFORM, *words, "--plan", file).stdout)
     without = json.loads(good(mosa, "--json", "predict", "--platform", PLATFORM, *words).stdout)
     check(with_it == without, "an empty plan changes nothing")
+    said = run(mosa, "predict", "--platform", PLATFORM, *words, "--plan", file).stderr
+    check("the plan is empty: tasks go where their data is" in said, said)
 
 
 def test_record(mosa, directory):
     record = directory / "words.run.json"
     record.write_text(json.dumps(RECORD))
-    answer = plan(mosa, "--record", record, "--config", "hosts=2", "--repeats", 0)
+    answer = plan(mosa, "--record", record, "--repeats", 0)
     check(answer["workflow"] == "words" and answer["predicted"]["seconds_interval"] is None, f"{answer['predicted']}")
+    hosts, slots = len(RECORD["hosts"]), RECORD["hosts"][0]["slots"]
+    check(f"hosts={hosts}," in answer["configuration"] and f"slots={slots}," in answer["configuration"], answer["configuration"])
 
 
 def test_bad_input(mosa, directory):
@@ -84,13 +88,13 @@ def test_bad_input(mosa, directory):
     four = ["--config", "hosts=4"]
     for words, code, sentence in [
         ([*follow, *four, "--plan", directory / "none.json"], 3, "none.json"),
-        ([*follow, *four, "--plan", cut], 2, "is not a plan"),
-        ([*follow, *four, "--plan", workload], 2, "is not a plan: 'mosa plan' writes one"),
+        ([*follow, *four, "--plan", cut], 2, "is not valid JSON: make the plan again"),
+        ([*follow, *four, "--plan", PLATFORM], 2, "is not a plan: 'mosa plan' writes one"),
         ([*follow, *four, "--plan", changed("v.json", mosa_plan=9)], 2, "has plan version 9"),
         ([*follow, *four, "--plan", changed("h.json", tasks=[{**task, "host": "h9"}])], 2, "'h9', which is not in 'hosts'"),
         ([*follow, *four, "--plan", changed("t.json", tasks=[{**task, "patience_s": -1}])], 2, "that are not from 0"),
         ([*follow, *four, "--plan", changed("f.json", files={"tile/1": {"replicas": "2"}})], 2, "which is not about speed"),
-        ([*follow, *four, "--plan", changed("w.json", tasks=[task])], 3, "is of another workflow, 'tiles': it has no task"),
+        ([*follow, *four, "--plan", changed("w.json", tasks=[task])], 3, "does not fit this workflow: it has no task"),
         ([*follow, "--config", "hosts=2", "--plan", file], 3, "is for 4 hosts, and there are 2"),
         ([*follow, "--config", "hosts=4,system=dss", "--plan", file], 2, "system=dss"),
         ([*follow, *four, "--plan", file, "--rules", file], 2, "--rules excludes --plan"),

@@ -24,13 +24,8 @@ constexpr double kLinkShare = 0.25;
 // What mounts without a shape are said to carry: that says nothing.
 constexpr uint64_t kLinkKnownMax = 1'900'000'000;
 
-// The deployment as far as a record tells it.
-Configuration DeploymentOf(const RunFile& file) {
-  Configuration deployment;
-  deployment.hosts = static_cast<uint32_t>(file.hosts.size());
-  deployment.slots = file.hosts.front().slots;
-  deployment.system = file.system;
-  return deployment;
+std::string PlanOf(const RunFile& file) {
+  return file.plan_path.empty() ? "no plan" : "the plan " + file.plan_path;
 }
 
 // The file of rules or the plan that the run was made with, if it is still there; empty: none.
@@ -45,6 +40,14 @@ std::string UsedBy(const RunFile& file, const std::string& what, const std::stri
 }
 
 }  // namespace
+
+Configuration DeploymentOf(const RunFile& file) {
+  Configuration deployment;
+  deployment.hosts = static_cast<uint32_t>(file.hosts.size());
+  deployment.slots = file.hosts.front().slots;
+  deployment.system = file.system;
+  return deployment;
+}
 
 Status CheckDraws(const PredictionWords& words) {
   if (words.draws == 0 || words.draws >= predict::kDrawsMin) return OkStatus();
@@ -233,6 +236,11 @@ Result<FinishedRuns> CompareFinished(const PredictionWords& words,
     as_run.rules = UsedBy(latest, "rules", latest.rules_path, notes);
     as_run.plan = UsedBy(latest, "plan", latest.plan_path, notes);
   }
+  if (!as_run.plan.empty()) notes.push_back(fmt::format("predicted with the plan {}", as_run.plan));
+  for (const RunFile& file : files)
+    if (file.plan_path != latest.plan_path)
+      notes.push_back(fmt::format("{} followed {}, {} followed {}: compare them apart", file.path,
+                                  PlanOf(file), latest.path, PlanOf(latest)));
   MOSA_ASSIGN_OR_RETURN(
       finished.asked,
       ReadAsked(as_run, words.workload.empty() ? latest.workflow.path : words.workload,

@@ -27,6 +27,8 @@ struct PredictionWords {
   std::string configuration;
   uint32_t draws = 0;  // 0: as DrawsOf() says.
 };
+// The deployment as far as a record tells it: hosts, slots, system.
+predict::Configuration DeploymentOf(const RunFile& file);
 // As many as are asked for; else 40, of more than 6,000 tasks fewer: such that 240,000 are
 // simulated, but 24 at least.
 uint32_t DrawsOf(const PredictionWords& words, const predict::Workflow& workflow);

@@ -11,6 +11,7 @@
 #include "predictor/plan/search.h"
 #include "predictor/workflow/versions.h"
 #include "tools/console/output.h"
+#include "tools/forecast/compare_runs.h"
 #include "tools/forecast/predict_inputs.h"
 #include "tools/forecast/trial_simulator.h"
 
@@ -53,8 +54,9 @@ void PrintHosts(const predict::Plan& plan) {
 void PrintPlan(const predict::Plan& plan) {
   if (plan.tasks.empty()) {
     fmt::print(
-        "'{}' takes {:.2f} s{} on {}. No plan that was tried is faster: run it without one.\n",
-        plan.workflow, plan.unplanned_seconds, TextOf(plan.seconds_interval), plan.configuration);
+        "'{}' takes {:.2f} s{} on {} hosts. No plan that was tried is faster: run it without "
+        "one.\n",
+        plan.workflow, plan.unplanned_seconds, TextOf(plan.seconds_interval), plan.hosts.size());
     return;
   }
   PrintHosts(plan);
@@ -64,7 +66,8 @@ void PrintPlan(const predict::Plan& plan) {
     return;
   }
   fmt::print(
-      "'{}' takes {:.2f} s{} with this plan, and {:.2f} s without it: {:.2f} s{} less, {:.0f} %.\n"
+      "'{}' takes {:.2f} s{} with this plan, and {:.2f} s without it: a median of {:.2f} s{} less, "
+      "{:.0f} %.\n"
       "Over the network go {}, and {} without it.\n",
       plan.workflow, plan.seconds, TextOf(plan.seconds_interval), plan.unplanned_seconds,
       plan.gain_s, TextOf(plan.gain_interval_s), 100 * plan.gain_s / plan.unplanned_seconds,
@@ -77,8 +80,14 @@ void PrintPlan(const predict::Plan& plan) {
 Status MakePlan(const PlanningRequest& request, bool as_json) {
   MOSA_RETURN_IF_ERROR(CheckRepeats(request.repeats));
   MOSA_ASSIGN_OR_RETURN(const Work work, ReadWork(request.work));
+  predict::Configuration base;
+  if (!request.work.record.empty()) {
+    MOSA_ASSIGN_OR_RETURN(const RunFile file, ReadRunFile(request.work.record, CutFiles::kRefuse));
+    base = DeploymentOf(file);
+    base.system = predict::System::kWass;
+  }
   MOSA_ASSIGN_OR_RETURN(const predict::Configuration configuration,
-                        predict::ParseConfiguration(request.configuration));
+                        predict::ParseConfiguration(request.configuration, base));
   MOSA_RETURN_IF_ERROR(predict::CheckOn(work.platform, configuration));
   if (const auto& placements = configuration.class_placements; !placements.empty())
     return InvalidArgumentError(
@@ -90,6 +99,7 @@ Status MakePlan(const PlanningRequest& request, bool as_json) {
         "mosa plan: '{}' and {} more look like later versions of other files in a traced run "
         "and get no hints\n",
         work.workflow.at(later.front()).path, later.size() - 1);
+  NoteTasksWithoutRuntime("plan", work.workflow);
   TrialSimulator simulator(work.platform, request.jobs);
   const auto simulate = [&](const std::vector<predict::PlanTrial>& trials) {
     return simulator.Run(trials.size(), [&](size_t i) {
@@ -109,7 +119,7 @@ Status MakePlan(const PlanningRequest& request, bool as_json) {
     MOSA_RETURN_IF_ERROR(WriteWhole(request.output, text));
     fmt::print(stderr, "{} simulations in {:.1f} s; the plan is in {}{}\n", simulator.done(),
                simulator.seconds(), request.output,
-               plan.tasks.empty() ? "" : ": use it with 'mosa run --plan'");
+               plan.tasks.empty() ? ", which is empty" : ": use it with 'mosa run --plan'");
   }
   return work.incomplete;
 }

@@ -148,17 +148,6 @@ void PrintComparison(const BoundComparison& comparison, const Bound& bound) {
     fmt::print(stderr, "mosa predict: {}\n", Describe(each, bound));
 }
 
-void NoteTasksWithoutRuntime(const predict::Workflow& workflow) {
-  const auto count = std::ranges::count_if(workflow.tasks, [](const predict::Task& task) {
-    return !task.expected && task.operations.empty();
-  });
-  if (count == 0) return;
-  fmt::print(
-      stderr,
-      "mosa predict: {} of {} tasks have no runtime: only their data transfers are predicted\n",
-      count, workflow.tasks.size());
-}
-
 // Operations, rules and a plan for the tasks and files of the workload.
 Status AddSideFiles(const PredictRequest& options, const predict::Configuration& configuration,
                     Inputs& inputs) {
@@ -226,7 +215,7 @@ Status PredictRun(const PredictRequest& options, bool as_json) {
     PrintPrediction(inputs.workflow, prediction, forecast);
   }
   if (comparison) PrintComparison(*comparison, *bound);
-  if (!inputs.synthetic) NoteTasksWithoutRuntime(inputs.workflow);
+  if (!inputs.synthetic) NoteTasksWithoutRuntime("predict", inputs.workflow);
   // A store that would run full is an answer, not an error. The message keeps readers from taking
   // the times for those of a complete run.
   if (prediction.failure)

@@ -76,6 +76,16 @@ Status ReadRules(const std::string& path, predict::Workflow& workflow) {
   return OkStatus();
 }
 
+void NoteTasksWithoutRuntime(std::string_view command, const predict::Workflow& workflow) {
+  const auto count = std::ranges::count_if(workflow.tasks, [](const predict::Task& task) {
+    return !task.expected && task.operations.empty();
+  });
+  if (count == 0) return;
+  fmt::print(stderr,
+             "mosa {}: {} of {} tasks have no runtime: only their data transfers are predicted\n",
+             command, count, workflow.tasks.size());
+}
+
 std::vector<std::string> HostNames(uint32_t hosts) {
   std::vector<std::string> names;
   for (uint32_t i = 1; i <= hosts; ++i) names.push_back(fmt::format("h{}", i));
@@ -93,6 +103,8 @@ Status FollowPlan(const std::string& path, const std::vector<std::string>& hosts
   for (size_t i = 0; i < std::min(unused->size(), kFaultsShownMax); ++i)
     fmt::print(stderr, "mosa: {}: the plan has hints for '{}', which no task of '{}' writes\n",
                path, (*unused)[i], workflow.name);
+  if (plan.tasks.empty())
+    fmt::print(stderr, "mosa: {}: the plan is empty: tasks go where their data is\n", path);
   return OkStatus();
 }
 

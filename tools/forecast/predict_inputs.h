@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "common/base/status.h"
@@ -23,6 +24,8 @@ Result<predict::Workflow> ReadWorkload(const std::string& path);
 Status ReadOperations(const std::string& path, predict::Workflow& workflow);
 // The same for a file of rules (predictor/advise/rules.h), which become hints of the outputs.
 Status ReadRules(const std::string& path, predict::Workflow& workflow);
+// Says so on standard error if tasks have no runtime. `command`: "predict".
+void NoteTasksWithoutRuntime(std::string_view command, const predict::Workflow& workflow);
 // "h1", ...: how predictions and `mosa cluster up` name hosts.
 std::vector<std::string> HostNames(uint32_t hosts);
 // Makes the workflow follow the plan in a file (predictor/plan/plan.h) on these hosts.

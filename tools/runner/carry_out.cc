@@ -104,10 +104,23 @@ void ShowPlan(const Workflow& workflow, const RunRecord& record, bool as_json) {
                      {"reason", plan.reason}});
     PutBytes(files.back(), "path", file.path);
   }
+  Table places({"TASK", "PLANNED HOST", "WAITS AT MOST S"});
+  nlohmann::json hosts = nlohmann::json::object();
+  for (const predict::Task& task : workflow.tasks) {
+    if (!task.planned) continue;
+    const std::string& host = record.hosts[task.planned->host.value].name;
+    places.Add({task.id, host,
+                fmt::format("{:.1f}", static_cast<double>(task.planned->patience.ns) / 1e9)});
+    hosts[task.id] = host;
+  }
   if (as_json) {
-    PrintJson({{"workflow", workflow.name}, {"tasks", workflow.tasks.size()}, {"files", files}});
+    PrintJson({{"workflow", workflow.name},
+               {"tasks", workflow.tasks.size()},
+               {"files", files},
+               {"planned_hosts", hosts}});
   } else {
     table.Print();
+    if (!hosts.empty()) places.Print();
   }
   const uint64_t levels = workflow.tasks.empty() ? 0 : workflow.at(workflow.order.back()).level + 1;
   fmt::print(stderr, "{} in {} on {}. Nothing was started (--dry-run).\n",
@@ -154,7 +167,11 @@ Status CarryOut(const Workflow& workflow, RunRecord& record, EngineOptions engin
     if (const std::string places = DescribePlaces(record); !places.empty())
       fmt::print("Tasks ran on {}\n", places);
     if (const auto [planned, departed] = CountPlanned(workflow, record); planned > 0)
-      fmt::print("{} of {} tasks ran on another host than planned\n", departed, planned);
+      fmt::print("{}", departed == 0
+                           ? fmt::format("All {} tasks ran where planned\n", planned)
+                           : fmt::format("{} of {} tasks ran on another host than planned; the "
+                                         "record says why, as 'placed'\n",
+                                         departed, planned));
     if (written.ok())
       fmt::print("Record: {0}; view it with: mosa report {0}\n", engine.record_path);
   }
