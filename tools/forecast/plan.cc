@@ -66,9 +66,8 @@ void PrintPlan(const predict::Plan& plan) {
     return;
   }
   fmt::print(
-      "'{}' takes {:.2f} s{} with this plan, and {:.2f} s without it: a median of {:.2f} s{} less, "
-      "{:.0f} %.\n"
-      "Over the network go {}, and {} without it.\n",
+      "'{}' takes {:.2f} s{} with this plan, and {:.2f} s without it.\n"
+      "The gain is {:.2f} s{} in the median, {:.0f} %. Over the network go {} instead of {}.\n",
       plan.workflow, plan.seconds, TextOf(plan.seconds_interval), plan.unplanned_seconds,
       plan.gain_s, TextOf(plan.gain_interval_s), 100 * plan.gain_s / plan.unplanned_seconds,
       HumanBytes(static_cast<int64_t>(plan.link_bytes)),
