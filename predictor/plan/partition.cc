@@ -440,16 +440,4 @@ std::vector<HostIndex> PartitionTasks(const Workflow& workflow, const std::vecto
   return hosts;
 }
 
-uint64_t BytesMoved(const Workflow& workflow, const std::vector<HostIndex>& hosts) {
-  uint64_t bytes = 0;
-  for (const WorkflowFile& file : workflow.files) {
-    if (!IsOnTheStore(file)) continue;
-    std::set<HostIndex> on;
-    if (file.producer) on.insert(hosts[file.producer->value]);
-    for (const TaskIndex reader : file.consumers) on.insert(hosts[reader.value]);
-    if (on.size() > 1) bytes += file.size_bytes.value_or(0) * (on.size() - 1);
-  }
-  return bytes;
-}
-
 }  // namespace mosa::predict

@@ -33,9 +33,6 @@ struct PartitionOptions {
 std::vector<HostIndex> PartitionTasks(const Workflow& workflow, const std::vector<double>& seconds,
                                       const PartitionOptions& options);
 
-// Bytes that this division moves, as the partitioner counts them.
-uint64_t BytesMoved(const Workflow& workflow, const std::vector<HostIndex>& hosts);
-
 }  // namespace mosa::predict
 
 #endif  // MOSA_PREDICTOR_PLAN_PARTITION_H_

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <map>
+#include <set>
 
 #include "predictor/run/prediction_fixture.h"
 #include "predictor/workflow/random_workflow_fixture.h"
@@ -17,6 +19,19 @@ PartitionOptions Equal(uint32_t hosts, uint64_t seed = 1) {
 
 std::vector<double> SecondsEach(const Workflow& workflow, double each = 1) {
   return std::vector<double>(workflow.tasks.size(), each);
+}
+
+// What the division moves, as the partitioner counts it.
+uint64_t BytesMoved(const Workflow& workflow, const std::vector<HostIndex>& hosts) {
+  uint64_t bytes = 0;
+  for (const WorkflowFile& file : workflow.files) {
+    if (!IsOnTheStore(file)) continue;
+    std::set<HostIndex> on;
+    if (file.producer) on.insert(hosts[file.producer->value]);
+    for (const TaskIndex reader : file.consumers) on.insert(hosts[reader.value]);
+    if (on.size() > 1) bytes += file.size_bytes.value_or(0) * (on.size() - 1);
+  }
+  return bytes;
 }
 
 std::map<std::pair<uint32_t, HostIndex>, int> TasksByLevel(const Workflow& workflow,

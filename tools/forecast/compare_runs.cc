@@ -32,10 +32,10 @@ std::string PlanOf(const RunFile& file) {
 std::string UsedBy(const RunFile& file, const std::string& what, const std::string& path,
                    std::vector<std::string>& notes) {
   if (path.empty() || access(path.c_str(), R_OK) == 0) return path;
-  notes.push_back(
-      fmt::format("{0}: the run's {1} {2} cannot be read, so the prediction is made without; give "
-                  "the path with --{1}",
-                  file.path, what, path));
+  notes.push_back(fmt::format(
+      "{0}: the file of the run's {1}, {2}, cannot be read, so the prediction leaves it "
+      "out; give its path with --{1}",
+      file.path, what, path));
   return "";
 }
 
