@@ -11,7 +11,8 @@ namespace {
 
 void Lookup(fuse_req_t request, fuse_ino_t parent, const char* name) {
   Mount& mount = MountOf(request);
-  const Outcome<EntryResult> found = mount.filesystem.Lookup(FileId{parent}, name);
+  const Outcome<EntryResult> found =
+      mount.filesystem.Lookup(FileId{parent}, name, fuse_req_ctx(request)->uid);
   if (mount.tracer.on()) mount.tracer.CountLookup();
   if (found.ok()) TraceName(mount, FileId{parent}, name, found->entry.file);
   ReplyEntry(request, found, "lookup", FileId{parent});

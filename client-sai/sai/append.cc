@@ -90,7 +90,8 @@ Outcome<Done> Appends::Begin(Inode& inode, HandleId handle) {
   hold.until = clock_.Monotonic() + kAppendHoldMax;
   {
     const MutexLock lock(inode.mutex);
-    inode.right.era = inode.known.era = 0;
+    inode.right.era = 0;
+    inode.known.Invalidate();
   }
   auto fresh = rights_.EnsureFresh(inode, true);
   {

@@ -16,16 +16,27 @@ void AttributeCache::Store(Inode& inode, const Attributes& attributes, Mark mark
   // a change by this mount includes that change, and the caller must see it.
   const bool not_older = attributes.data_version >= inode.known.attributes.data_version;
   if (certain || !inode.known.received || (not_older && (own || inode.known.era == 0))) {
+    const Time modified = inode.known.attributes.modify_time;
     inode.known.attributes = attributes;
-    inode.known.attributes.size_bytes += inode.names.unsent.size();
+    if (const size_t unsent = inode.names.unsent.size(); unsent > 0) {
+      inode.known.attributes.size_bytes += unsent;
+      inode.known.attributes.modify_time = std::max(modified, attributes.modify_time);
+    }
     inode.known.received = true;
   }
-  inode.known.era = certain ? mark.era : 0;
+  inode.names.shared.Note(attributes.shared);
+  inode.known.Invalidate();
+  if (!certain) return;
+  if (attributes.shared) {
+    inode.known.shown_until = mark.at + kSharedAttributesFor;
+  } else {
+    inode.known.era = mark.era;
+  }
 }
 
 bool AttributeCache::AreValid(const Inode& inode) const {
   const uint64_t era = lease_.ValidEra();
-  return era != 0 && inode.known.era == era;
+  return era != 0 && (inode.known.era == era || clock_.Monotonic() < inode.known.shown_until);
 }
 
 Duration AttributeCache::CachedFor(const Inode& inode) const {
@@ -33,7 +44,10 @@ Duration AttributeCache::CachedFor(const Inode& inode) const {
   const bool blocks_unknown =
       (inode.unsaved.needs_commit || inode.committing.needs_commit) && !inode.allocated_known();
   const bool may_keep = AreValid(inode) && !blocks_unknown && inode.kernel.size.is_settled();
-  return may_keep ? lease_.Remaining() : Duration{0};
+  if (!may_keep) return {};
+  const Duration remaining = lease_.Remaining();
+  if (inode.known.shown_until == Time{}) return remaining;
+  return std::min(remaining, inode.known.shown_until - clock_.Monotonic());
 }
 
 void AttributeCache::AwaitSettled(Inode& inode, MutexLock& lock) {

@@ -93,7 +93,10 @@ Outcome<Done> Commits::SendOnce(Inode& inode, CommitKind kind, bool* outdated) {
   *outdated =
       !committed && is_inline && failure != nullptr &&
       (failure->code == StatusCode::kAborted || failure->code == StatusCode::kFailedPrecondition);
-  if (*outdated) inode.right.era = inode.known.era = 0;  // Another mount was faster.
+  if (*outdated) {  // Another mount was faster.
+    inode.right.era = 0;
+    inode.known.Invalidate();
+  }
   if (inode.making.state == MakeState::kRefused) return inode.making.failure;
   if (failure != nullptr) return *failure;
   if (!tells) return Done{};
@@ -222,7 +225,8 @@ void Commits::DropUnsaved(Inode& inode) {
     inode.room.pages.Clear();
     inode.room.allocated.clear();
     inode.room.version.reset();
-    inode.right.era = inode.known.era = 0;
+    inode.right.era = 0;
+    inode.known.Invalidate();
     if (inode.kernel.passthrough_handles == 0) inode.local.objects.clear();
   }
   write_behind_.DropFailedPages(inode);
@@ -366,14 +370,18 @@ MakeState Commits::FinishMake(Inode& inode, const Reply& reply, Mark mark) {
   const InodePtr directory = inodes_.Get(parent);
   const MutexLock lock(directory->mutex);
   directory->names.unsent.erase(name);
+  directory->names.shared.End(name);
   if (made == nullptr) {
     name_cache_.Forget(*directory, name);
-    directory->known.era = 0;
+    directory->known.Invalidate();
   } else if (directory->names.unsent.empty()) {
     // The last of several answers is valid, and their order is unknown.
     const bool certain = !recalls_.Happened(mark.log, parent);
-    if (certain && directory->known.era != 0) directory->known.attributes = made->parent_attributes;
-    if (!certain) directory->known.era = 0;
+    const bool shared = made->parent_attributes.shared;
+    if (certain && (directory->known.era != 0 || shared))
+      directory->known.attributes = made->parent_attributes;
+    if (!certain) directory->known.Invalidate();
+    if (certain && shared) directory->known.shown_until = mark.at + kSharedAttributesFor;
   }
   return made != nullptr || unheard ? MakeState::kSent : MakeState::kRefused;
 }

@@ -99,6 +99,7 @@ Outcome<Done> Directories::ContinueListing(Listing& listing) {
   const bool first = listing.last_name.empty();
   const Mark mark = recalls_.Now();
   if (first) {
+    listing.shared = false;
     listing.begun_log = mark.log;
     listing.begun_era = mark.era;
   }
@@ -108,12 +109,13 @@ Outcome<Done> Directories::ContinueListing(Listing& listing) {
   for (ListDirectoryReply::Item& item : reply->items) {
     const InodePtr inode = inodes_.Get(item.entry.file);
     attributes_.Store(*inode, item.entry.attributes, mark, false);
-    name_cache_.Store(directory, item.name, item.entry.file, mark, false);
+    if (!reply->shared) name_cache_.Store(directory, item.name, item.entry.file, mark, false);
     listing.last_name = item.name;
     listing.items.push_back({std::move(item.name), item.entry, listing.items.size() + 1});
   }
   listing.complete = !reply->more;
-  if (listing.complete && listing.begun_era == mark.era) {
+  listing.shared = listing.shared || reply->shared;
+  if (listing.complete && !listing.shared && listing.begun_era == mark.era) {
     const MutexLock lock(directory.mutex);
     if (!recalls_.Happened(listing.begun_log, directory.file)) {
       if (directory.names.era != mark.era) name_cache_.Clear(directory);

@@ -115,7 +115,7 @@ Outcome<Done> FileAttributes::Ensure(Inode& inode) {
     if (inode.known.attributes.type == FileType::kDirectory && inode.known.received &&
         inode.known.attributes.link_count == 0)
       return Done{};
-    has_unsent = !inode.names.unsent.empty();
+    has_unsent = !inode.names.unsent.empty() && !inode.names.shared.is_shared();
   }
   if (has_unsent) MOSA_RETURN_IF_FAILED(commits_.EnsureAllMade(inode));
   const Mark mark = recalls_.Now();
@@ -165,7 +165,8 @@ Outcome<AttributesReply> FileAttributes::Change(Inode& inode, SetAttributesReque
       // Another mount has begun to move the file into objects, or its bytes have moved. An answer
       // that is late may mean that the manager has laid it out anew.
       const MutexLock lock(inode.mutex);
-      inode.right.era = inode.known.era = 0;
+      inode.right.era = 0;
+      inode.known.Invalidate();
     }
     if (reply.failure().code != StatusCode::kAborted) return reply;
     MOSA_RETURN_IF_FAILED(size_changes_.Resize(inode, *request.size_bytes));

@@ -167,8 +167,9 @@ Filesystem::~Filesystem() = default;
 Status Filesystem::Start() { return impl_->Start(); }
 Status Filesystem::Stop() { return impl_->Stop(); }
 
-Outcome<EntryResult> Filesystem::Lookup(FileId parent, std::string_view name) {
-  return impl_->namespace_.Lookup(parent, name);
+Outcome<EntryResult> Filesystem::Lookup(FileId parent, std::string_view name,
+                                        std::optional<uint32_t> uid) {
+  return impl_->namespace_.Lookup(parent, name, uid);
 }
 void Filesystem::Forget(FileId file, uint64_t lookups) { impl_->inodes_.Forget(file, lookups); }
 

@@ -220,7 +220,9 @@ class Filesystem {
 
   // ---- names. Every entry in an answer (also of RememberEntry) counts one kernel lookup, which
   // Forget takes back.
-  Outcome<EntryResult> Lookup(FileId parent, std::string_view name);
+  // `uid`: the user who asks, and who may be about to make a file of that name.
+  Outcome<EntryResult> Lookup(FileId parent, std::string_view name,
+                              std::optional<uint32_t> uid = std::nullopt);
   void Forget(FileId file, uint64_t lookups);
   Outcome<EntryResult> MakeNode(const NewEntry& entry);
   Outcome<EntryResult> MakeDirectory(const NewEntry& entry);

@@ -14,6 +14,7 @@
 
 #include "client-sai/core/kept_names.h"
 #include "client-sai/core/read_ahead.h"
+#include "client-sai/core/shared_names.h"
 #include "client-sai/core/size_in_kernel.h"
 #include "client-sai/core/write_buffer.h"
 #include "client-sai/sai/filesystem.h"
@@ -45,6 +46,7 @@ struct Names {
   std::optional<uint64_t> inline_bytes_max;
   uint64_t hints_generation = 0;         // NameCache's when that was learned.
   std::map<std::string, FileId> unsent;  // Created here and not yet known to the manager.
+  SharedNames shared;                    // If several sessions make names here.
   KeptNames kept;                        // By the kernel; see KernelNames.
 };
 
@@ -115,12 +117,19 @@ struct Making {
 struct KnownAttributes {
   Attributes attributes;  // As last received.
   uint64_t era = 0;       // The era in which they are valid; 0: none.
+  Time shown_until;       // Monotonic; those of a shared directory may be shown until then.
   bool received = false;
   // Counts this mount's changes that the manager has applied.
   uint64_t own_changes = 0;
   // Changes whose new size the kernel must not learn yet: it may still cache the page at the old
   // end, which is zero where the new bytes are.
   uint32_t unsettled = 0;
+
+  // They are to be asked for again.
+  void Invalidate() {
+    era = 0;
+    shown_until = {};
+  }
 };
 
 // Who uses a file on this mount, and what the manager knows of that.
@@ -423,6 +432,7 @@ struct Listing {
   // all that there were: programs remember positions (telldir).
   std::unordered_map<std::string, uint64_t> next_offsets;
   uint64_t offsets_end = 0;
+  bool shared = false;  // A page of it was: not all names may be kept.
   std::string last_name;
   uint64_t begun_log = 0;  // The mark of its first page.
   uint64_t begun_era = 0;

@@ -5,7 +5,8 @@ namespace mosa::sai {
 bool KernelNames::MayKeep(Inode& directory) {
   if (!notifier_.capabilities().epoch) return false;
   const MutexLock lock(directory.mutex);
-  return directory.names.kept.Tell(epoch_, clock_.Monotonic());
+  return !directory.names.shared.is_shared() &&
+         directory.names.kept.Tell(epoch_, clock_.Monotonic());
 }
 
 void KernelNames::NoteKept(Inode& directory) {

@@ -91,8 +91,9 @@ Time Lease::FromLocalWallTime(Time local) {
 
 Mark RecallLog::Now() const {
   const uint64_t era = lease_.CurrentEra();
+  const Time at = lease_.Monotonic();
   const MutexLock lock(mutex_);
-  return {next_, era};
+  return {next_, era, at};
 }
 
 void RecallLog::Note(FileId file, bool foreign) {

@@ -38,6 +38,7 @@ class Lease {
   uint64_t Session() const;
   // Returns how long the kernel may cache an answer given now.
   Duration Remaining() const;
+  Time Monotonic() const { return clock_.Monotonic(); }
   // The manager's time: never later than its own clock, and never going back.
   Time ManagerNow();
   // Converts this host's wall time to the manager's time base. The result is not after
@@ -64,6 +65,7 @@ class Lease {
 struct Mark {
   uint64_t log = 0;
   uint64_t era = 0;
+  Time at{};  // Monotonic.
 };
 
 // What has made replies to earlier requests uncertain. Thread-safe. Borrows the lease.

@@ -25,6 +25,7 @@ class ModelRun {
   ModelRun(uint64_t seed, uint64_t a_bytes, uint64_t b_bytes, uint64_t chunk_bytes) : rng_(seed) {
     manager::ManagerOptions options;
     options.chunk_bytes = chunk_bytes;
+    options.turns_to_share = 1;
     manager_ = std::make_unique<LocalManager>(options, clock_);
     nodes_ = std::make_unique<LocalNodes>(*manager_);
     nodes_->Add("a", a_bytes);

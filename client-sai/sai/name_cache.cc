@@ -12,8 +12,19 @@ std::optional<FileId> NameCache::Find(Inode& directory, const std::string& name)
   if (era == 0 || directory.names.era != era) return std::nullopt;
   if (const auto it = directory.names.entries.find(name); it != directory.names.entries.end())
     return it->second;
-  if (directory.names.complete) return FileId{};
+  if (directory.names.complete || directory.names.shared.IsFree(name)) return FileId{};
   return std::nullopt;
+}
+
+void NameCache::Reserve(Inode& directory, const std::string& name, uint32_t uid, Mark mark) {
+  const MutexLock lock(directory.mutex);
+  if (recalls_.HappenedForeign(mark.log, directory.file) || directory.names.unsent.contains(name))
+    return;
+  if (directory.names.era != mark.era) {
+    Clear(directory);
+    directory.names.era = mark.era;
+  }
+  directory.names.shared.Reserve(name, uid);
 }
 
 bool NameCache::Store(Inode& directory, const std::string& name, FileId file, Mark mark, bool own) {
@@ -41,7 +52,7 @@ bool NameCache::Store(Inode& directory, const std::string& name, FileId file, Ma
 
 void NameCache::Change(Inode& directory, Mark mark,
                        const std::vector<std::pair<std::string, FileId>>& changes,
-                       const Attributes* attributes) {
+                       const Attributes* attributes, bool shared) {
   // The change is noted first, so that an answer from before it cannot overwrite what is stored
   // now.
   if (attributes != nullptr) {
@@ -49,9 +60,22 @@ void NameCache::Change(Inode& directory, Mark mark,
   } else {
     const MutexLock lock(directory.mutex);
     recalls_.NoteOwn(directory.file);
-    directory.known.era = 0;
+    directory.known.Invalidate();
   }
-  for (const auto& [name, file] : changes) Store(directory, name, file, mark, true);
+  if (!shared) {
+    for (const auto& [name, file] : changes) Store(directory, name, file, mark, true);
+  }
+  const MutexLock lock(directory.mutex);
+  for (const auto& [name, file] : changes) {
+    directory.names.shared.End(name);
+    if (shared) Forget(directory, name);
+  }
+}
+
+bool NameCache::MayMakeUnasked(Inode& directory) const {
+  const MutexLock lock(directory.mutex);
+  return directory.names.inline_bytes_max.value_or(0) > 0 && directory.known.received &&
+         directory.names.hints_generation == hints_generation_;
 }
 
 void NameCache::Clear(Inode& directory) {
@@ -59,6 +83,7 @@ void NameCache::Clear(Inode& directory) {
   directory.names.complete = false;
   directory.names.delegated = false;
   directory.names.era = 0;
+  directory.names.shared.Clear();
 }
 
 // Frees the memory, which clear() would keep.
@@ -76,10 +101,16 @@ void NameCache::Forget(Inode& directory, const std::string& name) {
   directory.names.complete = false;
 }
 
+std::optional<FileId> NameCache::Guess(Inode& directory, const std::string& name) {
+  if (const std::optional<FileId> known = Find(directory, name)) return known;
+  const FileId seen = LastSeen(directory, name);
+  return seen == FileId{} ? std::nullopt : std::optional(seen);
+}
+
 FileId NameCache::LastSeen(Inode& directory, const std::string& name) {
   const MutexLock lock(directory.mutex);
   const auto it = directory.names.entries.find(name);
-  return it == directory.names.entries.end() ? FileId{} : it->second;
+  return it == directory.names.entries.end() ? directory.names.shared.LastSeen(name) : it->second;
 }
 
 }  // namespace mosa::sai

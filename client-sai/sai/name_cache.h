@@ -34,14 +34,20 @@ class NameCache {
   // The file that last had this name as far as is known, however old that knowledge is; FileId{}:
   // unknown.
   static FileId LastSeen(Inode& directory, const std::string& name);
+  // As Find, or else the file that was last seen.
+  std::optional<FileId> Guess(Inode& directory, const std::string& name);
 
+  // The answer to a lookup in a shared directory, about a name that does not exist and that is
+  // reserved for this mount.
+  void Reserve(Inode& directory, const std::string& name, uint32_t uid, Mark mark);
   // `file` == FileId{}: absent. `own`: this mount's change; false: the answer to a lookup. Returns
   // false if it is not kept.
   bool Store(Inode& directory, const std::string& name, FileId file, Mark mark, bool own);
   // Stores this mount's own changes, and the directory's attributes after them if they are known.
+  // Of a `shared` directory, names are not kept.
   void Change(Inode& directory, Mark mark,
               const std::vector<std::pair<std::string, FileId>>& changes,
-              const Attributes* attributes);
+              const Attributes* attributes, bool shared);
   // Adds a name that only this mount knows, whatever has happened meanwhile.
   void Add(Inode& directory, const std::string& name, FileId file)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(directory.mutex);
@@ -49,6 +55,10 @@ class NameCache {
   void Forget(Inode& directory, const std::string& name)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(directory.mutex);
   void Clear(Inode& directory) ABSL_EXCLUSIVE_LOCKS_REQUIRED(directory.mutex);
+
+  // True if what is known of hints allows to make a file there and to tell the manager later,
+  // provided that the name is this mount's alone.
+  bool MayMakeUnasked(Inode& directory) const;
 
   // Counts this mount's changes of hints. What directories remember about hints is valid for one
   // value.

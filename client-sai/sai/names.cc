@@ -32,7 +32,8 @@ bool IsAnotherFile(const Failure& failure) {
 
 }  // namespace
 
-Outcome<EntryResult> Namespace::Lookup(FileId parent, std::string_view name_view) {
+Outcome<EntryResult> Namespace::Lookup(FileId parent, std::string_view name_view,
+                                       std::optional<uint32_t> uid) {
   stats_.Add(Counter::kLookups);
   MOSA_RETURN_IF_FAILED(CheckName(name_view));
   const Time asked = clock_.Monotonic();
@@ -62,17 +63,29 @@ Outcome<EntryResult> Namespace::Lookup(FileId parent, std::string_view name_view
     if (!is_unsent || lease_.ValidEra() != 0) return attributes_.EntryOf(*child, may_keep, asked);
     MOSA_RETURN_IF_FAILED(commits_.EnsureMade(*child));  // Then look it up like any other file.
   }
+  LookupRequest request{parent, name};
+  if (uid && name_cache_.MayMakeUnasked(*directory)) request.reserve_for = uid;
   const Mark mark = recalls_.Now();
-  auto reply = calls_.Ask<EntryReply>(LookupRequest{parent, name});
+  auto reply = calls_.Ask<EntryReply>(request);
   if (!reply.ok()) {
     if (reply.failure().reason != ErrorReason::kNoEntry) return reply.failure();
     const bool cached = name_cache_.Store(*directory, name, FileId{}, mark, false);
     return EntryResult{{}, cached && may_keep ? lease_.Remaining() : Duration{0}, {}};
   }
+  if (reply->shared_parent) attributes_.Store(*directory, *reply->shared_parent, mark, false);
+  if (reply->entry.file == FileId{}) {
+    if (reply->reserved) name_cache_.Reserve(*directory, name, *uid, mark);
+    return EntryResult{};
+  }
   const InodePtr child = inodes_.Get(reply->entry.file);
   attributes_.Store(*child, reply->entry.attributes, mark, false);
-  const bool cached = name != "." && name != ".." &&
-                      name_cache_.Store(*directory, name, reply->entry.file, mark, false);
+  bool cached = false;
+  if (reply->shared_parent) {
+    const MutexLock lock(directory->mutex);
+    directory->names.shared.Saw(name, child->file);
+  } else if (name != "." && name != "..") {
+    cached = name_cache_.Store(*directory, name, child->file, mark, false);
+  }
   return attributes_.EntryOf(*child, cached && may_keep, asked);
 }
 
@@ -107,7 +120,8 @@ Outcome<EntryResult> Namespace::Make(const NewEntry& entry, MakeRequest request)
     if (reply->access) child->names.inline_bytes_max = reply->access->inline_bytes_max;
     child->names.hints_generation = hints_before;
   }
-  name_cache_.Change(*parent, mark, {{request.name, child->file}}, &reply->parent_attributes);
+  name_cache_.Change(*parent, mark, {{request.name, child->file}}, &reply->parent_attributes,
+                     reply->parent_attributes.shared);
   return attributes_.EntryOf(*child,
                              may_keep && name_cache_.Find(*parent, request.name) == child->file);
 }
@@ -124,7 +138,8 @@ Outcome<EntryResult> Namespace::Link(FileId file, FileId new_parent, std::string
   auto reply = calls_.Ask<EntryReply>(LinkRequest{file, new_parent, name});
   if (!reply.ok()) return reply.failure();
   attributes_.Store(*inode, reply->entry.attributes, mark, true);
-  name_cache_.Change(*parent, mark, {{name, file}}, nullptr);
+  const Attributes* const shared = reply->shared_parent ? &*reply->shared_parent : nullptr;
+  name_cache_.Change(*parent, mark, {{name, file}}, shared, shared != nullptr);
   return attributes_.EntryOf(*inode, may_keep && name_cache_.Find(*parent, name) == file);
 }
 
@@ -144,7 +159,8 @@ Outcome<Done> Namespace::RemoveOnce(FileId parent, const std::string& name, bool
   std::vector<Request> requests;
   const InodePtr unsent = directory ? nullptr : BeginMake(*inode, name, &requests);
   if (!unsent) MOSA_RETURN_IF_FAILED(commits_.EnsureNameMade(*inode, name));
-  const std::optional<FileId> known = unsent ? unsent->file : name_cache_.Find(*inode, name);
+  // What may be out of date serves, too: the manager refuses to remove another file than that.
+  const std::optional<FileId> known = unsent ? unsent->file : name_cache_.Guess(*inode, name);
   if (directory && known && known->value != 0)
     if (const InodePtr victim = inodes_.Find(*known))
       MOSA_RETURN_IF_FAILED(commits_.EnsureAllMade(*victim));
@@ -152,8 +168,7 @@ Outcome<Done> Namespace::RemoveOnce(FileId parent, const std::string& name, bool
   const bool is_known = !directory && known && known->value != 0;
   const bool held = !directory && (!is_known || BeginRemoval(*known));
   const Mark mark = recalls_.Now();
-  requests.emplace_back(RemoveRequest{parent, name, directory, held,
-                                      unsent ? *known : NameCache::LastSeen(*inode, name)});
+  requests.emplace_back(RemoveRequest{parent, name, directory, held, known.value_or(FileId{})});
   const size_t asked = requests.size();
   stats_.Add(Counter::kManagerCalls);
   const std::vector<Reply> replies = manager_.Call(std::move(requests), WaitBudget::ForQuestion());
@@ -165,7 +180,8 @@ Outcome<Done> Namespace::RemoveOnce(FileId parent, const std::string& name, bool
   }
   const auto* reply = replies.size() == asked ? std::get_if<RemoveReply>(&replies.back()) : nullptr;
   if (reply != nullptr) {
-    name_cache_.Change(*inode, mark, {{name, FileId{}}}, &reply->parent_attributes);
+    name_cache_.Change(*inode, mark, {{name, FileId{}}}, &reply->parent_attributes,
+                       reply->parent_attributes.shared);
     LostName(reply->file, directory ? 0 : reply->links_left, held);
   }
   if (unsent) recalls_.NoteOwn(parent);
@@ -192,7 +208,7 @@ Outcome<Done> Namespace::RenameOnce(const RenameRequest& wanted) {
   const InodePtr target = inodes_.Get(wanted.new_parent);
   MOSA_RETURN_IF_FAILED(commits_.EnsureNameMade(*source, wanted.old_name));
   MOSA_RETURN_IF_FAILED(commits_.EnsureNameMade(*target, wanted.new_name));
-  const std::optional<FileId> replaced = name_cache_.Find(*target, wanted.new_name);
+  const std::optional<FileId> replaced = name_cache_.Guess(*target, wanted.new_name);
   if (replaced && replaced->value != 0)
     if (const InodePtr victim = inodes_.Find(*replaced))
       MOSA_RETURN_IF_FAILED(commits_.EnsureAllMade(*victim));
@@ -201,9 +217,6 @@ Outcome<Done> Namespace::RenameOnce(const RenameRequest& wanted) {
   request.holds_open = !is_known || BeginRemoval(*replaced);
   request.moved = NameCache::LastSeen(*source, wanted.old_name);
   request.replaced = replaced;
-  if (const FileId seen = NameCache::LastSeen(*target, wanted.new_name);
-      !replaced && seen != FileId{})
-    request.replaced = seen;
   if (source != target) kernel_names_.NoteKept(*target);
   if (source != target && request.exchange) kernel_names_.NoteKept(*source);
   const Mark mark = recalls_.Now();
@@ -222,6 +235,11 @@ Outcome<Done> Namespace::SeeAgain(FileId parent, const std::string& name) {
   const Mark mark = recalls_.Now();
   const auto reply = calls_.Ask<EntryReply>(LookupRequest{parent, name});
   if (!reply.ok() && reply.failure().reason != ErrorReason::kNoEntry) return reply.failure();
+  if (reply.ok() && reply->shared_parent) {
+    const MutexLock lock(directory->mutex);
+    directory->names.shared.Saw(name, reply->entry.file);
+    return Done{};
+  }
   name_cache_.Store(*directory, name, reply.ok() ? reply->entry.file : FileId{}, mark, false);
   return Done{};
 }
@@ -275,8 +293,8 @@ void Namespace::NoteRenamed(const RenameRequest& request, const RenameReply& rep
   const bool nothing_done = reply.replaced == reply.moved;
   if (!nothing_done) {
     const FileId left = request.exchange && reply.replaced ? *reply.replaced : FileId{};
-    name_cache_.Change(source, mark, {{request.old_name, left}}, nullptr);
-    name_cache_.Change(target, mark, {{request.new_name, reply.moved}}, nullptr);
+    name_cache_.Change(source, mark, {{request.old_name, left}}, nullptr, reply.shared);
+    name_cache_.Change(target, mark, {{request.new_name, reply.moved}}, nullptr, reply.shared);
     if (reply.replaced && !request.exchange)
       LostName(*reply.replaced, reply.replaced_links_left, request.holds_open);
   }
@@ -284,7 +302,7 @@ void Namespace::NoteRenamed(const RenameRequest& request, const RenameReply& rep
     if (const InodePtr inode = inodes_.Find(file)) {
       const MutexLock lock(inode->mutex);
       recalls_.NoteOwn(file);
-      inode->known.era = 0;
+      inode->known.Invalidate();
     }
   }
 }
@@ -297,7 +315,7 @@ void Namespace::LostName(FileId file, uint32_t links_left, bool said_held) {
   if (inode) {
     const MutexLock lock(inode->mutex);
     recalls_.NoteOwn(file);
-    inode->known.era = 0;
+    inode->known.Invalidate();
     if (links_left == 0 && inode->uses.handles == 0) inode->right.era = 0;
     rights_.DropUnusedInline(*inode);
     inode->known.attributes.link_count = links_left;

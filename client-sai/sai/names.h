@@ -7,6 +7,7 @@
 #define MOSA_CLIENT_SAI_SAI_NAMES_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -56,7 +57,7 @@ class Namespace {
         clock_(clock) {}
 
   // As in Filesystem.
-  Outcome<EntryResult> Lookup(FileId parent, std::string_view name);
+  Outcome<EntryResult> Lookup(FileId parent, std::string_view name, std::optional<uint32_t> uid);
   Outcome<EntryResult> Make(const NewEntry& entry, MakeRequest request);
   Outcome<EntryResult> Link(FileId file, FileId new_parent, std::string_view new_name);
   Outcome<Done> Remove(FileId parent, std::string_view name, bool directory);

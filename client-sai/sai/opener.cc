@@ -54,17 +54,14 @@ Outcome<CreateResult> Opener::Create(const NewEntry& entry, uint32_t flags) {
       opened->handle, opened->mode, opened->size_bytes, opened->data_version};
 }
 
-// Creates a file in a delegated directory that nobody else knows until it is closed. Null if the
-// create cannot be deferred.
+// Creates a file in a delegated directory, or of a reserved name, that nobody else knows until it
+// is closed. Null if the create cannot be deferred.
 InodePtr Opener::DeferCreate(Inode& parent, const MakeRequest& request) {
   {
     const MutexLock lock(parent.mutex);
-    const uint64_t era = lease_.ValidEra();
-    if (era == 0 || parent.names.era != era || !parent.names.delegated ||
-        parent.names.inline_bytes_max.value_or(0) == 0 ||
-        parent.names.hints_generation != name_cache_.hints_generation() || !parent.known.received)
-      return nullptr;
+    if (!parent.names.delegated && !parent.names.shared.IsFree(request.name)) return nullptr;
   }
+  if (!name_cache_.MayMakeUnasked(parent)) return nullptr;
   auto id = file_ids_.Take();
   if (!id.ok()) return nullptr;
   const InodePtr inode = inodes_.Get(*id);
@@ -72,9 +69,10 @@ InodePtr Opener::DeferCreate(Inode& parent, const MakeRequest& request) {
   Names& names = parent.names;
   const auto entry = names.entries.find(request.name);
   const bool absent = entry == names.entries.end() ? names.complete : entry->second.value == 0;
-  if (names.era != lease_.ValidEra() || !names.delegated || !absent ||
-      names.unsent.contains(request.name))
-    return nullptr;
+  const uint64_t era = lease_.ValidEra();
+  if (era == 0 || names.era != era || names.unsent.contains(request.name)) return nullptr;
+  const bool reserved = !names.delegated && names.shared.Take(request.name, request.uid);
+  if (!reserved && !(names.delegated && absent)) return nullptr;
   {
     // The only place that holds a parent's mutex with its child's: nobody else knows the child.
     const MutexLock child_lock(inode->mutex);
@@ -101,7 +99,7 @@ InodePtr Opener::DeferCreate(Inode& parent, const MakeRequest& request) {
     access.inline_bytes_max = *names.inline_bytes_max;
     inode->right.access = std::make_shared<DataAccess>(std::move(access));
   }
-  name_cache_.Add(parent, request.name, *id);
+  if (!reserved) name_cache_.Add(parent, request.name, *id);
   names.unsent[request.name] = *id;
   recalls_.NoteOwn(parent.file);
   parent.known.attributes.size_bytes += 1;
@@ -135,7 +133,8 @@ Outcome<InodePtr> Opener::CreateNow(const NewEntry& entry, MakeRequest request) 
     inode->uses.manager_counts_open = true;
     inode->room.version = reply->entry.attributes.data_version;
   }
-  name_cache_.Change(*parent, mark, {{request.name, inode->file}}, &reply->parent_attributes);
+  name_cache_.Change(*parent, mark, {{request.name, inode->file}}, &reply->parent_attributes,
+                     reply->parent_attributes.shared);
   const MutexLock lock(parent->mutex);
   if (!recalls_.HappenedForeign(mark.log, parent->file) && parent->names.era == mark.era)
     parent->names.delegated = reply->delegated;

@@ -71,5 +71,22 @@ TEST_F(RequestCounts, OfALargerFile) {
   EXPECT_EQ(SentBy([&] { EXPECT_TRUE(Ok(cluster_.a().Unlink("/d/f"))); }), "remove");
 }
 
+// Another mount makes files there as well. A name is asked for before it is made, and nobody waits
+// for the other mount.
+TEST_F(RequestCounts, OfASmallFileInASharedDirectory) {
+  for (int i = 0; i < 6; ++i) {
+    ASSERT_TRUE(Ok(cluster_.a().WriteFile("/d/a" + std::to_string(i), "x")));
+    ASSERT_TRUE(Ok(cluster_.b().WriteFile("/d/b" + std::to_string(i), "x")));
+  }
+  SentBy([] {});
+  EXPECT_EQ(SentToWrite("/d/f", 1000), "lookup make+commit");
+  ASSERT_TRUE(Ok(cluster_.b().WriteFile("/d/g", "x")));
+  EXPECT_EQ(SentToWrite("/d/h", 1000), "lookup make+commit");
+  EXPECT_EQ(SentBy([&] { EXPECT_EQ(*cluster_.a().ReadFile("/d/g"), "x"); }), "lookup open");
+  EXPECT_EQ(SentToRead("/d/h"), "lookup");
+  EXPECT_EQ(SentBy([&] { EXPECT_TRUE(Ok(cluster_.a().Unlink("/d/h"))); }), "remove");
+  EXPECT_EQ(SentToWrite("/d/i", 300'000), "lookup make+bind grant commit");
+}
+
 }  // namespace
 }  // namespace mosa::sai

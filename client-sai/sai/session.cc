@@ -72,7 +72,9 @@ SessionStart SessionEvents::SessionHeld() {
     }
     for (const auto& [owner, locks] : inode->locking.held)
       for (const Lock& held : locks) start.locks.push_back({inode->file, held});
-    if (!inode->names.unsent.empty()) start.delegations.push_back(inode->file);
+    const Names& names = inode->names;
+    for (const std::string& name : names.shared.taken()) start.names.push_back({inode->file, name});
+    if (names.unsent.size() > names.shared.taken().size()) start.delegations.push_back(inode->file);
   }
   // Reachable through an open descriptor or a working directory. This waits for no page.
   for (const FileId file : reached_without_name) pages_.DropAttributes(file);
@@ -88,7 +90,7 @@ void SessionEvents::OnLeaseRenewed(Time sent_monotonic, Time manager_now) {
 
 void SessionEvents::DropCached(Inode& inode, RecallKind kind) {
   const MutexLock lock(inode.mutex);
-  inode.known.era = 0;
+  inode.known.Invalidate();
   inode.right.era = 0;
   rights_.DropUnusedInline(inode);
   if (inode.kernel.passthrough_handles == 0) inode.local.objects.clear();

@@ -30,7 +30,8 @@ Outcome<bool> Spiller::GoOnElsewhere(Inode& inode, ByteRange range,
     gate_.Thaw(inode);
     if (!hole.ok()) return LookAgain(inode, hole.failure());
     const MutexLock lock(inode.mutex);
-    inode.right.era = inode.known.era = 0;
+    inode.right.era = 0;
+    inode.known.Invalidate();
     return false;
   }
   RelocateRequest relocate{inode.file, hole->begin, hole->end, full, {}};
@@ -155,7 +156,8 @@ void Spiller::MoveRoom(Inode& inode, const Layout& from, const Layout& to, ByteR
 Outcome<bool> Spiller::LookAgain(Inode& inode, const Failure& failure) {
   {
     const MutexLock lock(inode.mutex);
-    inode.right.era = inode.known.era = 0;
+    inode.right.era = 0;
+    inode.known.Invalidate();
   }
   if (failure.code != StatusCode::kAborted) return failure;
   return false;

@@ -55,7 +55,7 @@ Outcome<Done> Xattrs::Set(FileId file, std::string_view name, std::string_view v
   recalls_.NoteOwn(file);
   const MutexLock lock(inode->mutex);
   ++inode->known.own_changes;
-  inode->known.era = 0;
+  inode->known.Invalidate();
   // A hint may determine where the bytes of the file, or of files created below it, go.
   inode->right.era = 0;
   name_cache_.NoteHintsChanged();
@@ -78,7 +78,7 @@ Outcome<Done> Xattrs::Remove(FileId file, std::string_view name) {
   recalls_.NoteOwn(file);
   const MutexLock lock(inode->mutex);
   ++inode->known.own_changes;
-  inode->known.era = 0;
+  inode->known.Invalidate();
   inode->right.era = 0;
   name_cache_.NoteHintsChanged();
   inode->names.inline_bytes_max.reset();

@@ -36,6 +36,9 @@ struct Attributes {
   // Counts commits of this file's bytes. Pages cached under one version stay valid until it
   // changes.
   uint64_t data_version = 0;
+  // Those of a shared directory ("Shared directories" in session.h): the session is not told when
+  // they change.
+  bool shared = false;
   bool operator==(const Attributes&) const = default;
 };
 

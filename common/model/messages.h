@@ -118,6 +118,9 @@ struct DataAccess {
 struct LookupRequest {
   FileId parent;
   std::string name;  // May be "." or ".." (".." of the root is the root).
+  // If the directory is shared and has no such name: reserve it, because this user may be about to
+  // make it. See "Shared directories" in session.h.
+  std::optional<uint32_t> reserve_for{};
   bool operator==(const LookupRequest&) const = default;
 };
 
@@ -141,7 +144,8 @@ struct ListDirectoryReply {
   };
   std::vector<Item> items;
   bool more = false;
-  FileId parent;  // The target of "..".
+  FileId parent;        // The target of "..".
+  bool shared = false;  // The directory is shared: do not keep its names.
   bool operator==(const ListDirectoryReply&) const = default;
 };
 
@@ -223,6 +227,7 @@ struct RenameReply {
   FileId moved;
   std::optional<FileId> replaced;  // After an exchange: the file that now has the old name.
   uint32_t replaced_links_left = 0;
+  bool shared = false;  // Both names are in one directory, which is shared: do not keep them.
   bool operator==(const RenameReply&) const = default;
 };
 
@@ -525,7 +530,10 @@ struct AttributesReply {
   bool operator==(const AttributesReply&) const = default;
 };
 struct EntryReply {
-  Entry entry;
+  Entry entry;  // FileId{}: a shared directory has no such name.
+  // Set if the name is in a shared directory, whose attributes these are: do not keep the name.
+  std::optional<Attributes> shared_parent{};
+  bool reserved = false;  // The name does not exist and is reserved for this session.
   bool operator==(const EntryReply&) const = default;
 };
 struct EmptyReply {

@@ -17,7 +17,7 @@ namespace mosa {
 
 // Limits of one query. The manager answers nobody else meanwhile, so they keep it to some 10 ms.
 inline constexpr size_t kReadSetsMax = 2'000;
-inline constexpr size_t kReadPathsMax = 10'000;        // Over all sets.
+inline constexpr size_t kReadPathsMax = 10'000;       // Over all sets.
 inline constexpr size_t kReadAnswersMax = 50'000;     // Sets times hosts.
 inline constexpr size_t kReadAddendsMax = 2'000'000;  // Paths of all sets times hosts.
 // Limit on the nodes named by the layouts of all files, counted per position and copy. Files after

@@ -54,6 +54,12 @@ struct HeldGrant {
   uint64_t bytes = 0;
   bool operator==(const HeldGrant&) const = default;
 };
+// A reserved name of a file that was made and that the manager has not confirmed yet.
+struct HeldName {
+  FileId directory;
+  std::string name;
+  bool operator==(const HeldName&) const = default;
+};
 
 // First message of a stream. All Held* lists are empty in a client's first session.
 struct SessionStart {
@@ -66,6 +72,7 @@ struct SessionStart {
   std::vector<HeldLock> locks;
   std::vector<HeldGrant> grants;
   std::vector<FileId> delegations;
+  std::vector<HeldName> names{};
   bool operator==(const SessionStart&) const = default;
 };
 
@@ -138,7 +145,8 @@ struct ReplyEnvelope {
 // must not be cached. An envelope with a RecallDone may otherwise contain only the deferred makes
 // and commits that must precede it. A recall that is not answered within 10 s ends the session.
 enum class RecallKind : uint8_t {
-  // Directories: entries and attributes. Ends a delegation, after deferred makes are sent.
+  // Directories: entries and attributes. Ends a delegation, and the session's reserved names there,
+  // after deferred makes are sent.
   kEntries = 1,
   kFile,  // Other files: attributes, layout and bytes.
   // Only the layout and the right to store by it. Done when no store by it is in progress. Sent to
@@ -172,6 +180,14 @@ using Push = std::variant<RecallPush, NodesPush, GrantRecallPush, SessionEndPush
 // directory. While it holds the delegation, no other session can look up, list or create there. It
 // may therefore answer lookups of absent names by itself, and may defer a Make until the file's
 // close or a recall, in one envelope with the Commit.
+//
+// Shared directories. A directory in which several sessions have lately made names is shared. From
+// then on sessions get no interest in it, so that nobody waits for recalls (one that has interest
+// keeps it until the next recall). Replies say so: clients must not keep its names, and may show
+// its attributes for a moment only. A client that makes files there asks for a name when it looks
+// it up, as kernels do before each create. While the name is reserved for a session, no other
+// session can look it up or make it, or list the directory, so the session may defer the Make as
+// under a delegation.
 
 }  // namespace mosa
 

@@ -167,7 +167,7 @@ void Adoption::Handle(const AdoptFiles& command) {
   const auto place = FindAdoptedPlace();
   const FileId adopted = place ? place->directory.value_or(kRootFile) : kRootFile;
   for (const FileId directory : {kRootFile, adopted}) {
-    if (command.discard || !delegations_.Find(directory)) continue;
+    if (command.discard || !delegations_.IsHeld(directory)) continue;
     delegations_.Recall(directory);
     return step_.AnswerAdmin(AbortedError(fmt::format(
         "a mount must first return its delegation of directory {}: try again in a moment",

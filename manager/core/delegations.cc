@@ -1,5 +1,6 @@
 #include "manager/core/delegations.h"
 
+#include <optional>
 #include <utility>
 
 namespace mosa::manager {
@@ -11,6 +12,10 @@ constexpr size_t kContendedMax = 65536;
 
 // How long a directory wanted by two sessions is not delegated again.
 constexpr Duration kContendedFor = Seconds(2);
+
+// Clients use a reserved name at once, or not at all. Until they tell of a file that they have made
+// there, the directory's attributes do not show it.
+constexpr Duration kReservedFor = Milliseconds(500);
 
 }  // namespace
 
@@ -24,30 +29,68 @@ void Delegations::Correct(ClientId client, Pending& pending) const {
   }
 }
 
-bool Delegations::IsDelegatedElsewhere(const Session& session, FileId directory) const {
+bool Delegations::IsHeldElsewhere(const Session& session, FileId directory) const {
   const auto found = by_directory_.find(directory);
-  return found != by_directory_.end() && found->second.holder != session.start.client;
+  if (found != by_directory_.end() && found->second.holder != session.start.client) return true;
+  std::set<ClientId> holders = shared_.HoldersIn(directory);
+  holders.erase(session.start.client);
+  return !holders.empty();
+}
+
+bool Delegations::RecallDelegationFromOthers(const Session& session, FileId directory) {
+  const auto found = by_directory_.find(directory);
+  if (found == by_directory_.end() || found->second.holder == session.start.client) return false;
+  RecallDelegation(directory, found->second);
+  return true;
+}
+
+bool Delegations::RecallNameFromOthers(const Session& session, FileId directory,
+                                       std::string_view name) {
+  if (RecallDelegationFromOthers(session, directory)) return true;
+  const std::optional<ClientId> holder = shared_.HolderOf(directory, name);
+  if (!holder || *holder == session.start.client) return false;
+  RecallNames(directory, *holder);
+  return true;
+}
+
+bool Delegations::RecallFromOthers(const Session& session, FileId directory) {
+  bool recalled = RecallDelegationFromOthers(session, directory);
+  for (const ClientId holder : shared_.HoldersIn(directory)) {
+    if (holder == session.start.client) continue;
+    RecallNames(directory, holder);
+    recalled = true;
+  }
+  return recalled;
+}
+
+bool Delegations::IsHeld(FileId directory) const {
+  return by_directory_.contains(directory) || !shared_.HoldersIn(directory).empty();
+}
+
+std::set<FileId> Delegations::Held() const {
+  std::set<FileId> held = shared_.DirectoriesWithNames();
+  for (const auto& [directory, delegation] : by_directory_) held.insert(directory);
+  return held;
 }
 
 void Delegations::RecallRuled(FileId within) {
   if (rules_.empty()) return;
   const Directory* top = files_.FindDirectory(within);
   const bool alone = top && top->subdirectories == 0;
-  std::vector<FileId> ruled;
-  for (const auto& [directory, delegation] : by_directory_) {
+  for (const FileId directory : Held()) {
     const bool concerned = directory == within || (!alone && files_.IsWithin(directory, within));
-    if (concerned && rules_.MaySettleIn(files_.PathOf(directory))) ruled.push_back(directory);
+    if (concerned && rules_.MaySettleIn(files_.PathOf(directory))) Recall(directory);
   }
-  for (const FileId directory : ruled) Recall(directory);
 }
 
 bool Delegations::RecallUnder(uint64_t rule) {
-  std::vector<FileId> ruled;
-  for (const auto& [directory, delegation] : by_directory_) {
-    if (rules_.MaySettleIn(rule, files_.PathOf(directory))) ruled.push_back(directory);
+  bool none = true;
+  for (const FileId directory : Held()) {
+    if (!rules_.MaySettleIn(rule, files_.PathOf(directory))) continue;
+    Recall(directory);
+    none = false;
   }
-  for (const FileId directory : ruled) Recall(directory);
-  return ruled.empty();
+  return none;
 }
 
 const Delegation* Delegations::Find(FileId directory) const {
@@ -68,7 +111,8 @@ bool Delegations::MayDelegate(const Session& session, FileId directory) const {
     return false;
   const auto contended = contended_.find(directory);
   if (contended != contended_.end() && contended->second > step_.now) return false;
-  if (recalls_.IsRecalled(directory)) return false;
+  if (recalls_.IsRecalled(directory) || IsShared(directory) || IsHeldElsewhere(session, directory))
+    return false;
   if (!rules_.empty() && rules_.MaySettleIn(files_.PathOf(directory))) return false;
   return interests_.Of(directory, *files_.Find(directory), session.start.client).empty();
 }
@@ -84,6 +128,10 @@ void Delegations::End(FileId directory) {
   if (found == by_directory_.end()) return;
   if (Session* holder = sessions_.Find(found->second.holder)) holder->delegations.erase(directory);
   by_directory_.erase(found);
+  Resume(directory);
+}
+
+void Delegations::Resume(FileId directory) {
   if (const auto due = due_delegated_.find(directory); due != due_delegated_.end()) {
     for (const FileId file : due->second) lifetimes_.RecheckDue(file);
     due_delegated_.erase(due);
@@ -95,6 +143,53 @@ void Delegations::End(FileId directory) {
   NoteContended(directory);
   queues_.ready.insert(queues_.ready.end(), queue->second.begin(), queue->second.end());
   queues_.parked.erase(queue);
+}
+
+void Delegations::NoteMaker(const Session& session, FileId directory, uint32_t turns) {
+  if (!Holds(session.start.client, directory))
+    shared_.NoteMaker(directory, session.start.client, turns, step_.now);
+}
+
+// Nobody else may keep that the name is absent, nor take the directory for empty.
+bool Delegations::MayReserve(const Session& session, FileId directory) const {
+  const ClientId client = session.start.client;
+  return IsShared(directory) && !by_directory_.contains(directory) &&
+         !files_.orphans.contains(directory) && !recalls_.IsRecalled(directory) &&
+         (rules_.empty() || !rules_.MaySettleIn(files_.PathOf(directory))) &&
+         interests_.Of(directory, *files_.Find(directory), client).empty();
+}
+
+bool Delegations::Reserve(Session& session, FileId directory, const std::string& name) {
+  if (!MayReserve(session, directory) ||
+      !shared_.Reserve(directory, name, session.start.client, step_.now))
+    return false;
+  step_.Schedule(step_.now + kReservedFor);
+  return true;
+}
+
+bool Delegations::RestoreName(const Session& session, FileId directory, const std::string& name) {
+  const ClientId client = session.start.client;
+  if (by_directory_.contains(directory) ||
+      shared_.HolderOf(directory, name).value_or(client) != client ||
+      !shared_.Reserve(directory, name, client, step_.now))
+    return false;
+  step_.Schedule(step_.now + kReservedFor);
+  return true;
+}
+
+// Its last name may have ended before, when the file was made.
+void Delegations::EndNames(FileId directory, ClientId client) {
+  shared_.EndNames(directory, client);
+  Resume(directory);
+}
+
+void Delegations::EndAllNames(ClientId client) {
+  for (const FileId directory : shared_.EndNamesOf(client)) Resume(directory);
+}
+
+void Delegations::Forget(FileId directory) {
+  contended_.erase(directory);
+  shared_.Forget(directory);
 }
 
 void Delegations::NoteContended(FileId directory) {
@@ -110,9 +205,7 @@ void Delegations::TakeRecallBack(FileId directory, ClientId holder) {
 }
 
 void Delegations::RecallAll() {
-  std::vector<FileId> directories;
-  for (const auto& [directory, delegation] : by_directory_) directories.push_back(directory);
-  for (const FileId directory : directories) Recall(directory);
+  for (const FileId directory : Held()) Recall(directory);
 }
 
 void Delegations::RecallForDue(FileId directory, FileId file) {
@@ -123,6 +216,9 @@ void Delegations::RecallForDue(FileId directory, FileId file) {
 void Delegations::Tick() {
   std::erase_if(contended_, [this](const auto& entry) { return entry.second <= step_.now; });
   for (const auto& [directory, until] : contended_) step_.Schedule(until);
+  for (const auto& [directory, client] : shared_.HoldersSince(step_.now - kReservedFor))
+    RecallNames(directory, client);
+  if (shared_.has_names()) step_.Schedule(step_.now + kReservedFor);
 }
 
 void Delegations::Postpone(Duration time) {
@@ -131,11 +227,24 @@ void Delegations::Postpone(Duration time) {
 }
 
 void Delegations::Recall(FileId directory) {
-  Delegation& delegation = by_directory_.at(directory);
+  const auto found = by_directory_.find(directory);
+  if (found != by_directory_.end()) RecallDelegation(directory, found->second);
+  for (const ClientId holder : shared_.HoldersIn(directory)) RecallNames(directory, holder);
+}
+
+void Delegations::RecallDelegation(FileId directory, Delegation& delegation) {
   NoteContended(directory);
   if (!delegation.wanted_since) delegation.wanted_since = step_.now;
   if (std::exchange(delegation.recalled, true)) return;
   Session& holder = *sessions_.Find(delegation.holder);
+  if (Inode* inode = files_.Find(directory)) interests_.Drop(holder, directory, *inode);
+  recalls_.Send(holder, directory, RecallKind::kEntries);
+}
+
+// No name is reserved there for the client while it has an entries recall to answer.
+void Delegations::RecallNames(FileId directory, ClientId client) {
+  if (recalls_.IsRecalledFrom(client, directory)) return;
+  Session& holder = *sessions_.Find(client);
   if (Inode* inode = files_.Find(directory)) interests_.Drop(holder, directory, *inode);
   recalls_.Send(holder, directory, RecallKind::kEntries);
 }

@@ -244,13 +244,9 @@ void Envelopes::RunEnvelope(Session& session, const RequestEnvelope& envelope, b
                 "request {} was not executed: its turn came {} ms after its client had given up",
                 envelope.id.value, (step_.now - envelope.expires).ns / 1'000'000))});
   std::vector<FileId> blocked_on;
-  for (const Request& request : envelope.requests) {
-    // Recalls all delegations at once, so that their holders are not awaited one after another.
-    for (const FileId directory : BlockedOn(session, request)) {
-      delegations_.Recall(directory);
-      blocked_on.push_back(directory);
-    }
-  }
+  // Recalls everything at once, so that holders are not awaited one after another.
+  for (const Request& request : envelope.requests)
+    for (const FileId directory : RecallHeld(session, request)) blocked_on.push_back(directory);
   if (!blocked_on.empty()) return Park(session, envelope, blocked_on.front());
   if (!names_awaited && ParkListing(session, envelope)) return;
   // Recalls from the actor, too, what others have changed in this step.
@@ -326,37 +322,43 @@ void Envelopes::RunReady() {
   }
 }
 
-// Returns the directories delegated to other sessions whose true content `request` needs.
-std::vector<FileId> Envelopes::BlockedOn(const Session& session, const Request& request) const {
+std::vector<FileId> Envelopes::RecallHeld(const Session& session, const Request& request) {
   if (delegations_.empty()) return {};
   std::vector<FileId> blocked;
+  const auto await = [&](FileId directory, bool recalled) {
+    if (recalled) blocked.push_back(directory);
+    return recalled;
+  };
   const auto add = [&](FileId directory) {
-    const bool is_blocked = delegations_.IsDelegatedElsewhere(session, directory);
-    if (is_blocked) blocked.push_back(directory);
-    return is_blocked;
+    return await(directory, delegations_.RecallFromOthers(session, directory));
+  };
+  const auto add_name = [&](FileId parent, std::string_view name) {
+    return await(parent, delegations_.RecallNameFromOthers(session, parent, name));
   };
   const auto add_entry = [&](FileId parent, std::string_view name) {
-    if (add(parent)) return;
+    if (add_name(parent, name)) return;
     if (const auto child = files_.ChildOf(parent, name)) add(*child);
   };
   std::visit(
       [&](const auto& r) {
         using T = std::decay_t<decltype(r)>;
         if constexpr (std::is_same_v<T, LookupRequest> || std::is_same_v<T, MakeRequest>) {
-          add(r.parent);
-        } else if constexpr (std::is_same_v<T, GetAttributesRequest> ||
-                             std::is_same_v<T, SetAttributesRequest> ||
+          add_name(r.parent, r.name);
+        } else if constexpr (std::is_same_v<T, GetAttributesRequest>) {
+          // Those of a shared directory may be old.
+          await(r.file, delegations_.RecallDelegationFromOthers(session, r.file));
+        } else if constexpr (std::is_same_v<T, SetAttributesRequest> ||
                              std::is_same_v<T, SetXattrRequest> ||
                              std::is_same_v<T, RemoveXattrRequest>) {
           add(r.file);
         } else if constexpr (std::is_same_v<T, ListDirectoryRequest>) {
           add(r.directory);
         } else if constexpr (std::is_same_v<T, LinkRequest>) {
-          add(r.new_parent);
+          add_name(r.new_parent, r.new_name);
         } else if constexpr (std::is_same_v<T, RemoveRequest>) {
           add_entry(r.parent, r.name);
         } else if constexpr (std::is_same_v<T, RenameRequest>) {
-          add(r.old_parent);
+          add_name(r.old_parent, r.old_name);
           add_entry(r.new_parent, r.new_name);
         }
       },
@@ -396,6 +398,7 @@ Reply Envelopes::Apply(const ForgetRequest& request) {
   Session& session = *step_.actor;
   for (const FileId file : request.files) {
     if (delegations_.Holds(session.start.client, file)) delegations_.End(file);
+    delegations_.EndNames(file, session.start.client);
     if (Inode* inode = files_.Find(file)) interests_.Drop(session, file, *inode);
   }
   return EmptyReply{};
@@ -440,6 +443,7 @@ void Envelopes::FinishRecall(Session& session, const RecallDoneRequest& done) {
   const Delegation* const delegation = delegations_.Find(recall.file);
   if (delegation && delegation->holder == client && delegation->recalled)
     delegations_.End(recall.file);
+  if (recall.kind == RecallKind::kEntries) delegations_.EndNames(recall.file, client);
   for (const Waiter& waiter : recall.waiters) answers_.FinishPending(waiter);
 }
 

@@ -75,7 +75,8 @@ class Envelopes {
   void RunEnvelope(Session& session, const RequestEnvelope& envelope, bool names_awaited = false);
   void Withhold(Session& session, const RequestEnvelope& envelope, size_t recalls,
                 std::vector<Reply> replies);
-  std::vector<FileId> BlockedOn(const Session& session, const Request& request) const;
+  // Recalls what other sessions hold and `request` needs. Returns the directories.
+  std::vector<FileId> RecallHeld(const Session& session, const Request& request);
   bool ParkListing(Session& session, const RequestEnvelope& envelope);
   void Park(Session& session, RequestEnvelope envelope, FileId directory);
 

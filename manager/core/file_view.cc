@@ -63,10 +63,20 @@ Attributes FileView::AttributesOf(FileId file, const Inode& inode) const {
   return a;
 }
 
-Entry FileView::EntryWithInterest(FileId file) {
+bool FileView::Watch(FileId file) {
   Inode& inode = *files_.Find(file);
+  if (inode.type == FileType::kDirectory && delegations_.IsShared(file) &&
+      !interests_.Has(*step_.actor, file, inode))
+    return false;
   interests_.Add(*step_.actor, file, inode);
-  return {file, AttributesOf(file, inode)};
+  return true;
+}
+
+Entry FileView::EntryWithInterest(FileId file) {
+  const bool watched = Watch(file);
+  Entry entry{file, AttributesOf(file, *files_.Find(file))};
+  entry.attributes.shared = !watched;
+  return entry;
 }
 
 FileStatus FileView::StatusOf(FileId file, const Inode& inode, std::string path) const {

@@ -8,6 +8,7 @@
 #include "manager/core/cluster.h"
 #include "manager/core/copy_planner.h"
 #include "manager/core/copy_view.h"
+#include "manager/core/delegations.h"
 #include "manager/core/file_hints.h"
 #include "manager/core/file_table.h"
 #include "manager/core/generations.h"
@@ -24,14 +25,15 @@ namespace mosa::manager {
 class FileView {
  public:
   FileView(Step& step, Cluster& cluster, FileTable& files, NodeTable& nodes, WriterFences& fences,
-           Interests& interests, TextPool& texts, FileHints& hints, Limits& limits,
-           CopyView& copy_view, Generations& generations, CopyPlanner& copy_planner)
+           Interests& interests, Delegations& delegations, TextPool& texts, FileHints& hints,
+           Limits& limits, CopyView& copy_view, Generations& generations, CopyPlanner& copy_planner)
       : step_(step),
         cluster_(cluster),
         files_(files),
         nodes_(nodes),
         fences_(fences),
         interests_(interests),
+        delegations_(delegations),
         texts_(texts),
         hints_(hints),
         limits_(limits),
@@ -41,6 +43,10 @@ class FileView {
 
   DataAccess AccessTo(FileId file, const Inode& inode, bool may_write);
   Attributes AttributesOf(FileId file, const Inode& inode) const;
+  // The actor is told of the file's changes from now on, and of its names. False: it is not,
+  // because it is a shared directory, in which nobody gets interest any more.
+  bool Watch(FileId file);
+  // Watches the file.
   Entry EntryWithInterest(FileId file);
   FileStatus StatusOf(FileId file, const Inode& inode, std::string path) const;
   Result<FileStatus> GetFileStatus(std::string_view path) const;
@@ -52,6 +58,7 @@ class FileView {
   NodeTable& nodes_;
   WriterFences& fences_;
   Interests& interests_;
+  Delegations& delegations_;
   TextPool& texts_;
   FileHints& hints_;
   Limits& limits_;

@@ -34,6 +34,12 @@ void Interests::Drop(Session& session, FileId file, Inode& inode) {
   if (found->second.empty()) far_.erase(found);
 }
 
+bool Interests::Has(const Session& session, FileId file, const Inode& inode) const {
+  if (session.slot < kNearSlots) return (inode.interest & uint64_t{1} << session.slot) != 0;
+  const auto found = far_.find(file);
+  return found != far_.end() && found->second.contains(session.slot);
+}
+
 std::vector<ClientId> Interests::Of(FileId file, const Inode& inode, ClientId except) const {
   std::vector<ClientId> clients;
   for (uint64_t bits = inode.interest & live_slots_; bits != 0; bits &= bits - 1) {

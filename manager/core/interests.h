@@ -26,6 +26,7 @@ class Interests {
 
   void Add(Session& session, FileId file, Inode& inode);
   void Drop(Session& session, FileId file, Inode& inode);
+  bool Has(const Session& session, FileId file, const Inode& inode) const;
   // The clients whose sessions are interested in the file, but for `except`.
   std::vector<ClientId> Of(FileId file, const Inode& inode, ClientId except) const;
 

@@ -45,6 +45,9 @@ struct ManagerOptions {
   std::string default_placement = "stripe";   // For files without a placement hint.
   uint64_t grant_bytes = uint64_t{64} << 20;  // Maximum of one grant.
   uint32_t sessions_max = 4096;
+  // A directory is shared ("Shared directories" in common/model/session.h) when the session that
+  // makes names there has changed so often, each time within 2 s.
+  uint32_t turns_to_share = 4;
   // The first file id of an empty image. It must exceed all ids of any earlier store whose objects
   // nodes may still hold.
   uint64_t first_file_id = kRootFile.value + 1;

@@ -41,6 +41,7 @@ void Namespace::AddEntry(FileId parent, const std::string& name, FileId child) {
     made->name = name;
     ++directory.subdirectories;
   }
+  delegations_.EndName(parent, name);
   lifetimes_.NoteName(child, name);
   step_.effects.writes.Put(EntryKey(parent, name), Encode(EntryRecord{child}));
 }
@@ -53,9 +54,16 @@ void Namespace::EraseEntry(FileId parent, std::string_view name) {
   directory.entries.erase(found);
 }
 
+EntryReply Namespace::EntryIn(FileId parent) {
+  EntryReply reply;
+  if (file_view_.Watch(parent)) return reply;
+  reply.shared_parent = file_view_.EntryWithInterest(parent).attributes;
+  return reply;
+}
+
 Reply Namespace::Apply(const LookupRequest& request) {
   if (const auto failure = files_.CheckDirectory(request.parent)) return *failure;
-  interests_.Add(*step_.actor, request.parent, *files_.Find(request.parent));
+  EntryReply reply = EntryIn(request.parent);
   if (request.name == ".") return EntryReply{file_view_.EntryWithInterest(request.parent)};
   if (request.name == "..") {
     const FileId parent = files_.FindDirectory(request.parent)->parent;
@@ -64,8 +72,14 @@ Reply Namespace::Apply(const LookupRequest& request) {
   }
   if (const auto failure = files_.CheckName(request.name)) return *failure;
   const auto child = files_.ChildOf(request.parent, request.name);
-  if (!child) return NoEntry(request.parent, request.name);
-  return EntryReply{file_view_.EntryWithInterest(*child)};
+  if (child) {
+    reply.entry = file_view_.EntryWithInterest(*child);
+  } else if (!reply.shared_parent) {
+    return NoEntry(request.parent, request.name);
+  } else if (request.reserve_for && !quotas_.IsNearLimit(*request.reserve_for)) {
+    reply.reserved = delegations_.Reserve(*step_.actor, request.parent, request.name);
+  }
+  return reply;
 }
 
 Reply Namespace::Apply(const GetAttributesRequest& request) {
@@ -75,12 +89,13 @@ Reply Namespace::Apply(const GetAttributesRequest& request) {
 
 Reply Namespace::Apply(const ListDirectoryRequest& request) {
   if (const auto failure = files_.CheckDirectory(request.directory)) return *failure;
-  interests_.Add(*step_.actor, request.directory, *files_.Find(request.directory));
+  const bool watched = file_view_.Watch(request.directory);
   const uint32_t entries_max = request.entries_max == 0
                                    ? kListEntriesDefault
                                    : std::min(request.entries_max, kListEntriesMax);
   const Directory& directory = *files_.FindDirectory(request.directory);
   ListDirectoryReply reply;
+  reply.shared = !watched;
   reply.parent = directory.parent;
   auto entry = request.after_name.empty() ? directory.entries.begin()
                                           : directory.entries.upper_bound(request.after_name);
@@ -190,6 +205,7 @@ Reply Namespace::Apply(const MakeRequest& request) {
     files_.directories.emplace(request.file, std::make_unique<Directory>());
   files_.inodes.emplace(request.file, std::move(made));
   AddEntry(request.parent, request.name, request.file);
+  delegations_.NoteMaker(session, request.parent, cluster_.options.turns_to_share);
   lifetimes_.Follow(request.file, inode, request.name);
   files_.TouchDirectory(request.parent, at);
   step_.Touch(request.file);
@@ -211,18 +227,23 @@ Reply Namespace::Apply(const MakeRequest& request) {
   }
   reply.entry = file_view_.EntryWithInterest(request.file);
   reply.parent_attributes = file_view_.EntryWithInterest(request.parent).attributes;
-  const FileId delegated = request.type == FileType::kDirectory ? request.file : request.parent;
+  reply.delegated = DelegateTo(session, request);
+  return reply;
+}
+
+bool Namespace::DelegateTo(Session& session, const MakeRequest& request) {
+  const FileId directory = request.type == FileType::kDirectory ? request.file : request.parent;
   // Near a limit only the manager makes names, so that a client learns of the limit when it makes a
   // file, and not at its close.
   if (quotas_.IsNearLimit(request.uid)) {
     if (delegations_.Holds(session.start.client, request.parent))
       delegations_.Recall(request.parent);
-  } else if (delegations_.MayDelegate(session, delegated)) {
-    delegations_.Delegate(session, delegated);
-    reply.delegated = true;
-    step_.promised.emplace_back(step_.request_index, delegated);
+    return false;
   }
-  return reply;
+  if (!delegations_.MayDelegate(session, directory)) return false;
+  delegations_.Delegate(session, directory);
+  step_.promised.emplace_back(step_.request_index, directory);
+  return true;
 }
 
 Reply Namespace::Apply(const LinkRequest& request) {
@@ -252,8 +273,9 @@ Reply Namespace::Apply(const LinkRequest& request) {
   files_.uncommitted.erase(request.file);
   files_.TouchDirectory(request.new_parent, step_.now);
   step_.Touch(request.file);
-  interests_.Add(*step_.actor, request.new_parent, *files_.Find(request.new_parent));
-  return EntryReply{file_view_.EntryWithInterest(request.file)};
+  EntryReply reply = EntryIn(request.new_parent);
+  reply.entry = file_view_.EntryWithInterest(request.file);
+  return reply;
 }
 
 Reply Namespace::Apply(const RemoveRequest& request) {
@@ -278,7 +300,7 @@ Reply Namespace::Apply(const RemoveRequest& request) {
     if (const size_t entries = files_.FindDirectory(*child)->entries.size(); entries > 0)
       return Refuse(StatusCode::kFailedPrecondition, ErrorReason::kNotEmpty,
                     fmt::format("directory '{}' has {} entries", request.name, entries));
-    if (delegations_.IsDelegatedElsewhere(*step_.actor, *child))
+    if (delegations_.IsHeldElsewhere(*step_.actor, *child))
       return Refuse(StatusCode::kUnavailable, ErrorReason::kBusy,
                     fmt::format("directory '{}' is delegated; try again", request.name));
   }
@@ -304,7 +326,10 @@ uint32_t Namespace::Unlink(FileId file, bool holder_has_it_open, ClientId holder
   files_.uncommitted.erase(file);
   std::set<ClientId>& holders = files_.orphans[file];
   if (holder_has_it_open) holders.insert(holder);
-  if (directory) delegations_.End(file);
+  if (directory) {
+    delegations_.End(file);
+    delegations_.EndNames(file, holder);
+  }
   step_.orphan_checks.insert(file);
   return 0;
 }
@@ -443,17 +468,18 @@ Reply Namespace::Apply(const RenameRequest& request) {
   if (request.replaced && target.value_or(FileId{}) != *request.replaced)
     return AnotherFile(request.new_name, target.value_or(FileId{}), *request.replaced);
   if (request.exchange) {
+    bool shared = false;
     if (*moved != *target) {
       if (auto failure = CheckExchange(request, *moved, *target)) return *std::move(failure);
-      Exchange(request, *moved, *target);
+      shared = Exchange(request, *moved, *target);
     }
-    return RenameReply{*moved, *target, files_.Find(*target)->link_count};
+    return RenameReply{*moved, *target, files_.Find(*target)->link_count, shared};
   }
   // Both are names of one file: nothing changes. The reply shows that by naming the file twice.
   if (moved == target && !request.no_replace)
     return RenameReply{*moved, *moved, files_.Find(*moved)->link_count};
   if (auto failure = CheckRename(request, *moved, target)) return *std::move(failure);
-  if (target && delegations_.IsDelegatedElsewhere(*step_.actor, *target))
+  if (target && delegations_.IsHeldElsewhere(*step_.actor, *target))
     return Refuse(StatusCode::kUnavailable, ErrorReason::kBusy,
                   fmt::format("directory '{}' is delegated; try again", request.new_name));
 
@@ -471,26 +497,29 @@ Reply Namespace::Apply(const RenameRequest& request) {
   EraseEntry(request.old_parent, request.old_name);
   AddEntry(request.new_parent, request.new_name, *moved);
   RenamedTo(*moved, request.new_parent, request.new_name);
-  TouchBothParents(request);
+  reply.shared = TouchBothParents(request);
   return reply;
 }
 
-void Namespace::Exchange(const RenameRequest& request, FileId moved, FileId target) {
+bool Namespace::Exchange(const RenameRequest& request, FileId moved, FileId target) {
   EraseEntry(request.old_parent, request.old_name);
   EraseEntry(request.new_parent, request.new_name);
   AddEntry(request.old_parent, request.old_name, target);
   AddEntry(request.new_parent, request.new_name, moved);
   RenamedTo(target, request.old_parent, request.old_name);
   RenamedTo(moved, request.new_parent, request.new_name);
-  TouchBothParents(request);
+  return TouchBothParents(request);
 }
 
-// The client, and its kernel, keep what both names refer to now.
-void Namespace::TouchBothParents(const RenameRequest& request) {
-  for (const FileId parent : {request.old_parent, request.new_parent}) {
-    files_.TouchDirectory(parent, step_.now);
+// The kernel takes a name that it keeps along into another directory. So the client must be told of
+// changes there, even if the directory is shared.
+bool Namespace::TouchBothParents(const RenameRequest& request) {
+  files_.TouchDirectory(request.old_parent, step_.now);
+  if (request.old_parent == request.new_parent) return !file_view_.Watch(request.old_parent);
+  files_.TouchDirectory(request.new_parent, step_.now);
+  for (const FileId parent : {request.old_parent, request.new_parent})
     interests_.Add(*step_.actor, parent, *files_.Find(parent));
-  }
+  return false;
 }
 
 void Namespace::RenamedTo(FileId file, FileId parent, const std::string& name) {

@@ -71,7 +71,11 @@ class Namespace {
   Reply Apply(const RenameRequest& request);
 
  private:
+  // The beginning of a reply about a name in that directory, which the actor watches if it can.
+  EntryReply EntryIn(FileId parent);
   std::optional<Failure> CheckMake(const MakeRequest& request) const;
+  // Delegates the directory that was made, or else the parent, to its maker if it may be.
+  bool DelegateTo(Session& session, const MakeRequest& request);
   Hints HintsOfMake(const MakeRequest& request);
   void LeaveHints(const RemoveRequest& request, const Inode& inode);
   void SetSize(FileId file, Inode& inode, uint64_t size_bytes);
@@ -79,8 +83,9 @@ class Namespace {
                                      std::optional<FileId> target) const;
   std::optional<Failure> CheckExchange(const RenameRequest& request, FileId moved,
                                        FileId target) const;
-  void Exchange(const RenameRequest& request, FileId moved, FileId target);
-  void TouchBothParents(const RenameRequest& request);
+  bool Exchange(const RenameRequest& request, FileId moved, FileId target);
+  // Returns true if the actor must not keep the names, because both are in one shared directory.
+  bool TouchBothParents(const RenameRequest& request);
   void RenamedTo(FileId file, FileId parent, const std::string& name);
 
   Step& step_;

@@ -50,7 +50,7 @@ void Orphans::DropInode(FileId file) {
   files_.uncommitted.erase(file);
   files_.abandoned.erase(file);
   staging_.Forget(file);
-  delegations_.ForgetContended(file);
+  delegations_.Forget(file);
   files_.inodes.erase(file);
   step_.dirty.erase(file);
   step_.touched.erase(file);

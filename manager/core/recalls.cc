@@ -67,6 +67,8 @@ size_t Recalls::AwaitSameNames(ClientId client, const RequestEnvelope& envelope,
   for (size_t i = 0; i < std::min(replies.size(), envelope.requests.size()); ++i) {
     const auto* failure = std::get_if<Failure>(&replies[i]);
     if (failure && failure->reason == ErrorReason::kNoEntry) continue;
+    const auto* entry = std::get_if<EntryReply>(&replies[i]);
+    if (entry != nullptr && entry->entry.file == FileId{}) continue;
     std::visit(
         [&](const auto& r) {
           using T = std::decay_t<decltype(r)>;

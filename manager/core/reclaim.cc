@@ -62,7 +62,7 @@ bool Reclaim::MayReclaim(FileId file) {
       !lifetimes_.FindName(file))
     return false;
   // A client that makes files in this directory may be about to open this one.
-  if (delegations_.Find(inode.named_in)) {
+  if (delegations_.IsHeld(inode.named_in)) {
     delegations_.RecallForDue(inode.named_in, file);
     return false;
   }

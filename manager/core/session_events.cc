@@ -190,6 +190,19 @@ void SessionEvents::Redeclare(Session& session, const SessionStart& start, bool 
       if (wanted || ruled) delegations_.Recall(directory);
     }
   }
+  RedeclareNames(session, start.names);
+}
+
+// Names that cannot be reserved again are to be made at once: whoever was faster has them.
+void SessionEvents::RedeclareNames(Session& session, const std::vector<HeldName>& names) {
+  delegations_.EndAllNames(session.start.client);
+  std::set<FileId> lost;
+  for (const HeldName& held : names) {
+    if (!files_.FindDirectory(held.directory) || files_.ChildOf(held.directory, held.name))
+      continue;
+    if (!delegations_.RestoreName(session, held.directory, held.name)) lost.insert(held.directory);
+  }
+  for (const FileId directory : lost) recalls_.Send(session, directory, RecallKind::kEntries);
 }
 
 void SessionEvents::Handle(const SessionLost& command) {
@@ -219,6 +232,7 @@ void SessionEvents::EndSession(ClientId client, std::string_view reason, bool cl
                 [client](const auto& entry) { return entry.second.holder == client; });
   answers_.AnswerLocks(granted, EmptyReply{});
   for (const FileId directory : std::set<FileId>(session.delegations)) delegations_.End(directory);
+  delegations_.EndAllNames(client);
   interests_.RetireSlot(session.slot);
   step_.effects.writes.Delete(SessionKey(client));
   if (!clean) {

@@ -71,6 +71,7 @@ class SessionEvents {
 
  private:
   void ForgetHeld(Session& session, bool ended, bool clean);
+  void RedeclareNames(Session& session, const std::vector<HeldName>& names);
   void Redeclare(Session& session, const SessionStart& start, bool was_known);
   void EndSession(ClientId client, std::string_view reason, bool clean);
   void EndGraceIfAllAreBack();

@@ -42,19 +42,28 @@ des::Activity<void> SimulatedClient::Upkeep() {
   }
 }
 
-des::Activity<sai::Outcome<sai::Done>> SimulatedClient::SetHints(FileId file,
+des::Activity<sai::Outcome<FileId>> SimulatedClient::Find(const std::string& path) {
+  const Outcome<SimulatedNames::Place> place = co_await names_.PlaceOf(path, false);
+  if (!place.ok()) co_return place.failure();
+  co_return co_await names_.Lookup(place->parent, place->name);
+}
+
+// As the runner does it: the kernel looks the path up for each hint.
+des::Activity<sai::Outcome<sai::Done>> SimulatedClient::SetHints(const std::string& path,
                                                                  const HintMap& hints) {
   for (const auto& [name, value] : hints) {
+    const Outcome<FileId> file = co_await Find(path);
+    if (!file.ok()) co_return file.failure();
     co_await Work(platform_.client.call);
     SetXattrRequest set;
-    set.file = file;
+    set.file = *file;
     set.name = "user.mosa." + name;
     set.value = value;
     Request request = set;
     const Outcome<EmptyReply> reply = co_await Ask<EmptyReply>(std::move(request));
     if (!reply.ok()) co_return reply.failure();
     // Cached knowledge of its layout, and of the layout of new files in it or below, is now stale.
-    files_.At(file).right_known = files_.At(file).attributes_known = false;
+    files_.At(*file).right_known = files_.At(*file).attributes_known = false;
     names_.NoteHintsChanged();
   }
   co_return Done{};
@@ -65,7 +74,7 @@ des::Activity<sai::Outcome<sai::Done>> SimulatedClient::MakeDirectory(const std:
   const std::string inside = path + "/.";
   const Outcome<SimulatedNames::Place> place = co_await names_.PlaceOf(inside, true);
   if (!place.ok()) co_return place.failure();
-  co_return co_await SetHints(place->parent, hints);
+  co_return co_await SetHints(path, hints);
 }
 
 des::Activity<sai::Outcome<sai::Done>> SimulatedClient::PrepareOutput(const std::string& path,
@@ -81,15 +90,15 @@ des::Activity<sai::Outcome<sai::Done>> SimulatedClient::PrepareOutput(const std:
   if (!made.ok()) co_return made.failure();
   const Outcome<Done> closed = co_await writes_.CloseWrite(**made);
   if (!closed.ok()) co_return closed.failure();
-  const Outcome<FileId> file = co_await names_.Lookup(place->parent, place->name);
-  if (!file.ok()) co_return file.failure();
-  const Outcome<Done> set = co_await SetHints(*file, hints);
+  const Outcome<Done> set = co_await SetHints(path, hints);
   if (!set.ok()) co_return set.failure();
+  const Outcome<FileId> file = co_await Find(path);
+  if (!file.ok()) co_return file.failure();
   SetAttributesRequest times;
   times.file = *file;
   times.access_time = times.modify_time = Time{};
   Request request = times;
-  const uint64_t mark = files_.mark();
+  const SimulatedMark mark = files_.mark();
   const Outcome<AttributesReply> marked = co_await Ask<AttributesReply>(std::move(request));
   if (!marked.ok()) co_return marked.failure();
   files_.NoteAttributes(*file, marked->attributes, mark);
@@ -98,9 +107,7 @@ des::Activity<sai::Outcome<sai::Done>> SimulatedClient::PrepareOutput(const std:
 
 des::Activity<sai::Outcome<FileLook>> SimulatedClient::Look(const std::string& path) {
   co_await Work(platform_.runner.look);
-  const Outcome<SimulatedNames::Place> place = co_await names_.PlaceOf(path, false);
-  if (!place.ok()) co_return place.failure();
-  const Outcome<FileId> file = co_await names_.Lookup(place->parent, place->name);
+  const Outcome<FileId> file = co_await Find(path);
   if (!file.ok()) co_return file.failure();
   FileLook look;
   const auto status = manager_.core().GetFileStatus("/" + path);
@@ -182,9 +189,7 @@ des::Activity<sai::Outcome<BytesRead>> SimulatedClient::ReadFile(const std::stri
 
 des::Activity<sai::Outcome<std::shared_ptr<SimulatedClient::Reading>>> SimulatedClient::OpenToRead(
     const std::string& path, const std::string& task) {
-  const Outcome<SimulatedNames::Place> place = co_await names_.PlaceOf(path, false);
-  if (!place.ok()) co_return place.failure();
-  const Outcome<FileId> id = co_await names_.Lookup(place->parent, place->name);
+  const Outcome<FileId> id = co_await Find(path);
   if (!id.ok()) co_return id.failure();
   if (*id == FileId{})
     co_return Failure{StatusCode::kNotFound, ErrorReason::kNoEntry,

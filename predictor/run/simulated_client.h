@@ -108,7 +108,9 @@ class SimulatedClient : private MountPart {
                                         const std::string& task);
   des::Activity<Outcome<FileId>> FileToWrite(const std::string& path, Content before,
                                              const std::string& task);
-  des::Activity<Outcome<Done>> SetHints(FileId file, const HintMap& hints);
+  // FileId{}: there is none.
+  des::Activity<Outcome<FileId>> Find(const std::string& path);
+  des::Activity<Outcome<Done>> SetHints(const std::string& path, const HintMap& hints);
   void OnPush(const Push& push);
   des::Activity<void> Confirm(RecallPush recall);
   des::Activity<void> Upkeep();

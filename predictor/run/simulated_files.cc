@@ -8,7 +8,8 @@ namespace mosa::predict {
 bool SimulatedFiles::MayAnswer(FileId file) const {
   if (file == FileId{}) return true;
   const auto known = files_.find(file);
-  return known != files_.end() && (known->second.unsent || known->second.attributes_known);
+  return known != files_.end() && (known->second.unsent || known->second.attributes_known ||
+                                   loop_.now() < known->second.shown_until);
 }
 
 bool SimulatedFiles::HoldsAllHere(const Layout& layout) const {
@@ -18,16 +19,19 @@ bool SimulatedFiles::HoldsAllHere(const Layout& layout) const {
                      [&](NodeId node) { return IsLocal(node) && layout.HoldsAll(node); });
 }
 
-void SimulatedFiles::NoteAttributes(FileId file, const Attributes& attributes, uint64_t mark) {
+void SimulatedFiles::NoteAttributes(FileId file, const Attributes& attributes, SimulatedMark mark) {
   SimulatedFile& state = files_[file];
   state.attributes = attributes;
-  state.attributes_known = !RecalledSince(mark, file);
+  const bool certain = !RecalledSince(mark, file);
+  state.attributes_known = certain && !attributes.shared;
+  state.shown_until = certain && attributes.shared ? mark.at + sai::kSharedAttributesFor : Time{};
 }
 
-void SimulatedFiles::NoteSent(FileId file, const MakeReply& made, uint64_t mark) {
+void SimulatedFiles::NoteSent(FileId file, const MakeReply& made, SimulatedMark mark) {
   SimulatedFile& state = files_[file];
   state.manager_counts_open = true;
   NoteAttributes(file, made.entry.attributes, mark);
+  if (made.parent_attributes.shared) NoteAttributes(state.made_in, made.parent_attributes, mark);
   if (made.access) state.access = *made.access;
   state.right_known = state.attributes_known;
 }
@@ -35,7 +39,7 @@ void SimulatedFiles::NoteSent(FileId file, const MakeReply& made, uint64_t mark)
 des::Activity<sai::Outcome<sai::Done>> SimulatedFiles::EnsureMade(FileId file) {
   SimulatedFile& state = files_[file];
   if (!state.unsent) co_return Done{};
-  const uint64_t mark = recalls_;
+  const SimulatedMark mark = this->mark();
   Request request = *std::exchange(state.unsent, std::nullopt);
   const Outcome<MakeReply> made = co_await Ask<MakeReply>(std::move(request));
   if (!made.ok()) co_return made.failure();
@@ -53,7 +57,7 @@ des::Activity<sai::Outcome<sai::Done>> SimulatedFiles::EnsureRight(FileId file, 
                                 .bound = state.access.layout.bound(),
                                 .expires = state.access.expires};
   if (state.unsent || sai::MayUseCached(cached, with_attributes, loop_.now())) co_return Done{};
-  const uint64_t mark = recalls_;
+  const SimulatedMark mark = this->mark();
   OpenRequest open;
   open.file = file;
   open.write = write;

@@ -13,15 +13,23 @@
 
 #include "client-sai/core/block_index.h"
 #include "client-sai/core/rules.h"
+#include "client-sai/core/shared_names.h"
 #include "predictor/des/waiting.h"
 #include "predictor/run/mount_part.h"
 #include "predictor/run/page_cache.h"
 
 namespace mosa::predict {
 
+// When something was asked for: what is recalled later is not known from the answer.
+struct SimulatedMark {
+  uint64_t recalls = 0;
+  Time at;
+};
+
 struct SimulatedFile {
   // Up to date: `access`, and `attributes`. The latter also of directories.
   bool right_known = false, attributes_known = false;
+  Time shown_until;  // Those of a shared directory may be shown until then.
   DataAccess access;
   Attributes attributes;
   bool manager_counts_open = false;
@@ -38,6 +46,7 @@ struct SimulatedFile {
   bool must_commit = false;
   std::optional<uint64_t> written_end;
   std::optional<MakeRequest> unsent;  // A deferred creation that the manager does not know yet.
+  FileId made_in;                     // Its directory.
 };
 
 // Pages that were requested, or a block that is fetched ahead.
@@ -67,15 +76,15 @@ class SimulatedFiles : private MountPart {
 
   // An answer of the manager is stale if its file was recalled after the mark at which it was asked
   // for.
-  uint64_t mark() const { return recalls_; }
+  SimulatedMark mark() const { return {recalls_, loop_.now()}; }
   void NoteRecall(FileId file) { last_recalls_[file] = ++recalls_; }
-  bool RecalledSince(uint64_t mark, FileId file) const {
+  bool RecalledSince(SimulatedMark mark, FileId file) const {
     const auto last = last_recalls_.find(file);
-    return last != last_recalls_.end() && last->second > mark;
+    return last != last_recalls_.end() && last->second > mark.recalls;
   }
-  void NoteAttributes(FileId file, const Attributes& attributes, uint64_t mark);
+  void NoteAttributes(FileId file, const Attributes& attributes, SimulatedMark mark);
   // The manager knows the new file now.
-  void NoteSent(FileId file, const MakeReply& made, uint64_t mark);
+  void NoteSent(FileId file, const MakeReply& made, SimulatedMark mark);
 
   // Tells the manager of a file that only this mount knows.
   des::Activity<Outcome<Done>> EnsureMade(FileId file);

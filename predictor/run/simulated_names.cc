@@ -8,6 +8,9 @@
 namespace mosa::predict {
 namespace {
 
+// All programs are one user's.
+constexpr uint32_t kUser = 0;
+
 // Removes the first name from `path` and returns it.
 std::string_view TakeName(std::string_view& path) {
   while (path.starts_with('/')) path.remove_prefix(1);
@@ -20,6 +23,7 @@ std::string_view TakeName(std::string_view& path) {
 }  // namespace
 
 uint64_t SimulatedNames::TellKernel(Directory& directory) {
+  if (directory.shared.is_shared()) return 0;
   return directory.kept.Tell(files_.pages().epoch(), loop_.now()) ? files_.pages().epoch() : 0;
 }
 
@@ -31,19 +35,31 @@ des::Activity<sai::Outcome<FileId>> SimulatedNames::Lookup(FileId parent, std::s
   const Timed timed(machines_.residence(), Daemon::kMount, machine_, "fuse.lookup");
   co_await Work(platform_.client.call);
   const uint64_t told_in = TellKernel(directory);
-  const auto known = directory.names.find(name);
+  auto known = directory.names.find(name);
+  if (known != directory.names.end() && known->second.until_sent &&
+      !files_.At(known->second.file).unsent)
+    directory.names.erase(std::exchange(known, directory.names.end()));
   if (known != directory.names.end() && files_.MayAnswer(known->second.file)) {
     known->second.told_in = told_in;
     co_return known->second.file;
   }
-  if (known == directory.names.end() && directory.complete) co_return FileId{};
-  const uint64_t mark = files_.mark();
-  Request request = LookupRequest{parent, std::string(name)};
+  if (known == directory.names.end() && (directory.complete || directory.shared.IsFree(name)))
+    co_return FileId{};
+  const SimulatedMark mark = files_.mark();
+  LookupRequest lookup{parent, std::string(name)};
+  if (MayMakeUnasked(directory)) lookup.reserve_for = kUser;
+  Request request = std::move(lookup);
   const Outcome<EntryReply> reply = co_await Ask<EntryReply>(std::move(request));
   const bool absent = !reply.ok() && reply.failure().reason == ErrorReason::kNoEntry;
   if (!reply.ok() && !absent) co_return reply.failure();
   const FileId found = absent ? FileId{} : reply->entry.file;
-  if (!absent) files_.NoteAttributes(found, reply->entry.attributes, mark);
+  if (found != FileId{}) files_.NoteAttributes(found, reply->entry.attributes, mark);
+  if (!absent && reply->shared_parent) {
+    NoteDirectory(parent, *reply->shared_parent, mark);
+    if (reply->reserved && !files_.RecalledSince(mark, parent))
+      directory.shared.Reserve(std::string(name), kUser);
+    co_return found;
+  }
   const auto made = directory.names.find(name);
   const bool is_unsent =
       made != directory.names.end() && files_.At(made->second.file).unsent.has_value();
@@ -82,15 +98,20 @@ des::Activity<sai::Outcome<FileId>> SimulatedNames::NewFileId() {
   co_return FileId{file_ids_.first.value++};
 }
 
-bool SimulatedNames::MayDefer(const Directory& directory) const {
-  return directory.delegated && directory.inline_bytes_max > 0 &&
-         directory.hints_generation == hints_generation_;
+bool SimulatedNames::MayMakeUnasked(const Directory& directory) const {
+  return directory.inline_bytes_max > 0 && directory.hints_generation == hints_generation_;
+}
+
+void SimulatedNames::NoteDirectory(FileId directory, const Attributes& attributes,
+                                   SimulatedMark mark) {
+  files_.NoteAttributes(directory, attributes, mark);
+  directories_[directory].shared.Note(attributes.shared);
 }
 
 void SimulatedNames::NoteMade(FileId parent, std::string_view name, const MakeReply& reply,
-                              uint64_t mark, Directory::Name known, uint64_t hints_before) {
+                              SimulatedMark mark, Directory::Name known, uint64_t hints_before) {
   files_.NoteAttributes(reply.entry.file, reply.entry.attributes, mark);
-  files_.NoteAttributes(parent, reply.parent_attributes, mark);
+  NoteDirectory(parent, reply.parent_attributes, mark);
   if (reply.entry.attributes.type == FileType::kDirectory) {
     Directory& made = directories_[reply.entry.file];
     made.delegated = made.complete = reply.delegated;
@@ -98,12 +119,14 @@ void SimulatedNames::NoteMade(FileId parent, std::string_view name, const MakeRe
     made.hints_generation = hints_before;
   }
   Directory& directory = directories_[parent];
-  if (files_.RecalledSince(mark, parent)) {
+  directory.shared.End(std::string(name));
+  const bool recalled = files_.RecalledSince(mark, parent);
+  if (recalled || reply.parent_attributes.shared) {
     directory.names.erase(std::string(name));
-    return;
+  } else {
+    directory.names.insert_or_assign(std::string(name), known);
   }
-  directory.names.insert_or_assign(std::string(name), known);
-  if (reply.entry.attributes.type == FileType::kDirectory) return;
+  if (recalled || reply.entry.attributes.type == FileType::kDirectory) return;
   directory.delegated = reply.delegated;
   const bool unbound = reply.access && !reply.access->layout.bound();
   directory.inline_bytes_max = unbound ? reply.access->inline_bytes_max : 0;
@@ -124,7 +147,7 @@ des::Activity<sai::Outcome<FileId>> SimulatedNames::MakeChildDirectory(FileId pa
   make.now = loop_.now();
   const uint64_t told_in = TellKernel(directories_[parent]);
   const uint64_t hints_before = hints_generation_;
-  const uint64_t mark = files_.mark();
+  const SimulatedMark mark = files_.mark();
   Request request = make;
   const Outcome<MakeReply> reply = co_await Ask<MakeReply>(std::move(request));
   if (!reply.ok() && reply.failure().reason == ErrorReason::kExists) {
@@ -150,10 +173,14 @@ des::Activity<sai::Outcome<FileId>> SimulatedNames::Create(FileId parent, std::s
   make.task = task;
   make.now = loop_.now();
   make.open = true;
+  files_.At(*id).made_in = parent;
   Directory& directory = directories_[parent];
   const uint64_t told_in = TellKernel(directory);
-  if (MayDefer(directory)) {
-    directory.names.insert_or_assign(make.name, Directory::Name{*id, told_in});
+  const bool unasked =
+      MayMakeUnasked(directory) && (directory.delegated || directory.shared.Take(make.name, kUser));
+  if (unasked) {
+    directory.names.insert_or_assign(make.name,
+                                     Directory::Name{*id, told_in, !directory.delegated});
     SimulatedFile& file = files_.At(*id);
     file.right_known = file.attributes_known = true;
     file.access.may_write = file.must_commit = true;
@@ -164,7 +191,7 @@ des::Activity<sai::Outcome<FileId>> SimulatedNames::Create(FileId parent, std::s
   }
   make.bind = true;
   const uint64_t hints_before = hints_generation_;
-  const uint64_t mark = files_.mark();
+  const SimulatedMark mark = files_.mark();
   Request request = make;
   const Outcome<MakeReply> reply = co_await Ask<MakeReply>(std::move(request));
   if (!reply.ok()) co_return reply.failure();
@@ -190,13 +217,14 @@ des::Activity<sai::Outcome<sai::Done>> SimulatedNames::Remove(const std::string&
   remove.holds_open = files_.At(*there).handles > 0;
   requests.emplace_back(remove);
   const size_t last = requests.size() - 1;
-  const uint64_t mark = files_.mark();
+  const SimulatedMark mark = files_.mark();
   const std::vector<Reply> replies = co_await manager_.Call(id_, std::move(requests));
   const Outcome<RemoveReply> removed = ReplyAs<RemoveReply>(replies, last);
   if (!removed.ok()) co_return removed.failure();
   Directory& directory = directories_[place->parent];
-  files_.NoteAttributes(place->parent, removed->parent_attributes, mark);
-  if (files_.RecalledSince(mark, place->parent))
+  NoteDirectory(place->parent, removed->parent_attributes, mark);
+  directory.shared.End(std::string(place->name));
+  if (files_.RecalledSince(mark, place->parent) || removed->parent_attributes.shared)
     directory.names.erase(std::string(place->name));
   else  // The kernel has to ask for the name again.
     directory.names.insert_or_assign(std::string(place->name), Directory::Name{});
@@ -210,7 +238,7 @@ std::vector<FileId> SimulatedNames::Forget(FileId id) {
     if (known.file != FileId{} && files_.At(known.file).unsent) unsent.push_back(known.file);
   if (directory.kept.Forget(files_.pages().epoch(), loop_.now())) files_.pages().BeginEpoch();
   directory.delegated = directory.complete = false;
-  directory.inline_bytes_max = 0;
+  directory.shared.Clear();
   // The others are found here until the manager knows them.
   std::erase_if(directory.names, [&](const auto& name) {
     return std::ranges::count(unsent, name.second.file) == 0;

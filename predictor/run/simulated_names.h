@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "client-sai/core/kept_names.h"
+#include "client-sai/core/shared_names.h"
 #include "predictor/run/mount_part.h"
 #include "predictor/run/simulated_files.h"
 
@@ -51,17 +52,22 @@ class SimulatedNames : private MountPart {
     uint64_t inline_bytes_max = 0;
     uint64_t hints_generation = 0;  // `inline_bytes_max` is of this one.
     struct Name {
-      FileId file;           // 0: known to be absent.
-      uint64_t told_in = 0;  // The epoch in which the kernel was told it; 0: it may not keep it.
+      FileId file;              // 0: known to be absent.
+      uint64_t told_in = 0;     // The epoch in which the kernel was told it; 0: it may not keep it.
+      bool until_sent = false;  // It was reserved, and is known until the manager knows the file.
     };
     std::map<std::string, Name, std::less<>> names;
+    sai::SharedNames shared;
     sai::KeptNames kept;  // By the kernel.
   };
 
   // The epoch in which the kernel may keep the directory's names; 0: it may not.
   uint64_t TellKernel(Directory& directory);
-  bool MayDefer(const Directory& directory) const;
-  void NoteMade(FileId parent, std::string_view name, const MakeReply& reply, uint64_t mark,
+  // Whether a create may be told of later if its name is this mount's alone.
+  bool MayMakeUnasked(const Directory& directory) const;
+  // Keeps what an answer says of a directory, and whether it is shared.
+  void NoteDirectory(FileId directory, const Attributes& attributes, SimulatedMark mark);
+  void NoteMade(FileId parent, std::string_view name, const MakeReply& reply, SimulatedMark mark,
                 Directory::Name known, uint64_t hints_before);
   des::Activity<Outcome<FileId>> NewFileId();
   des::Activity<Outcome<FileId>> MakeChildDirectory(FileId parent, std::string_view name);

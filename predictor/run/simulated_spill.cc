@@ -60,7 +60,7 @@ des::Activity<sai::Outcome<sai::Done>> SimulatedWrites::GoOnElsewhere(Writer& wr
   relocate.begin = std::max(WidenToPages(range).begin, writer.pages_end);
   relocate.end = frozen->access.layout.SegmentEnd(relocate.begin);
   relocate.full.assign(writer.refusing.begin(), writer.refusing.end());
-  uint64_t mark = files_.mark();
+  SimulatedMark mark = files_.mark();
   Request request = relocate;
   Outcome<BindReply> relocated = co_await Ask<BindReply>(std::move(request));
   while (relocated.ok() && !relocated->older.empty()) {

@@ -173,7 +173,7 @@ des::Activity<sai::Outcome<sai::Done>> SimulatedWrites::Cut(FileId file) {
   cut.file = file;
   cut.size_bytes = 0;
   cut.modify_time_now = true;
-  const uint64_t mark = files_.mark();
+  const SimulatedMark mark = files_.mark();
   Request request = cut;
   const Outcome<AttributesReply> reply = co_await Ask<AttributesReply>(std::move(request));
   if (!reply.ok()) co_return reply.failure();
@@ -250,7 +250,7 @@ des::Activity<sai::Outcome<sai::Done>> SimulatedWrites::EnsureBound(Writer& writ
                                                                     uint64_t first_bytes) {
   SimulatedFile& state = writer.state;
   if (state.unsent) {  // One envelope makes the file and asks where its bytes go.
-    const uint64_t mark = files_.mark();
+    const SimulatedMark mark = files_.mark();
     std::vector<Request> requests;
     requests.emplace_back(*std::exchange(state.unsent, std::nullopt));
     requests.emplace_back(BindRequest{writer.file, first_bytes});
@@ -263,7 +263,7 @@ des::Activity<sai::Outcome<sai::Done>> SimulatedWrites::EnsureBound(Writer& writ
   }
   if (state.access.layout.bound()) co_return Done{};
   for (sai::BindRetries retries(loop_.now());;) {
-    const uint64_t mark = files_.mark();
+    const SimulatedMark mark = files_.mark();
     Request request = BindRequest{writer.file, first_bytes};
     const Outcome<BindReply> bound = co_await Ask<BindReply>(std::move(request));
     if (bound.ok()) {
@@ -463,7 +463,7 @@ des::Activity<sai::Outcome<sai::Done>> SimulatedWrites::Commit(Writer& writer) {
   if (makes) requests.emplace_back(*std::exchange(state.unsent, std::nullopt));
   requests.emplace_back(std::move(commit));
   const uint64_t version_before = state.attributes.data_version;
-  const uint64_t mark = files_.mark();
+  const SimulatedMark mark = files_.mark();
   const std::vector<Reply> replies = co_await manager_.Call(id_, std::move(requests));
   const Outcome<AttributesReply> reply = ReplyAs<AttributesReply>(replies, makes ? 1 : 0);
   if (!reply.ok()) co_return reply.failure();

@@ -64,6 +64,7 @@ void Write(const Attributes& value, wire::Attributes* out) {
   out->set_change_time_ns(value.change_time.ns);
   out->set_birth_time_ns(value.birth_time.ns);
   out->set_data_version(value.data_version);
+  out->set_shared(value.shared);
 }
 
 Attributes Read(const wire::Attributes& in, FieldChecker& check) {
@@ -80,7 +81,8 @@ Attributes Read(const wire::Attributes& in, FieldChecker& check) {
       .modify_time = {in.modify_time_ns()},
       .change_time = {in.change_time_ns()},
       .birth_time = {in.birth_time_ns()},
-      .data_version = in.data_version()};
+      .data_version = in.data_version(),
+      .shared = in.shared()};
 }
 
 void Write(const Entry& value, wire::Entry* out) {
@@ -246,6 +248,11 @@ HeldGrant Read(const wire::HeldGrant& in, FieldChecker& check) {
   return {.node = NodeId{in.node_id()}, .bytes = check.Number("start.grants.bytes", in.bytes())};
 }
 
+HeldName Read(const wire::HeldName& in, FieldChecker& check) {
+  return {.directory = FileId{in.directory_id()},
+          .name = check.Name("start.names.name", in.name())};
+}
+
 void Write(const SessionStart& value, wire::SessionStart* out) {
   out->set_client_id(value.client.value);
   out->set_node_name(value.node_name);
@@ -267,6 +274,11 @@ void Write(const SessionStart& value, wire::SessionStart* out) {
     item->set_bytes(grant.bytes);
   }
   WriteIds(value.delegations, out->mutable_delegation_ids());
+  for (const HeldName& held : value.names) {
+    wire::HeldName* const item = out->add_names();
+    item->set_directory_id(held.directory.value);
+    item->set_name(held.name);
+  }
 }
 
 SessionStart Read(const wire::SessionStart& in, FieldChecker& check) {
@@ -279,7 +291,8 @@ SessionStart Read(const wire::SessionStart& in, FieldChecker& check) {
       .opens = ReadList<HeldOpen>("start.opens", in.opens(), kListMax, check),
       .locks = ReadList<HeldLock>("start.locks", in.locks(), kListMax, check),
       .grants = ReadList<HeldGrant>("start.grants", in.grants(), kNodesMax, check),
-      .delegations = ReadIds<FileId>("start.delegation_ids", in.delegation_ids(), kListMax, check)};
+      .delegations = ReadIds<FileId>("start.delegation_ids", in.delegation_ids(), kListMax, check),
+      .names = ReadList<HeldName>("start.names", in.names(), kListMax, check)};
 }
 
 void Write(const NodeHeartbeat& value, wire::NodeHeartbeat* out) {

@@ -23,9 +23,13 @@ void Put(const LookupRequest& value, wire::Request* out) {
   wire::LookupRequest* const item = out->mutable_lookup();
   item->set_parent_id(value.parent.value);
   item->set_name(value.name);
+  if (value.reserve_for) item->set_reserve_for(*value.reserve_for);
 }
 LookupRequest Read(const wire::LookupRequest& in, FieldChecker& check) {
-  return {.parent = FileId{in.parent_id()}, .name = check.Name("lookup.name", in.name())};
+  LookupRequest value{.parent = FileId{in.parent_id()},
+                      .name = check.Name("lookup.name", in.name())};
+  if (in.has_reserve_for()) value.reserve_for = in.reserve_for();
+  return value;
 }
 
 void Put(const GetAttributesRequest& value, wire::Request* out) {

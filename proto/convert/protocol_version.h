@@ -24,7 +24,7 @@ struct ProtocolVersions {
   bool operator==(const ProtocolVersions&) const = default;
 };
 
-inline constexpr ProtocolVersions kProtocolVersions{4, 4};
+inline constexpr ProtocolVersions kProtocolVersions{5, 5};
 // The key of an answer's initial metadata; its value is ToText of what the manager speaks.
 inline constexpr const char* kProtocolKey = "mosa-protocol";
 

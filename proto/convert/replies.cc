@@ -15,11 +15,17 @@ void Put(const EmptyReply&, wire::Reply* out) { out->mutable_empty(); }
 void Put(const Failure& value, wire::Reply* out) { Write(value, out->mutable_failure()); }
 
 void Put(const EntryReply& value, wire::Reply* out) {
-  Write(value.entry, out->mutable_entry()->mutable_entry());
+  wire::EntryReply* const item = out->mutable_entry();
+  Write(value.entry, item->mutable_entry());
+  if (value.shared_parent) Write(*value.shared_parent, item->mutable_shared_parent());
+  item->set_reserved(value.reserved);
 }
 EntryReply Read(const wire::EntryReply& in, FieldChecker& check) {
   check.Present("entry.entry", in.has_entry());
-  return {.entry = Read(in.entry(), check)};
+  EntryReply value{.entry = Read(in.entry(), check)};
+  if (in.has_shared_parent()) value.shared_parent = Read(in.shared_parent(), check);
+  value.reserved = in.reserved();
+  return value;
 }
 
 void Put(const AttributesReply& value, wire::Reply* out) {
@@ -48,6 +54,7 @@ void Put(const ListDirectoryReply& value, wire::Reply* out) {
   for (const ListDirectoryReply::Item& entry : value.items) Write(entry, item->add_items());
   item->set_more(value.more);
   item->set_parent_id(value.parent.value);
+  item->set_shared(value.shared);
 }
 ListDirectoryReply Read(const wire::ListDirectoryReply& in, FieldChecker& check) {
   ListDirectoryReply value;
@@ -57,6 +64,7 @@ ListDirectoryReply Read(const wire::ListDirectoryReply& in, FieldChecker& check)
   }
   value.more = in.more();
   value.parent = FileId{in.parent_id()};
+  value.shared = in.shared();
   return value;
 }
 
@@ -98,12 +106,14 @@ void Put(const RenameReply& value, wire::Reply* out) {
   item->set_moved_id(value.moved.value);
   if (value.replaced) item->set_replaced_id(value.replaced->value);
   item->set_replaced_links_left(value.replaced_links_left);
+  item->set_shared(value.shared);
 }
 RenameReply Read(const wire::RenameReply& in, FieldChecker&) {
   RenameReply value;
   value.moved = FileId{in.moved_id()};
   if (in.has_replaced_id()) value.replaced = FileId{in.replaced_id()};
   value.replaced_links_left = in.replaced_links_left();
+  value.shared = in.shared();
   return value;
 }
 

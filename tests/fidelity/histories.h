@@ -64,6 +64,7 @@ struct Actions {
   std::vector<std::string> nodes;
   std::vector<KernelRequest> kernel;  // The simulated mount says; the real one gets the same.
   bool failed = false;
+  Duration took{};  // Simulated time, with the rest afterwards.
 };
 // Puts what has no order of its own into one.
 void Sort(Actions& actions);

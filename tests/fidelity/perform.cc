@@ -64,7 +64,7 @@ class Kernel {
     if (const uint64_t told = mount_.notifier().entries; std::exchange(told_, told) != told)
       names_.clear();
     if (const auto known = names_.find({parent, name}); known != names_.end()) return known->second;
-    const auto found = fs().Lookup(parent, name);
+    const auto found = fs().Lookup(parent, name, Myself().uid);
     return found.ok() ? Keep(parent, name, *found) : FileId{};
   }
   FileId Find(const std::string& path) {
@@ -105,9 +105,11 @@ class Kernel {
     names_.erase({place->parent, place->name});
     return fs().Unlink(place->parent, place->name).ok();
   }
-  bool Tag(FileId file, const HintMap& hints) {
+  bool Tag(const std::string& path, const HintMap& hints) {
     return std::ranges::all_of(hints, [&](const auto& hint) {
-      return fs().SetXattr(file, "user.mosa." + hint.first, hint.second, sai::XattrMode::kAny).ok();
+      return fs()
+          .SetXattr(Find(path), "user.mosa." + hint.first, hint.second, sai::XattrMode::kAny)
+          .ok();
     });
   }
   // As the runner: by its times, a file that a task left untouched is told from one that it wrote.
@@ -188,8 +190,9 @@ class RealSide {
   RealSide& operator=(const RealSide&) = delete;
 
   Actions Do(const Operation& operation, const Actions& simulated) {
-    clock_.Advance(Milliseconds(20));
     const bool done = Try(*mounts_[operation.mount], operation, simulated);
+    // What is kept for a moment only must be old for both sides. But no lease may end.
+    clock_.Advance(std::min(simulated.took, sai::kSharedAttributesFor * 2));
     Await(simulated);
     AwaitCopies();
     if (history_.has_copies && operation.kind != Kind::kRead) {
@@ -258,8 +261,8 @@ class RealSide {
     if (kernel.Find(operation.path) != FileId{} || operation.hints.empty()) return true;
     const auto handle = kernel.Open(operation.path, O_WRONLY | O_EXCL, true);
     if (!handle || !kernel.mount().Close(*handle).ok()) return false;
-    const FileId file = kernel.Find(operation.path);
-    return kernel.Tag(file, operation.hints) && kernel.MarkAsMade(file);
+    return kernel.Tag(operation.path, operation.hints) &&
+           kernel.MarkAsMade(kernel.Find(operation.path));
   }
   bool Read(Kernel& kernel, const Operation& operation, const Actions& simulated) {
     const auto handle = kernel.Open(operation.path, O_RDONLY, false);
@@ -274,7 +277,7 @@ class RealSide {
     switch (operation.kind) {
       case Kind::kMakeDirectory:
         return kernel.MakeDirectory(operation.path) &&
-               kernel.Tag(kernel.Find(operation.path), operation.hints);
+               kernel.Tag(operation.path, operation.hints);
       case Kind::kPrepare:
         return Prepare(kernel, operation);
       case Kind::kWrite:

@@ -65,8 +65,10 @@ class SimulatedSide final : public predict::Observer {
   des::Activity<void> Everything() {
     for (const Operation& operation : history_.operations) {
       actions_.emplace_back();
+      const Time begin = loop_.now();
       actions_.back().failed = !co_await Do(*mounts_[operation.mount], operation);
       co_await loop_.Sleep(kRest);
+      actions_.back().took = loop_.now() - begin;
     }
     actions_.emplace_back();  // What comes behind the last operation.
     co_await loop_.Sleep(kRest);

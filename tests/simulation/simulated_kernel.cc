@@ -22,6 +22,9 @@ using sai::HandleId;
 using sai::OpenMode;
 using sai::Outcome;
 
+// Whose programs make files.
+constexpr uint32_t kUser = 0;
+
 constexpr uint64_t kReadAheadBytes = 128 << 10;
 
 Time Now() { return Scheduler::Current()->now(); }
@@ -46,7 +49,7 @@ Outcome<FileId> SimulatedKernel::Lookup(FileId parent, const std::string& name) 
   const uint64_t asked = last_change_;
   const uint64_t epoch = epoch_;
   const uint64_t changes = own_name_changes_;
-  const auto found = fs_->Lookup(parent, name);
+  const auto found = fs_->Lookup(parent, name, kUser);
   if (!found.ok()) return found.failure();
   const FileId file = found->entry.file;
   if (file != FileId{}) Learn(file, found->entry.attributes, found->attributes_valid, asked);

@@ -40,6 +40,7 @@ class Run {
     const HistoryOptions& options = state_.options;
     manager::ManagerOptions manager;
     manager.chunk_bytes = 64 << 10;
+    if (options.seed % 4 != 0) manager.turns_to_share = 1;
     manager_ = std::make_unique<SimulatedManager>(manager);
     for (uint32_t i = 0; i < options.mounts; ++i) {
       const HostId host = kFirstHost + i;

@@ -54,7 +54,7 @@ sai::Outcome<LocalMount::Place> LocalMount::PlaceOf(std::string_view path) {
     const size_t end = path.find('/', begin);
     place.name = std::string(path.substr(begin, end == path.npos ? path.npos : end - begin));
     if (end == path.npos) return place;
-    auto found = filesystem_->Lookup(place.parent, place.name);
+    auto found = filesystem_->Lookup(place.parent, place.name, Myself().uid);
     if (!found.ok()) return found.failure();
     if (found->entry.file.value == 0) return Missing(path);
     place.parent = found->entry.file;
@@ -66,7 +66,7 @@ sai::Outcome<FileId> LocalMount::Find(std::string_view path) {
   if (path == "/") return kRootFile;
   auto place = PlaceOf(path);
   if (!place.ok()) return place.failure();
-  auto found = filesystem_->Lookup(place->parent, place->name);
+  auto found = filesystem_->Lookup(place->parent, place->name, Myself().uid);
   if (!found.ok()) return found.failure();
   if (found->entry.file.value == 0) return Missing(path);
   return found->entry.file;
@@ -92,7 +92,7 @@ sai::Outcome<FileId> LocalMount::MakeDirectory(std::string_view path) {
 sai::Outcome<sai::OpenResult> LocalMount::Open(std::string_view path, uint32_t flags) {
   auto place = PlaceOf(path);
   if (!place.ok()) return place.failure();
-  auto found = filesystem_->Lookup(place->parent, place->name);
+  auto found = filesystem_->Lookup(place->parent, place->name, Myself().uid);
   if (!found.ok()) return found.failure();
   if (found->entry.file.value != 0 && (flags & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL))
     return Failure{StatusCode::kAlreadyExists, ErrorReason::kExists, std::string(path)};

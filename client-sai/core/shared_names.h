@@ -1,0 +1,77 @@
+// SharedNames: what a client knows of the names of a shared directory, of whose changes it is not
+// told: those that are reserved for it, and those that it saw last ("Shared directories" in
+// common/model/session.h).
+//
+// Pure; driven by the mount and by the simulator. One owner.
+#ifndef MOSA_CLIENT_SAI_CORE_SHARED_NAMES_H_
+#define MOSA_CLIENT_SAI_CORE_SHARED_NAMES_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "common/base/time.h"
+#include "common/model/ids.h"
+
+namespace mosa::sai {
+
+// How long the attributes of a shared directory are shown after they were asked for.
+constexpr Duration kSharedAttributesFor = Milliseconds(100);
+
+class SharedNames {
+ public:
+  // A reply has said whether the directory is shared.
+  void Note(bool shared) { shared_ = shared; }
+  bool is_shared() const { return shared_; }
+
+  // The name does not exist, and this client alone may make it, for this user.
+  void Reserve(std::string name, uint32_t uid) { free_.insert_or_assign(std::move(name), uid); }
+  bool IsFree(std::string_view name) const { return free_.contains(name); }
+  // The user makes a file of that name. False: it is not reserved for that user. The name stays
+  // reserved until the manager knows the file, also beyond Clear.
+  bool Take(std::string_view name, uint32_t uid) {
+    const auto found = free_.find(name);
+    if (found == free_.end() || found->second != uid) return false;
+    taken_.insert(std::move(free_.extract(found).key()));
+    return true;
+  }
+  // The manager has learned what became of the name.
+  void End(const std::string& name) {
+    free_.erase(name);
+    taken_.erase(name);
+    seen_.erase(name);
+  }
+  // The directory was recalled, or the session is over.
+  void Clear() { free_.clear(); }
+
+  // Which file a lookup has found. It may have another name by now: whoever acts on it tells the
+  // manager which file is meant.
+  void Saw(const std::string& name, FileId file) {
+    if (seen_.size() >= kSeenMax) seen_.clear();
+    seen_[name] = file;
+  }
+  // FileId{}: unknown.
+  FileId LastSeen(const std::string& name) const {
+    const auto found = seen_.find(name);
+    return found == seen_.end() ? FileId{} : found->second;
+  }
+
+  // Those of files that the manager does not know yet.
+  const std::set<std::string, std::less<>>& taken() const { return taken_; }
+
+ private:
+  static constexpr size_t kSeenMax = 256;
+
+  bool shared_ = false;
+  std::map<std::string, uint32_t, std::less<>> free_;
+  std::set<std::string, std::less<>> taken_;
+  std::map<std::string, FileId> seen_;
+};
+
+}  // namespace mosa::sai
+
+#endif  // MOSA_CLIENT_SAI_CORE_SHARED_NAMES_H_

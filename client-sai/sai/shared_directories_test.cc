@@ -1,0 +1,106 @@
+// Directories in which two mounts make files at once.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <string>
+#include <thread>
+
+#include "client-sai/core/shared_names.h"
+#include "client-sai/sai/cluster_fixture.h"
+
+namespace mosa::sai {
+namespace {
+
+// Two mounts make files in one directory in turns, until it is shared.
+void Share(Cluster& cluster) {
+  for (int i = 0; i < 6; ++i) {
+    ASSERT_TRUE(Ok(cluster.a().WriteFile("/d/a" + std::to_string(i), "x")));
+    ASSERT_TRUE(Ok(cluster.b().WriteFile("/d/b" + std::to_string(i), "x")));
+  }
+}
+
+TEST(SharedDirectories, AFileThatIsBeingMadeIsFoundWithWhatItHas) {
+  Cluster cluster;
+  ASSERT_TRUE(Ok(cluster.a().MakeDirectory("/d")));
+  Share(cluster);
+  const auto made = cluster.a().Open("/d/new", O_WRONLY | O_CREAT | O_EXCL);
+  ASSERT_TRUE(Ok(made));
+  ASSERT_TRUE(Ok(cluster.a().Write(made->handle, 0, "half")));
+  EXPECT_EQ(cluster.a().Stat("/d/new")->size_bytes, 4u);  // Known here only.
+  EXPECT_EQ(ReasonOf(cluster.b().Open("/d/new", O_WRONLY | O_CREAT | O_EXCL)),
+            ErrorReason::kExists);
+  EXPECT_EQ(*cluster.b().ReadFile("/d/new"), "half");
+  ASSERT_TRUE(Ok(cluster.a().Write(made->handle, 4, " whole")));
+  ASSERT_TRUE(Ok(cluster.a().Close(made->handle)));
+  EXPECT_EQ(*cluster.b().ReadFile("/d/new"), "half whole");
+}
+
+TEST(SharedDirectories, AListingHasWhatOthersAreMaking) {
+  Cluster cluster;
+  ASSERT_TRUE(Ok(cluster.a().MakeDirectory("/d")));
+  Share(cluster);
+  const auto by_a = cluster.a().Open("/d/of a", O_WRONLY | O_CREAT);
+  const auto by_b = cluster.b().Open("/d/of b", O_WRONLY | O_CREAT);
+  ASSERT_TRUE(Ok(by_a) && Ok(by_b));
+  for (LocalMount* mount : {&cluster.a(), &cluster.b()}) {
+    const auto names = mount->List("/d");
+    ASSERT_TRUE(Ok(names));
+    EXPECT_EQ(std::ranges::count(*names, "of a"), 1);
+    EXPECT_EQ(std::ranges::count(*names, "of b"), 1);
+  }
+  ASSERT_TRUE(Ok(cluster.a().Close(by_a->handle)));
+  ASSERT_TRUE(Ok(cluster.b().Close(by_b->handle)));
+}
+
+// Its own changes at once; those of others after a tenth of a second at most.
+TEST(SharedDirectories, TheirAttributesFollow) {
+  Cluster cluster;
+  ASSERT_TRUE(Ok(cluster.a().MakeDirectory("/d")));
+  Share(cluster);
+  std::this_thread::sleep_for(std::chrono::milliseconds(120));
+  const uint64_t before = cluster.a().Stat("/d")->size_bytes;
+  ASSERT_TRUE(Ok(cluster.a().WriteFile("/d/mine", "x")));
+  EXPECT_EQ(cluster.a().Stat("/d")->size_bytes, before + 1);
+  ASSERT_TRUE(Ok(cluster.b().WriteFile("/d/theirs", "x")));
+  std::this_thread::sleep_for(std::chrono::milliseconds(120));
+  EXPECT_EQ(cluster.a().Stat("/d")->size_bytes, before + 2);
+  const auto result = cluster.a().fs().GetAttributes(*cluster.a().Find("/d"));
+  ASSERT_TRUE(Ok(result));
+  EXPECT_LE(result->attributes_valid, kSharedAttributesFor);
+  ASSERT_TRUE(Ok(cluster.a().Unlink("/d/mine")));
+  EXPECT_EQ(cluster.a().Stat("/d")->size_bytes, before + 1);
+}
+
+TEST(SharedDirectories, TheKernelKeepsNoNameOfThem) {
+  Cluster cluster;
+  ASSERT_TRUE(Ok(cluster.a().MakeDirectory("/d")));
+  Share(cluster);
+  const FileId directory = *cluster.a().Find("/d");
+  EXPECT_EQ(cluster.a().fs().Lookup(directory, "b0")->entry_valid, Duration{});
+  EXPECT_EQ(cluster.a().fs().Lookup(directory, "none")->entry_valid, Duration{});
+  ASSERT_TRUE(Ok(cluster.b().Rename("/d/b0", "/d/none")));
+  EXPECT_EQ(cluster.a().fs().Lookup(directory, "b0")->entry.file, FileId{});
+  EXPECT_NE(cluster.a().fs().Lookup(directory, "none")->entry.file, FileId{});
+}
+
+// A name that a mount had reserved and did not use is another's.
+TEST(SharedDirectories, AFailedCreateLeavesTheNameToOthers) {
+  Cluster cluster;
+  ASSERT_TRUE(Ok(cluster.a().MakeDirectory("/d")));
+  Share(cluster);
+  EXPECT_FALSE(cluster.a().Stat("/d/x").ok());
+  ASSERT_TRUE(Ok(cluster.b().WriteFile("/d/x", "b")));
+  EXPECT_EQ(ReasonOf(cluster.a().Open("/d/x", O_WRONLY | O_CREAT | O_EXCL)), ErrorReason::kExists);
+  EXPECT_EQ(*cluster.a().ReadFile("/d/x"), "b");
+  // Nor does it stand in the way of other kinds of files, or of a rename.
+  EXPECT_FALSE(cluster.a().Stat("/d/y").ok());
+  ASSERT_TRUE(Ok(cluster.a().MakeDirectory("/d/y")));
+  EXPECT_FALSE(cluster.a().Stat("/d/z").ok());
+  ASSERT_TRUE(Ok(cluster.a().Rename("/d/x", "/d/z")));
+  EXPECT_EQ(*cluster.b().ReadFile("/d/z"), "b");
+}
+
+}  // namespace
+}  // namespace mosa::sai
