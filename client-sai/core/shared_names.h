@@ -1,6 +1,7 @@
 // SharedNames: what a client knows of the names of a shared directory, of whose changes it is not
-// told: those that are reserved for it, and those that it saw last ("Shared directories" in
-// common/model/session.h).
+// told ("Shared directories" in common/model/session.h): those that are reserved for it, and those
+// that it saw last. A client that is interested in a file is told when the file gets or loses a
+// name. So a name that it saw is the file's still if nobody else has changed the file since.
 //
 // Pure; driven by the mount and by the simulator. One owner.
 #ifndef MOSA_CLIENT_SAI_CORE_SHARED_NAMES_H_
@@ -48,28 +49,29 @@ class SharedNames {
   // The directory was recalled, or the session is over.
   void Clear() { free_.clear(); }
 
-  // Which file a lookup has found. It may have another name by now: whoever acts on it tells the
-  // manager which file is meant.
-  void Saw(const std::string& name, FileId file) {
+  struct Seen {
+    FileId file;            // FileId{}: unknown.
+    uint64_t log_mark = 0;  // When it was asked for, in the client's record of recalls.
+  };
+  void Saw(std::string_view name, Seen seen) {
     if (seen_.size() >= kSeenMax) seen_.clear();
-    seen_[name] = file;
+    seen_.insert_or_assign(std::string(name), seen);
   }
-  // FileId{}: unknown.
-  FileId LastSeen(const std::string& name) const {
+  Seen LastSeen(std::string_view name) const {
     const auto found = seen_.find(name);
-    return found == seen_.end() ? FileId{} : found->second;
+    return found == seen_.end() ? Seen{} : found->second;
   }
 
   // Those of files that the manager does not know yet.
   const std::set<std::string, std::less<>>& taken() const { return taken_; }
 
  private:
-  static constexpr size_t kSeenMax = 256;
+  static constexpr size_t kSeenMax = 1024;
 
   bool shared_ = false;
   std::map<std::string, uint32_t, std::less<>> free_;
   std::set<std::string, std::less<>> taken_;
-  std::map<std::string, FileId> seen_;
+  std::map<std::string, Seen, std::less<>> seen_;
 };
 
 }  // namespace mosa::sai

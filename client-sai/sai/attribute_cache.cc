@@ -35,8 +35,13 @@ void AttributeCache::Store(Inode& inode, const Attributes& attributes, Mark mark
 }
 
 bool AttributeCache::AreValid(const Inode& inode) const {
+  return AreWatched(inode) ||
+         (lease_.ValidEra() != 0 && clock_.Monotonic() < inode.known.shown_until);
+}
+
+bool AttributeCache::AreWatched(const Inode& inode) const {
   const uint64_t era = lease_.ValidEra();
-  return era != 0 && (inode.known.era == era || clock_.Monotonic() < inode.known.shown_until);
+  return era != 0 && inode.known.era == era;
 }
 
 Duration AttributeCache::CachedFor(const Inode& inode) const {

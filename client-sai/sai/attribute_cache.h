@@ -27,6 +27,8 @@ class AttributeCache {
   // Keeps attributes from a reply. `own`: the reply answers one of this mount's own changes.
   void Store(Inode& inode, const Attributes& attributes, Mark mark, bool own);
   bool AreValid(const Inode& inode) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(inode.mutex);
+  // The manager tells this mount when they change. (They may be valid for a moment without that.)
+  bool AreWatched(const Inode& inode) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(inode.mutex);
   // How long the kernel may cache the attributes.
   Duration CachedFor(const Inode& inode) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(inode.mutex);
 

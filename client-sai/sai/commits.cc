@@ -371,6 +371,8 @@ MakeState Commits::FinishMake(Inode& inode, const Reply& reply, Mark mark) {
   const MutexLock lock(directory->mutex);
   directory->names.unsent.erase(name);
   directory->names.shared.End(name);
+  if (made != nullptr && made->parent_attributes.shared)
+    directory->names.shared.Saw(name, {inode.file, mark.log});
   if (made == nullptr) {
     name_cache_.Forget(*directory, name);
     directory->known.Invalidate();

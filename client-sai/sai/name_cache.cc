@@ -68,7 +68,9 @@ void NameCache::Change(Inode& directory, Mark mark,
   const MutexLock lock(directory.mutex);
   for (const auto& [name, file] : changes) {
     directory.names.shared.End(name);
-    if (shared) Forget(directory, name);
+    if (!shared) continue;
+    Forget(directory, name);
+    if (file != FileId{}) directory.names.shared.Saw(name, {file, mark.log});
   }
 }
 
@@ -101,6 +103,22 @@ void NameCache::Forget(Inode& directory, const std::string& name) {
   directory.names.complete = false;
 }
 
+std::optional<FileId> NameCache::FindSeen(Inode& directory, const std::string& name) {
+  SharedNames::Seen seen;
+  {
+    const MutexLock lock(directory.mutex);
+    seen = directory.names.shared.LastSeen(name);
+  }
+  if (seen.file == FileId{} || recalls_.HappenedForeign(seen.log_mark, seen.file))
+    return std::nullopt;
+  return seen.file;
+}
+
+void NameCache::Saw(Inode& directory, const std::string& name, FileId file, Mark mark) {
+  const MutexLock lock(directory.mutex);
+  directory.names.shared.Saw(name, {file, mark.log});
+}
+
 std::optional<FileId> NameCache::Guess(Inode& directory, const std::string& name) {
   if (const std::optional<FileId> known = Find(directory, name)) return known;
   const FileId seen = LastSeen(directory, name);
@@ -110,7 +128,8 @@ std::optional<FileId> NameCache::Guess(Inode& directory, const std::string& name
 FileId NameCache::LastSeen(Inode& directory, const std::string& name) {
   const MutexLock lock(directory.mutex);
   const auto it = directory.names.entries.find(name);
-  return it == directory.names.entries.end() ? directory.names.shared.LastSeen(name) : it->second;
+  return it == directory.names.entries.end() ? directory.names.shared.LastSeen(name).file
+                                             : it->second;
 }
 
 }  // namespace mosa::sai

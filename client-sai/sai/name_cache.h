@@ -31,6 +31,11 @@ class NameCache {
 
   // The file of that name; FileId{}: there is none. Absent: ask the manager.
   std::optional<FileId> Find(Inode& directory, const std::string& name);
+  // The file of that name in a shared directory, if it was seen since others have last changed it.
+  // It has the name still if its own attributes are valid.
+  std::optional<FileId> FindSeen(Inode& directory, const std::string& name);
+  // A reply to a question asked at `mark` has named the file.
+  static void Saw(Inode& directory, const std::string& name, FileId file, Mark mark);
   // The file that last had this name as far as is known, however old that knowledge is; FileId{}:
   // unknown.
   static FileId LastSeen(Inode& directory, const std::string& name);

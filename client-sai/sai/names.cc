@@ -41,7 +41,9 @@ Outcome<EntryResult> Namespace::Lookup(FileId parent, std::string_view name_view
   const InodePtr directory = inodes_.Get(parent);
   const bool may_keep = kernel_names_.MayKeep(*directory);
   for (int attempt = 0; attempt < 2; ++attempt) {
-    const std::optional<FileId> known = name_cache_.Find(*directory, name);
+    std::optional<FileId> known = name_cache_.Find(*directory, name);
+    const bool is_seen = !known;
+    if (is_seen) known = name_cache_.FindSeen(*directory, name);
     if (known && known->value == 0) {
       stats_.Add(Counter::kLookupsCached);
       return EntryResult{{}, may_keep ? lease_.Remaining() : Duration{0}, {}};
@@ -54,13 +56,16 @@ Outcome<EntryResult> Namespace::Lookup(FileId parent, std::string_view name_view
       is_unsent =
           child->making.state == MakeState::kUnsent || child->making.state == MakeState::kSending;
       if (child->making.state != MakeState::kRefused &&
-          ((is_unsent && lease_.ValidEra() != 0) || attributes_.AreValid(*child))) {
+          ((is_unsent && lease_.ValidEra() != 0) ||
+           (is_seen ? attributes_.AreWatched(*child) : attributes_.AreValid(*child)))) {
         stats_.Add(Counter::kLookupsCached);
       } else if (!is_unsent) {
         break;
       }
     }
-    if (!is_unsent || lease_.ValidEra() != 0) return attributes_.EntryOf(*child, may_keep, asked);
+    // The kernel would not forget a name that was seen when the file is recalled.
+    if (!is_unsent || lease_.ValidEra() != 0)
+      return attributes_.EntryOf(*child, may_keep && !is_seen, asked);
     MOSA_RETURN_IF_FAILED(commits_.EnsureMade(*child));  // Then look it up like any other file.
   }
   LookupRequest request{parent, name};
@@ -81,8 +86,7 @@ Outcome<EntryResult> Namespace::Lookup(FileId parent, std::string_view name_view
   attributes_.Store(*child, reply->entry.attributes, mark, false);
   bool cached = false;
   if (reply->shared_parent) {
-    const MutexLock lock(directory->mutex);
-    directory->names.shared.Saw(name, child->file);
+    NameCache::Saw(*directory, name, child->file, mark);
   } else if (name != "." && name != "..") {
     cached = name_cache_.Store(*directory, name, child->file, mark, false);
   }
@@ -236,8 +240,7 @@ Outcome<Done> Namespace::SeeAgain(FileId parent, const std::string& name) {
   const auto reply = calls_.Ask<EntryReply>(LookupRequest{parent, name});
   if (!reply.ok() && reply.failure().reason != ErrorReason::kNoEntry) return reply.failure();
   if (reply.ok() && reply->shared_parent) {
-    const MutexLock lock(directory->mutex);
-    directory->names.shared.Saw(name, reply->entry.file);
+    NameCache::Saw(*directory, name, reply->entry.file, mark);
     return Done{};
   }
   name_cache_.Store(*directory, name, reply.ok() ? reply->entry.file : FileId{}, mark, false);

@@ -85,6 +85,41 @@ TEST(SharedDirectories, TheKernelKeepsNoNameOfThem) {
   EXPECT_NE(cluster.a().fs().Lookup(directory, "none")->entry.file, FileId{});
 }
 
+// What was seen is believed only while nobody else has changed the file, however it is known since.
+TEST(SharedDirectories, ASeenNameEndsWithAnyChangeByOthers) {
+  Cluster cluster;
+  ASSERT_TRUE(Ok(cluster.a().MakeDirectory("/d")));
+  Share(cluster);
+  ASSERT_TRUE(Ok(cluster.a().MakeDirectory("/d/sub")));
+  ASSERT_TRUE(Ok(cluster.b().WriteFile("/d/sub/f", "x")));
+  const FileId a0 = *cluster.a().Find("/d/a0");
+  ASSERT_TRUE(Ok(cluster.a().Find("/d/sub")));
+  // Renamed, and seen again under its new name.
+  ASSERT_TRUE(Ok(cluster.b().Rename("/d/a0", "/d/moved")));
+  EXPECT_EQ(*cluster.a().Find("/d/moved"), a0);
+  EXPECT_EQ(ReasonOf(cluster.a().Find("/d/a0")), ErrorReason::kNoEntry);
+  // Another file has the name.
+  ASSERT_TRUE(Ok(cluster.a().Find("/d/a1")));
+  ASSERT_TRUE(Ok(cluster.b().Rename("/d/moved", "/d/a1")));
+  EXPECT_EQ(*cluster.a().Find("/d/a1"), a0);
+  // One of two names is gone, and the attributes are known by the other.
+  const FileId d = *cluster.a().Find("/d");
+  ASSERT_TRUE(Ok(cluster.b().fs().Link(a0, d, "second")));
+  EXPECT_EQ(*cluster.a().Find("/d/a1"), a0);
+  ASSERT_TRUE(Ok(cluster.b().Unlink("/d/a1")));
+  EXPECT_EQ(*cluster.a().Find("/d/second"), a0);
+  EXPECT_EQ(ReasonOf(cluster.a().Find("/d/a1")), ErrorReason::kNoEntry);
+  // A directory.
+  ASSERT_TRUE(Ok(cluster.b().Rename("/d/sub", "/d/other")));
+  EXPECT_EQ(ReasonOf(cluster.a().Find("/d/sub/f")), ErrorReason::kNoEntry);
+  EXPECT_TRUE(Ok(cluster.a().Find("/d/other/f")));
+  // Its own changes count, too.
+  ASSERT_TRUE(Ok(cluster.a().Rename("/d/second", "/d/third")));
+  EXPECT_EQ(ReasonOf(cluster.a().Find("/d/second")), ErrorReason::kNoEntry);
+  ASSERT_TRUE(Ok(cluster.a().Unlink("/d/third")));
+  EXPECT_EQ(ReasonOf(cluster.a().Find("/d/third")), ErrorReason::kNoEntry);
+}
+
 // A name that a mount had reserved and did not use is another's.
 TEST(SharedDirectories, AFailedCreateLeavesTheNameToOthers) {
   Cluster cluster;

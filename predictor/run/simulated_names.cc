@@ -22,6 +22,11 @@ std::string_view TakeName(std::string_view& path) {
 
 }  // namespace
 
+bool SimulatedNames::IsStillSeen(const Directory::Name& name) {
+  const SimulatedFile& file = files_.At(name.file);
+  return file.unsent || (file.attributes_known && !files_.RecalledSince(*name.seen, name.file));
+}
+
 uint64_t SimulatedNames::TellKernel(Directory& directory) {
   if (directory.shared.is_shared()) return 0;
   return directory.kept.Tell(files_.pages().epoch(), loop_.now()) ? files_.pages().epoch() : 0;
@@ -36,11 +41,10 @@ des::Activity<sai::Outcome<FileId>> SimulatedNames::Lookup(FileId parent, std::s
   co_await Work(platform_.client.call);
   const uint64_t told_in = TellKernel(directory);
   auto known = directory.names.find(name);
-  if (known != directory.names.end() && known->second.until_sent &&
-      !files_.At(known->second.file).unsent)
+  if (known != directory.names.end() && known->second.seen && !IsStillSeen(known->second))
     directory.names.erase(std::exchange(known, directory.names.end()));
   if (known != directory.names.end() && files_.MayAnswer(known->second.file)) {
-    known->second.told_in = told_in;
+    known->second.told_in = known->second.seen ? 0 : told_in;
     co_return known->second.file;
   }
   if (known == directory.names.end() && (directory.complete || directory.shared.IsFree(name)))
@@ -56,7 +60,9 @@ des::Activity<sai::Outcome<FileId>> SimulatedNames::Lookup(FileId parent, std::s
   if (found != FileId{}) files_.NoteAttributes(found, reply->entry.attributes, mark);
   if (!absent && reply->shared_parent) {
     NoteDirectory(parent, *reply->shared_parent, mark);
-    if (reply->reserved && !files_.RecalledSince(mark, parent))
+    if (found != FileId{})
+      directory.names.insert_or_assign(std::string(name), Directory::Name{found, 0, mark});
+    else if (reply->reserved && !files_.RecalledSince(mark, parent))
       directory.shared.Reserve(std::string(name), kUser);
     co_return found;
   }
@@ -121,7 +127,10 @@ void SimulatedNames::NoteMade(FileId parent, std::string_view name, const MakeRe
   Directory& directory = directories_[parent];
   directory.shared.End(std::string(name));
   const bool recalled = files_.RecalledSince(mark, parent);
-  if (recalled || reply.parent_attributes.shared) {
+  if (reply.parent_attributes.shared) {
+    known.seen = mark;
+    directory.names.insert_or_assign(std::string(name), known);
+  } else if (recalled) {
     directory.names.erase(std::string(name));
   } else {
     directory.names.insert_or_assign(std::string(name), known);
@@ -179,8 +188,9 @@ des::Activity<sai::Outcome<FileId>> SimulatedNames::Create(FileId parent, std::s
   const bool unasked =
       MayMakeUnasked(directory) && (directory.delegated || directory.shared.Take(make.name, kUser));
   if (unasked) {
-    directory.names.insert_or_assign(make.name,
-                                     Directory::Name{*id, told_in, !directory.delegated});
+    directory.names.insert_or_assign(make.name, directory.delegated
+                                                    ? Directory::Name{*id, told_in}
+                                                    : Directory::Name{*id, 0, files_.mark()});
     SimulatedFile& file = files_.At(*id);
     file.right_known = file.attributes_known = true;
     file.access.may_write = file.must_commit = true;
@@ -239,16 +249,17 @@ std::vector<FileId> SimulatedNames::Forget(FileId id) {
   if (directory.kept.Forget(files_.pages().epoch(), loop_.now())) files_.pages().BeginEpoch();
   directory.delegated = directory.complete = false;
   directory.shared.Clear();
-  // The others are found here until the manager knows them.
+  // The unsent ones are found here until the manager knows them.
   std::erase_if(directory.names, [&](const auto& name) {
-    return std::ranges::count(unsent, name.second.file) == 0;
+    return !name.second.seen && std::ranges::count(unsent, name.second.file) == 0;
   });
   return unsent;
 }
 
 void SimulatedNames::ForgetSent(FileId directory, const std::vector<FileId>& sent) {
-  std::erase_if(directories_[directory].names,
-                [&](const auto& name) { return std::ranges::count(sent, name.second.file) > 0; });
+  std::erase_if(directories_[directory].names, [&](const auto& name) {
+    return !name.second.seen && std::ranges::count(sent, name.second.file) > 0;
+  });
 }
 
 }  // namespace mosa::predict

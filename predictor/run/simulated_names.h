@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -52,15 +53,18 @@ class SimulatedNames : private MountPart {
     uint64_t inline_bytes_max = 0;
     uint64_t hints_generation = 0;  // `inline_bytes_max` is of this one.
     struct Name {
-      FileId file;              // 0: known to be absent.
-      uint64_t told_in = 0;     // The epoch in which the kernel was told it; 0: it may not keep it.
-      bool until_sent = false;  // It was reserved, and is known until the manager knows the file.
+      FileId file;           // 0: known to be absent.
+      uint64_t told_in = 0;  // The epoch in which the kernel was told it; 0: it may not keep it.
+      // It is in a shared directory, and was learned then: it is known as long as nobody else has
+      // changed the file.
+      std::optional<SimulatedMark> seen = {};
     };
     std::map<std::string, Name, std::less<>> names;
     sai::SharedNames shared;
     sai::KeptNames kept;  // By the kernel.
   };
 
+  bool IsStillSeen(const Directory::Name& name);
   // The epoch in which the kernel may keep the directory's names; 0: it may not.
   uint64_t TellKernel(Directory& directory);
   // Whether a create may be told of later if its name is this mount's alone.

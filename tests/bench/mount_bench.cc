@@ -7,7 +7,8 @@
 //
 // Streams (file NAME.K of process K): `write` makes the file anew (fresh pages), `overwrite` writes
 // over its pages, `read` drops the page cache of the file before, `reread` does not. The close is
-// part of the time. Names (--files per process, each process in a directory of its own):
+// part of the time. Names (--files per process, each process in a directory of its own, or with
+// --together all in the directory NAME.names of their paths, which are mounts of one store):
 // `create` (empty) or `create-small` (--file-bytes each), each with its close; `stat`, `open` (with
 // close), `unlink`.
 #include <fcntl.h>
@@ -52,6 +53,7 @@ struct Options {
   uint64_t block_bytes = 1 << 20;
   uint64_t files = 2000;
   uint64_t file_bytes = 1024;
+  bool together = false;  // All processes make their files in one directory.
 };
 
 // What one process tells the parent, in memory that both share.
@@ -136,6 +138,7 @@ void ReadStream(int fd, const std::string& path, const Options& options, Report&
 // ---- names
 
 std::string DirectoryOf(size_t process, const Options& options) {
+  if (options.together) return fmt::format("{}/{}.names", options.paths[process], options.name);
   return fmt::format("{}/{}.names.{}", options.paths[process], options.name, process);
 }
 
@@ -202,7 +205,7 @@ std::function<void(Report&)> Prepare(const std::string& phase, size_t process,
   const auto operation = OperationOf(phase, options);
   return [=](Report& report) {
     for (uint64_t i = 0; i < options.files; ++i) {
-      operation(fmt::format("{}/f{}", directory, i));
+      operation(fmt::format("{}/f{}-{}", directory, process, i));
       ++report.operations;
     }
   };
@@ -358,6 +361,7 @@ int main(int argc, char** argv) {
   app.add_option("--files", options.files, "files per process");
   app.add_option("--file-bytes", options.file_bytes, "bytes of a file of create-small");
   app.add_option("--name", options.name, "what files and directories are called");
+  app.add_flag("--together", options.together, "all files in one directory of the paths' store");
   app.add_option("--tag", options.tag, "NAME=VALUE: an attribute of every file that create* makes")
       ->check([](const std::string& tag) {
         return tag.find('=') == std::string::npos ? "is no NAME=VALUE" : "";
