@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "client-sai/core/rules.h"
 
@@ -16,17 +17,18 @@ void AttributeCache::Store(Inode& inode, const Attributes& attributes, Mark mark
   // a change by this mount includes that change, and the caller must see it.
   const bool not_older = attributes.data_version >= inode.known.attributes.data_version;
   if (certain || !inode.known.received || (not_older && (own || inode.known.era == 0))) {
-    const Time modified = inode.known.attributes.modify_time;
-    inode.known.attributes = attributes;
-    if (const size_t unsent = inode.names.unsent.size(); unsent > 0) {
-      inode.known.attributes.size_bytes += unsent;
-      inode.known.attributes.modify_time = std::max(modified, attributes.modify_time);
+    const Attributes before = std::exchange(inode.known.attributes, attributes);
+    Attributes& known = inode.known.attributes;
+    known.size_bytes += inode.names.unsent.size();
+    if (attributes.shared && !own && !inode.names.unsent.empty()) {
+      known.modify_time = std::max(known.modify_time, before.modify_time);
+      known.change_time = std::max(known.change_time, before.change_time);
     }
     inode.known.received = true;
   }
-  inode.names.shared.Note(attributes.shared);
   inode.known.Invalidate();
   if (!certain) return;
+  inode.names.shared.Note(attributes.shared);
   if (attributes.shared) {
     inode.known.shown_until = mark.at + kSharedAttributesFor;
   } else {

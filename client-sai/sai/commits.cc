@@ -368,22 +368,24 @@ MakeState Commits::FinishMake(Inode& inode, const Reply& reply, Mark mark) {
     }
   }
   const InodePtr directory = inodes_.Get(parent);
+  const Mark now = recalls_.Now();
   const MutexLock lock(directory->mutex);
   directory->names.unsent.erase(name);
-  directory->names.shared.End(name);
-  if (made != nullptr && made->parent_attributes.shared)
-    directory->names.shared.Saw(name, {inode.file, mark.log});
+  const bool is_shared = made != nullptr && made->parent_attributes.shared;
+  if (is_shared) directory->names.shared.Note(true);
+  directory->names.shared.End(name, now.log);
+  if (is_shared)
+    directory->names.shared.Saw(name, {inode.file, mark.log}, now.log);
   if (made == nullptr) {
     name_cache_.Forget(*directory, name);
     directory->known.Invalidate();
   } else if (directory->names.unsent.empty()) {
     // The last of several answers is valid, and their order is unknown.
     const bool certain = !recalls_.Happened(mark.log, parent);
-    const bool shared = made->parent_attributes.shared;
-    if (certain && (directory->known.era != 0 || shared))
+    if (certain && (directory->known.era != 0 || is_shared))
       directory->known.attributes = made->parent_attributes;
     if (!certain) directory->known.Invalidate();
-    if (certain && shared) directory->known.shown_until = mark.at + kSharedAttributesFor;
+    if (certain && is_shared) directory->known.shown_until = mark.at + kSharedAttributesFor;
   }
   return made != nullptr || unheard ? MakeState::kSent : MakeState::kRefused;
 }

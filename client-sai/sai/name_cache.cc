@@ -24,7 +24,7 @@ void NameCache::Reserve(Inode& directory, const std::string& name, uint32_t uid,
     Clear(directory);
     directory.names.era = mark.era;
   }
-  directory.names.shared.Reserve(name, uid);
+  directory.names.shared.Reserve(name, uid, mark.log);
 }
 
 bool NameCache::Store(Inode& directory, const std::string& name, FileId file, Mark mark, bool own) {
@@ -65,12 +65,12 @@ void NameCache::Change(Inode& directory, Mark mark,
   if (!shared) {
     for (const auto& [name, file] : changes) Store(directory, name, file, mark, true);
   }
+  const Mark now = recalls_.Now();
   const MutexLock lock(directory.mutex);
+  if (shared) directory.names.shared.Note(true);
   for (const auto& [name, file] : changes) {
-    directory.names.shared.End(name);
-    if (!shared) continue;
-    Forget(directory, name);
-    if (file != FileId{}) directory.names.shared.Saw(name, {file, mark.log});
+    directory.names.shared.End(name, now.log);
+    if (shared) Forget(directory, name);
   }
 }
 
@@ -104,19 +104,26 @@ void NameCache::Forget(Inode& directory, const std::string& name) {
 }
 
 std::optional<FileId> NameCache::FindSeen(Inode& directory, const std::string& name) {
-  SharedNames::Seen seen;
-  {
-    const MutexLock lock(directory.mutex);
-    seen = directory.names.shared.LastSeen(name);
-  }
-  if (seen.file == FileId{} || recalls_.HappenedForeign(seen.log_mark, seen.file))
-    return std::nullopt;
+  const Mark now = recalls_.Now();
+  const MutexLock lock(directory.mutex);
+  SharedNames& names = directory.names.shared;
+  const SharedNames::Seen seen = names.LastSeen(name);
+  if (!seen.log_mark || recalls_.HappenedForeign(*seen.log_mark, seen.file)) return std::nullopt;
+  names.Saw(name, {seen.file, now.log}, now.log);
   return seen.file;
 }
 
-void NameCache::Saw(Inode& directory, const std::string& name, FileId file, Mark mark) {
+void NameCache::Saw(Inode& directory, const std::string& name, const Entry& entry, Mark mark) {
   const MutexLock lock(directory.mutex);
-  directory.names.shared.Saw(name, {file, mark.log});
+  // Nobody is told of changes of a shared directory.
+  const auto log_mark = entry.attributes.shared ? std::nullopt : std::optional(mark.log);
+  directory.names.shared.Saw(name, {entry.file, log_mark}, mark.log);
+}
+
+void NameCache::EndSeen(Inode& directory, const std::string& name) {
+  const Mark now = recalls_.Now();
+  const MutexLock lock(directory.mutex);
+  directory.names.shared.End(name, now.log);
 }
 
 std::optional<FileId> NameCache::Guess(Inode& directory, const std::string& name) {

@@ -34,8 +34,11 @@ class NameCache {
   // The file of that name in a shared directory, if it was seen since others have last changed it.
   // It has the name still if its own attributes are valid.
   std::optional<FileId> FindSeen(Inode& directory, const std::string& name);
-  // A reply to a question asked at `mark` has named the file.
-  static void Saw(Inode& directory, const std::string& name, FileId file, Mark mark);
+  // A reply to a question asked at `mark` has named the file in a shared directory.
+  static void Saw(Inode& directory, const std::string& name, const Entry& entry, Mark mark);
+  // This mount is about to change the name. What is known of it in a shared directory ends, also if
+  // the reply is not heard.
+  void EndSeen(Inode& directory, const std::string& name);
   // The file that last had this name as far as is known, however old that knowledge is; FileId{}:
   // unknown.
   static FileId LastSeen(Inode& directory, const std::string& name);

@@ -86,7 +86,7 @@ Outcome<EntryResult> Namespace::Lookup(FileId parent, std::string_view name_view
   attributes_.Store(*child, reply->entry.attributes, mark, false);
   bool cached = false;
   if (reply->shared_parent) {
-    NameCache::Saw(*directory, name, child->file, mark);
+    NameCache::Saw(*directory, name, reply->entry, mark);
   } else if (name != "." && name != "..") {
     cached = name_cache_.Store(*directory, name, child->file, mark, false);
   }
@@ -108,6 +108,7 @@ Outcome<EntryResult> Namespace::Make(const NewEntry& entry, MakeRequest request)
   request.device = entry.device;
   request.now = lease_.ManagerNow();
   const uint64_t hints_before = name_cache_.hints_generation();
+  name_cache_.EndSeen(*parent, request.name);
   const Mark mark = recalls_.Now();
   auto reply = calls_.Ask<MakeReply>(request);
   if (!reply.ok()) return reply.failure();
@@ -124,8 +125,9 @@ Outcome<EntryResult> Namespace::Make(const NewEntry& entry, MakeRequest request)
     if (reply->access) child->names.inline_bytes_max = reply->access->inline_bytes_max;
     child->names.hints_generation = hints_before;
   }
+  const bool shared = reply->parent_attributes.shared;
   name_cache_.Change(*parent, mark, {{request.name, child->file}}, &reply->parent_attributes,
-                     reply->parent_attributes.shared);
+                     shared);
   return attributes_.EntryOf(*child,
                              may_keep && name_cache_.Find(*parent, request.name) == child->file);
 }
@@ -138,6 +140,7 @@ Outcome<EntryResult> Namespace::Link(FileId file, FileId new_parent, std::string
   const std::string name(new_name);
   MOSA_RETURN_IF_FAILED(commits_.EnsureNameMade(*parent, name));
   const bool may_keep = kernel_names_.MayKeep(*parent);
+  name_cache_.EndSeen(*parent, name);
   const Mark mark = recalls_.Now();
   auto reply = calls_.Ask<EntryReply>(LinkRequest{file, new_parent, name});
   if (!reply.ok()) return reply.failure();
@@ -171,6 +174,7 @@ Outcome<Done> Namespace::RemoveOnce(FileId parent, const std::string& name, bool
   // An unknown file may be open here; keeping its bytes a moment longer is safe.
   const bool is_known = !directory && known && known->value != 0;
   const bool held = !directory && (!is_known || BeginRemoval(*known));
+  name_cache_.EndSeen(*inode, name);
   const Mark mark = recalls_.Now();
   requests.emplace_back(RemoveRequest{parent, name, directory, held, known.value_or(FileId{})});
   const size_t asked = requests.size();
@@ -223,6 +227,8 @@ Outcome<Done> Namespace::RenameOnce(const RenameRequest& wanted) {
   request.replaced = replaced;
   if (source != target) kernel_names_.NoteKept(*target);
   if (source != target && request.exchange) kernel_names_.NoteKept(*source);
+  name_cache_.EndSeen(*source, wanted.old_name);
+  name_cache_.EndSeen(*target, wanted.new_name);
   const Mark mark = recalls_.Now();
   const auto reply = calls_.Ask<RenameReply>(request);
   if (reply.ok()) NoteRenamed(request, *reply, *source, *target, mark);
@@ -240,7 +246,7 @@ Outcome<Done> Namespace::SeeAgain(FileId parent, const std::string& name) {
   const auto reply = calls_.Ask<EntryReply>(LookupRequest{parent, name});
   if (!reply.ok() && reply.failure().reason != ErrorReason::kNoEntry) return reply.failure();
   if (reply.ok() && reply->shared_parent) {
-    NameCache::Saw(*directory, name, reply->entry.file, mark);
+    NameCache::Saw(*directory, name, reply->entry, mark);
     return Done{};
   }
   name_cache_.Store(*directory, name, reply.ok() ? reply->entry.file : FileId{}, mark, false);

@@ -49,9 +49,13 @@ Outcome<CreateResult> Opener::Create(const NewEntry& entry, uint32_t flags) {
     ReturnHandle(*inode, flags);
     return opened.failure();
   }
-  return CreateResult{
-      attributes_.EntryOf(*inode, may_keep && name_cache_.Find(*parent, name) == inode->file),
-      opened->handle, opened->mode, opened->size_bytes, opened->data_version};
+  bool is_kept = may_keep && name_cache_.Find(*parent, name) == inode->file;
+  {
+    const MutexLock lock(parent->mutex);
+    is_kept = is_kept && !parent->names.shared.taken().contains(name);
+  }
+  return CreateResult{attributes_.EntryOf(*inode, is_kept), opened->handle, opened->mode,
+                      opened->size_bytes, opened->data_version};
 }
 
 // Creates a file in a delegated directory, or of a reserved name, that nobody else knows until it
@@ -71,8 +75,8 @@ InodePtr Opener::DeferCreate(Inode& parent, const MakeRequest& request) {
   const bool absent = entry == names.entries.end() ? names.complete : entry->second.value == 0;
   const uint64_t era = lease_.ValidEra();
   if (era == 0 || names.era != era || names.unsent.contains(request.name)) return nullptr;
-  const bool reserved = !names.delegated && names.shared.Take(request.name, request.uid);
-  if (!reserved && !(names.delegated && absent)) return nullptr;
+  const bool taken = !names.delegated && names.shared.Take(request.name, request.uid);
+  if (!taken && !(names.delegated && absent)) return nullptr;
   {
     // The only place that holds a parent's mutex with its child's: nobody else knows the child.
     const MutexLock child_lock(inode->mutex);
@@ -99,7 +103,11 @@ InodePtr Opener::DeferCreate(Inode& parent, const MakeRequest& request) {
     access.inline_bytes_max = *names.inline_bytes_max;
     inode->right.access = std::make_shared<DataAccess>(std::move(access));
   }
-  if (!reserved) name_cache_.Add(parent, request.name, *id);
+  // The name of a shared directory is not kept longer than it is unsent.
+  if (taken)
+    name_cache_.Forget(parent, request.name);
+  else
+    name_cache_.Add(parent, request.name, *id);
   names.unsent[request.name] = *id;
   recalls_.NoteOwn(parent.file);
   parent.known.attributes.size_bytes += 1;
@@ -113,13 +121,14 @@ Outcome<InodePtr> Opener::CreateNow(const NewEntry& entry, MakeRequest request) 
   if (!id.ok()) return id.failure();
   request.file = *id;
   const uint64_t hints_before = name_cache_.hints_generation();
+  const InodePtr parent = inodes_.Get(entry.parent);
+  name_cache_.EndSeen(*parent, request.name);
   const Mark mark = recalls_.Now();
   auto reply = calls_.Ask<MakeReply>(request);
   if (!reply.ok()) {
     if (reply.failure().reason == ErrorReason::kTimedOut) releases_.Queue({.file = *id});
     return reply.failure();
   }
-  const InodePtr parent = inodes_.Get(entry.parent);
   const InodePtr inode = inodes_.Get(reply->entry.file);
   attributes_.Store(*inode, reply->entry.attributes, mark, false);
   const uint64_t inline_max = reply->access ? reply->access->inline_bytes_max : 0;

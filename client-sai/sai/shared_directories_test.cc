@@ -120,6 +120,77 @@ TEST(SharedDirectories, ASeenNameEndsWithAnyChangeByOthers) {
   EXPECT_EQ(ReasonOf(cluster.a().Find("/d/third")), ErrorReason::kNoEntry);
 }
 
+// The mount that makes a file finds it, though it had listed the directory before.
+TEST(SharedDirectories, AReservedNameOfAListedDirectoryIsFound) {
+  Cluster cluster;
+  ASSERT_TRUE(Ok(cluster.a().MakeDirectory("/d")));
+  ASSERT_TRUE(Ok(cluster.a().MakeDirectory("/other")));
+  ASSERT_TRUE(Ok(cluster.a().WriteFile("/other/t", "t")));
+  Share(cluster);
+  EXPECT_FALSE(cluster.a().Stat("/d/z").ok());              // Reserved.
+  ASSERT_TRUE(Ok(cluster.a().Rename("/other/t", "/d/t")));  // Gives interest.
+  ASSERT_TRUE(Ok(cluster.a().List("/d")));                  // All names are known.
+  ASSERT_TRUE(Ok(cluster.a().WriteFile("/d/z", "z")));
+  EXPECT_EQ(*cluster.a().ReadFile("/d/z"), "z");
+  EXPECT_EQ(std::ranges::count(*cluster.a().List("/d"), "z"), 1);
+  EXPECT_EQ(*cluster.b().ReadFile("/d/z"), "z");
+}
+
+// Nobody is told when a shared directory is renamed, so its name is not kept.
+TEST(SharedDirectories, TheNameOfOneInAnotherIsAskedForEachTime) {
+  Cluster cluster;
+  ASSERT_TRUE(Ok(cluster.a().MakeDirectory("/d")));
+  Share(cluster);
+  ASSERT_TRUE(Ok(cluster.a().MakeDirectory("/d/d")));
+  for (int i = 0; i < 6; ++i) {
+    ASSERT_TRUE(Ok(cluster.a().WriteFile("/d/d/a" + std::to_string(i), "x")));
+    ASSERT_TRUE(Ok(cluster.b().WriteFile("/d/d/b" + std::to_string(i), "x")));
+  }
+  const FileId inner = *cluster.a().Find("/d/d");
+  ASSERT_TRUE(Ok(cluster.b().Rename("/d/d", "/d/e")));
+  std::this_thread::sleep_for(std::chrono::milliseconds(2200));  // It is not shared any more.
+  ASSERT_TRUE(Ok(cluster.a().fs().GetAttributes(inner)));
+  EXPECT_EQ(ReasonOf(cluster.a().Find("/d/d")), ErrorReason::kNoEntry);
+}
+
+// The mount that renames a file need not have interest in it.
+TEST(SharedDirectories, ANameThatTheMountGaveIsOthersToTake) {
+  Cluster cluster;
+  ASSERT_TRUE(Ok(cluster.a().MakeDirectory("/d")));
+  Share(cluster);
+  const FileId file = *cluster.a().Find("/d/b0");
+  ASSERT_TRUE(Ok(cluster.b().WriteFile("/d/b0", "longer")));  // Ends a's interest.
+  ASSERT_TRUE(Ok(cluster.a().Rename("/d/b0", "/d/y")));
+  ASSERT_TRUE(Ok(cluster.b().Rename("/d/y", "/d/z")));
+  EXPECT_EQ(*cluster.a().Find("/d/z"), file);
+  EXPECT_EQ(ReasonOf(cluster.a().Find("/d/y")), ErrorReason::kNoEntry);
+}
+
+TEST(SharedNames, LateAnswersDoNotUndoWhatCameAfter) {
+  SharedNames names;
+  names.Note(true);
+  names.Reserve("x", 7, 10);
+  EXPECT_FALSE(names.Take("x", 8));
+  EXPECT_TRUE(names.Take("x", 7));
+  EXPECT_FALSE(names.IsFree("x"));
+  EXPECT_TRUE(names.taken().contains("x"));
+  names.End("x", 20);  // It was made.
+  names.Reserve("x", 7, 15);
+  names.Saw("x", {FileId{3}, 15}, 15);
+  EXPECT_FALSE(names.IsFree("x"));
+  EXPECT_EQ(names.LastSeen("x").file, FileId{});
+  names.Saw("x", {FileId{3}, 20}, 20);
+  EXPECT_EQ(names.LastSeen("x").file, FileId{3});
+  // Nor when so many names have ended that they are not all remembered.
+  for (uint64_t i = 0; i < 3000; ++i) names.End(std::to_string(i), 30 + i);
+  names.Reserve("x", 7, 1000);
+  EXPECT_FALSE(names.IsFree("x"));
+  names.Reserve("x", 7, 3030);
+  EXPECT_TRUE(names.IsFree("x"));
+  names.Clear();
+  EXPECT_FALSE(names.IsFree("x"));
+}
+
 // A name that a mount had reserved and did not use is another's.
 TEST(SharedDirectories, AFailedCreateLeavesTheNameToOthers) {
   Cluster cluster;

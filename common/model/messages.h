@@ -145,7 +145,7 @@ struct ListDirectoryReply {
   std::vector<Item> items;
   bool more = false;
   FileId parent;        // The target of "..".
-  bool shared = false;  // The directory is shared: do not keep its names.
+  bool shared = false;  // The directory is shared (session.h).
   bool operator==(const ListDirectoryReply&) const = default;
 };
 
@@ -227,7 +227,7 @@ struct RenameReply {
   FileId moved;
   std::optional<FileId> replaced;  // After an exchange: the file that now has the old name.
   uint32_t replaced_links_left = 0;
-  bool shared = false;  // Both names are in one directory, which is shared: do not keep them.
+  bool shared = false;  // Both names are in one directory, which is shared.
   bool operator==(const RenameReply&) const = default;
 };
 
@@ -531,7 +531,7 @@ struct AttributesReply {
 };
 struct EntryReply {
   Entry entry;  // FileId{}: a shared directory has no such name.
-  // Set if the name is in a shared directory, whose attributes these are: do not keep the name.
+  // Set if the name is in a shared directory, whose attributes these are.
   std::optional<Attributes> shared_parent{};
   bool reserved = false;  // The name does not exist and is reserved for this session.
   bool operator==(const EntryReply&) const = default;

@@ -183,11 +183,11 @@ using Push = std::variant<RecallPush, NodesPush, GrantRecallPush, SessionEndPush
 //
 // Shared directories. A directory in which several sessions have lately made names is shared. From
 // then on sessions get no interest in it, so that nobody waits for recalls (one that has interest
-// keeps it until the next recall). Replies say so: clients must not keep its names, and may show
-// its attributes for a moment only. A client that makes files there asks for a name when it looks
-// it up, as kernels do before each create. While the name is reserved for a session, no other
-// session can look it up or make it, or list the directory, so the session may defer the Make as
-// under a delegation.
+// keeps it until the next recall). Replies say so: clients may show its attributes for a moment
+// only, and believe its names only as long as they are told that nobody has changed the files. A
+// client that makes files there asks for a name when it looks it up, as kernels do before each
+// create. While the name is reserved for a session, no other session can look it up or make it, or
+// list the directory, so the session may defer the Make as under a delegation.
 
 }  // namespace mosa
 

@@ -168,7 +168,7 @@ void Adoption::Handle(const AdoptFiles& command) {
   const FileId adopted = place ? place->directory.value_or(kRootFile) : kRootFile;
   for (const FileId directory : {kRootFile, adopted}) {
     if (command.discard || !delegations_.IsHeld(directory)) continue;
-    delegations_.Recall(directory);
+    delegations_.RecallToAnswer(directory);
     return step_.AnswerAdmin(AbortedError(fmt::format(
         "a mount must first return its delegation of directory {}: try again in a moment",
         directory.value)));

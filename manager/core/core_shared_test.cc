@@ -156,7 +156,9 @@ TEST_F(CoreShared, NoNameIsReservedWhereARuleMaySettleThePlace) {
 
 TEST_F(CoreShared, AnUnusedNameIsTakenBack) {
   ASSERT_TRUE(Look(kAnna, "x").reserved);
-  Advance(Milliseconds(1100));
+  Advance(Milliseconds(300));
+  ASSERT_TRUE(Look(kAnna, "later").reserved);
+  Advance(Milliseconds(200));
   ASSERT_EQ(recalls_[kAnna].size(), 1U);
   EXPECT_EQ(recalls_[kAnna][0].kind, RecallKind::kEntries);
   // Until then none is reserved anew: the answer could be older than the recall.
@@ -164,6 +166,60 @@ TEST_F(CoreShared, AnUnusedNameIsTakenBack) {
   Confirm(kAnna);
   Share();
   EXPECT_TRUE(Look(kBen, "x").reserved);
+}
+
+TEST_F(CoreShared, NobodyElseWaitsForWhoHasOnlyNames) {
+  ASSERT_TRUE(Look(kAnna, "x").reserved);
+  const RequestId waits = Send(kBen, {LookupOf("x")});
+  ASSERT_EQ(recalls_[kAnna].size(), 1U);
+  // Anna does not answer. What needs no name of hers goes on.
+  EXPECT_TRUE(Answered(kCarl, Send(kCarl, {LookupOf("turn1")})));
+  EXPECT_TRUE(Look(kCarl, "y").reserved);
+  EXPECT_TRUE(Answered(kCarl, Send(kCarl, {MakeHere(kCarl, "y")})));
+  EXPECT_FALSE(Answered(kBen, waits));
+}
+
+TEST_F(CoreShared, NoNameIsReservedWhereFilesGetObjects) {
+  Ok<EmptyReply>(kBen, SetXattrRequest{directory_, "user.mosa.placement", "local"});
+  EXPECT_FALSE(Look(kAnna, "x").reserved);
+  Ok<EmptyReply>(kBen, RemoveXattrRequest{directory_, "user.mosa.placement"});
+  EXPECT_TRUE(Look(kAnna, "x").reserved);
+}
+
+TEST_F(CoreShared, ACommandThatIsRepeatedSucceeds) {
+  const auto set = [this] {
+    const Effects effects =
+        Step(SetFileHint{.path = "/d", .name = "lifetime", .value = "temporary"});
+    return effects.admin_reply->status.code();
+  };
+  ASSERT_TRUE(Look(kAnna, "x").reserved);
+  EXPECT_EQ(set(), StatusCode::kAborted);
+  Confirm(kAnna);
+  EXPECT_FALSE(Look(kBen, "y").reserved);
+  EXPECT_EQ(set(), StatusCode::kOk);
+  Advance(Seconds(2));
+  Share();
+  EXPECT_TRUE(Look(kBen, "y").reserved);
+}
+
+TEST_F(CoreShared, AForgottenDirectoryKeepsItsNamesReserved) {
+  ASSERT_TRUE(Look(kAnna, "x").reserved);
+  Send(kAnna, {ForgetRequest{{directory_}}});
+  EXPECT_FALSE(Answered(kBen, Send(kBen, {LookupOf("x")})));
+}
+
+// A session that opens again and again, and tells nothing of its file.
+TEST_F(CoreShared, OthersWaitForANameForHalfAMinuteAtMost) {
+  ASSERT_TRUE(Look(kAnna, "x").reserved);
+  const RequestId waits = Send(kBen, {LookupOf("x")});
+  for (int i = 0; i < 3; ++i) {
+    AdvanceAlive(Seconds(9), {kAnna, kBen, kCarl});
+    Start(kAnna, {.client = kAnna, .names = {{directory_, "x"}}});
+    EXPECT_FALSE(Answered(kBen, waits)) << i;
+  }
+  AdvanceAlive(Seconds(4), {kAnna, kBen, kCarl});
+  Start(kAnna, {.client = kAnna, .names = {{directory_, "x"}}});
+  EXPECT_TRUE(Answered(kBen, waits));
 }
 
 TEST_F(CoreShared, TheEndOfASessionEndsItsNames) {
@@ -232,7 +288,8 @@ TEST(SharedDirectories, AClientHasSoManyNamesAndNoMore) {
   shared.EndName(d, "17");
   EXPECT_TRUE(shared.Reserve(FileId{8}, "17", kAnna, Time{}));
   EXPECT_EQ(shared.EndNamesOf(kAnna), (std::set<FileId>{d, FileId{8}}));
-  EXPECT_EQ(shared.HoldersIn(d), std::set<ClientId>{kBen});
+  EXPECT_EQ(shared.HoldersIn(d), std::vector<ClientId>{kBen});
+  EXPECT_TRUE(shared.HasNames(d) && !shared.HasNames(d, kBen));
   shared.Forget(d);
   EXPECT_FALSE(shared.has_names());
   EXPECT_TRUE(shared.Reserve(d, "x", kAnna, Time{}));

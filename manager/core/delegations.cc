@@ -32,9 +32,7 @@ void Delegations::Correct(ClientId client, Pending& pending) const {
 bool Delegations::IsHeldElsewhere(const Session& session, FileId directory) const {
   const auto found = by_directory_.find(directory);
   if (found != by_directory_.end() && found->second.holder != session.start.client) return true;
-  std::set<ClientId> holders = shared_.HoldersIn(directory);
-  holders.erase(session.start.client);
-  return !holders.empty();
+  return shared_.HasNames(directory, session.start.client);
 }
 
 bool Delegations::RecallDelegationFromOthers(const Session& session, FileId directory) {
@@ -64,7 +62,7 @@ bool Delegations::RecallFromOthers(const Session& session, FileId directory) {
 }
 
 bool Delegations::IsHeld(FileId directory) const {
-  return by_directory_.contains(directory) || !shared_.HoldersIn(directory).empty();
+  return by_directory_.contains(directory) || shared_.HasNames(directory);
 }
 
 std::set<FileId> Delegations::Held() const {
@@ -150,11 +148,13 @@ void Delegations::NoteMaker(const Session& session, FileId directory, uint32_t t
     shared_.NoteMaker(directory, session.start.client, turns, step_.now);
 }
 
-// Nobody else may keep that the name is absent, nor take the directory for empty.
+// Nobody else may keep that the name is absent, nor take the directory for empty. To a client that
+// has an entries recall to answer, the reply could be older than the recall.
 bool Delegations::MayReserve(const Session& session, FileId directory) const {
   const ClientId client = session.start.client;
   return IsShared(directory) && !by_directory_.contains(directory) &&
-         !files_.orphans.contains(directory) && !recalls_.IsRecalled(directory) &&
+         !shared_.IsPaused(directory, step_.now) && !files_.orphans.contains(directory) &&
+         !recalls_.IsRecalledFrom(client, directory) && !recalls_.IsAwaited(directory) &&
          (rules_.empty() || !rules_.MaySettleIn(files_.PathOf(directory))) &&
          interests_.Of(directory, *files_.Find(directory), client).empty();
 }
@@ -167,13 +167,19 @@ bool Delegations::Reserve(Session& session, FileId directory, const std::string&
   return true;
 }
 
-bool Delegations::RestoreName(const Session& session, FileId directory, const std::string& name) {
+bool Delegations::RestoreName(const Session& session, FileId directory, const std::string& name,
+                              std::optional<Time> wanted_since) {
   const ClientId client = session.start.client;
+  if (wanted_since && *wanted_since + kLetGoMax <= step_.now) return false;
   if (by_directory_.contains(directory) ||
       shared_.HolderOf(directory, name).value_or(client) != client ||
       !shared_.Reserve(directory, name, client, step_.now))
     return false;
   step_.Schedule(step_.now + kReservedFor);
+  if (wanted_since) {
+    Session& holder = *sessions_.Find(client);
+    holder.recalls.at(RecallNames(directory, client)).since = *wanted_since;
+  }
   return true;
 }
 
@@ -216,9 +222,11 @@ void Delegations::RecallForDue(FileId directory, FileId file) {
 void Delegations::Tick() {
   std::erase_if(contended_, [this](const auto& entry) { return entry.second <= step_.now; });
   for (const auto& [directory, until] : contended_) step_.Schedule(until);
-  for (const auto& [directory, client] : shared_.HoldersSince(step_.now - kReservedFor))
+  shared_.EndPauses(step_.now);
+  const Time overdue = step_.now - kReservedFor;
+  for (const auto& [directory, client] : shared_.HoldersSince(overdue))
     RecallNames(directory, client);
-  if (shared_.has_names()) step_.Schedule(step_.now + kReservedFor);
+  if (const auto oldest = shared_.OldestAfter(overdue)) step_.Schedule(*oldest + kReservedFor);
 }
 
 void Delegations::Postpone(Duration time) {
@@ -241,12 +249,23 @@ void Delegations::RecallDelegation(FileId directory, Delegation& delegation) {
   recalls_.Send(holder, directory, RecallKind::kEntries);
 }
 
-// No name is reserved there for the client while it has an entries recall to answer.
-void Delegations::RecallNames(FileId directory, ClientId client) {
-  if (recalls_.IsRecalledFrom(client, directory)) return;
+// No name is reserved there for the client while it has an entries recall to answer. If it has no
+// interest, it cannot deny what others make there, and they need not wait for it.
+RecallId Delegations::RecallNames(FileId directory, ClientId client) {
   Session& holder = *sessions_.Find(client);
-  if (Inode* inode = files_.Find(directory)) interests_.Drop(holder, directory, *inode);
-  recalls_.Send(holder, directory, RecallKind::kEntries);
+  if (const auto recall = recalls_.EntriesRecallOf(holder, directory)) return *recall;
+  Inode& inode = *files_.Find(directory);
+  const bool interested = interests_.Has(holder, directory, inode);
+  interests_.Drop(holder, directory, inode);
+  const RecallId recall = recalls_.Send(holder, directory, RecallKind::kEntries);
+  holder.recalls.at(recall).only_names = !interested;
+  return recall;
+}
+
+void Delegations::RecallToAnswer(FileId directory) {
+  Recall(directory);
+  shared_.Pause(directory, step_.now + kContendedFor);
+  step_.Schedule(step_.now + kContendedFor);
 }
 
 }  // namespace mosa::manager

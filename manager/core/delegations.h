@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -44,8 +45,8 @@ class Delegations {
   bool RecallDelegationFromOthers(const Session& session, FileId directory);
   bool RecallNameFromOthers(const Session& session, FileId directory, std::string_view name);
   bool RecallFromOthers(const Session& session, FileId directory);
-  // Mounts must not defer creations where a rule may settle the placement. These recall the
-  // delegations of such directories: all below `within`, or those where one rule settles placement
+  // Mounts must not defer creations where a rule may settle the placement. These recall what they
+  // hold of such directories: all below `within`, or those where one rule settles placement
   // (returns true if there are none).
   void RecallRuled(FileId within);
   bool RecallUnder(uint64_t rule);
@@ -60,8 +61,10 @@ class Delegations {
   void NoteMaker(const Session& session, FileId directory, uint32_t turns);
   // For a name that does not exist. True if it is reserved for the session from now on.
   bool Reserve(Session& session, FileId directory, const std::string& name);
-  // Restores a reservation of a session that has returned.
-  bool RestoreName(const Session& session, FileId directory, const std::string& name);
+  // Restores a reservation of a session that has returned, unless others have wanted it for too
+  // long: since `wanted_since`, when it was recalled.
+  bool RestoreName(const Session& session, FileId directory, const std::string& name,
+                   std::optional<Time> wanted_since);
   // The name exists now.
   void EndName(FileId directory, const std::string& name) { shared_.EndName(directory, name); }
   void EndNames(FileId directory, ClientId client);
@@ -71,6 +74,8 @@ class Delegations {
   bool IsHeld(FileId directory) const;
   // Asks the holders to report what they have made, and to ask from then on.
   void Recall(FileId directory);
+  // As Recall, for a command that is to be repeated: nothing is held there again for a while.
+  void RecallToAnswer(FileId directory);
   void RecallAll();
   // As Recall, so that `file` in it can be removed.
   void RecallForDue(FileId directory, FileId file);
@@ -86,10 +91,10 @@ class Delegations {
  private:
   void NoteContended(FileId directory);
   void RecallDelegation(FileId directory, Delegation& delegation);
-  void RecallNames(FileId directory, ClientId client);
+  RecallId RecallNames(FileId directory, ClientId client);
   bool MayReserve(const Session& session, FileId directory) const;
   std::set<FileId> Held() const;
-  // What the directory's holders were asked for has come.
+  // Runs the requests again that waited for what others held of the directory.
   void Resume(FileId directory);
 
   Step& step_;

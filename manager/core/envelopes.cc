@@ -398,7 +398,6 @@ Reply Envelopes::Apply(const ForgetRequest& request) {
   Session& session = *step_.actor;
   for (const FileId file : request.files) {
     if (delegations_.Holds(session.start.client, file)) delegations_.End(file);
-    delegations_.EndNames(file, session.start.client);
     if (Inode* inode = files_.Find(file)) interests_.Drop(session, file, *inode);
   }
   return EmptyReply{};

@@ -105,7 +105,7 @@ void HintCommands::Handle(const SetFileHint& command) {
   // A mount may have made unreported files there, and may make more.
   const FileId directory = file.ok() ? *file : deepest;
   if (delegations_.IsHeld(directory)) {
-    delegations_.Recall(directory);
+    delegations_.RecallToAnswer(directory);
     return step_.AnswerAdmin(AbortedError(fmt::format(
         "a mount is still making files in {}/: try again in a moment", files_.PathOf(directory))));
   }

@@ -56,8 +56,8 @@ void Namespace::EraseEntry(FileId parent, std::string_view name) {
 
 EntryReply Namespace::EntryIn(FileId parent) {
   EntryReply reply;
-  if (file_view_.Watch(parent)) return reply;
-  reply.shared_parent = file_view_.EntryWithInterest(parent).attributes;
+  const Entry entry = file_view_.EntryWithInterest(parent);
+  if (entry.attributes.shared) reply.shared_parent = entry.attributes;
   return reply;
 }
 
@@ -76,7 +76,8 @@ Reply Namespace::Apply(const LookupRequest& request) {
     reply.entry = file_view_.EntryWithInterest(*child);
   } else if (!reply.shared_parent) {
     return NoEntry(request.parent, request.name);
-  } else if (request.reserve_for && !quotas_.IsNearLimit(*request.reserve_for)) {
+  } else if (request.reserve_for && !quotas_.IsNearLimit(*request.reserve_for) &&
+             hints_.HintsOf(*files_.Find(request.parent)).may_be_inline) {
     reply.reserved = delegations_.Reserve(*step_.actor, request.parent, request.name);
   }
   return reply;
@@ -301,8 +302,9 @@ Reply Namespace::Apply(const RemoveRequest& request) {
       return Refuse(StatusCode::kFailedPrecondition, ErrorReason::kNotEmpty,
                     fmt::format("directory '{}' has {} entries", request.name, entries));
     if (delegations_.IsHeldElsewhere(*step_.actor, *child))
-      return Refuse(StatusCode::kUnavailable, ErrorReason::kBusy,
-                    fmt::format("directory '{}' is delegated; try again", request.name));
+      return Refuse(
+          StatusCode::kUnavailable, ErrorReason::kBusy,
+          fmt::format("another mount is making files in directory '{}'; try again", request.name));
   }
   LeaveHints(request, inode);
   RemoveReply reply;
@@ -481,7 +483,8 @@ Reply Namespace::Apply(const RenameRequest& request) {
   if (auto failure = CheckRename(request, *moved, target)) return *std::move(failure);
   if (target && delegations_.IsHeldElsewhere(*step_.actor, *target))
     return Refuse(StatusCode::kUnavailable, ErrorReason::kBusy,
-                  fmt::format("directory '{}' is delegated; try again", request.new_name));
+                  fmt::format("another mount is making files in directory '{}'; try again",
+                              request.new_name));
 
   RenameReply reply;
   reply.moved = *moved;

@@ -97,7 +97,7 @@ size_t Recalls::AwaitRecalls(FileId file, const Waiter& waiter) {
   for (const auto& [client, recall] : outstanding->second) {
     if (client == waiter.client) continue;
     Recall& earlier = sessions_.Find(client)->recalls.at(recall);
-    if (earlier.kind == RecallKind::kAccess) continue;
+    if (earlier.kind == RecallKind::kAccess || earlier.only_names) continue;
     if (!earlier.waiters.empty() && earlier.waiters.back() == waiter) continue;
     earlier.waiters.push_back(waiter);
     ++held_back;
@@ -122,6 +122,21 @@ size_t Recalls::RecallTouched(ClientId actor, std::optional<Waiter> waiter) {
     if (waiter) held_back += AwaitRecalls(file, *waiter);
   }
   return held_back;
+}
+
+bool Recalls::IsAwaited(FileId file) const {
+  const auto outstanding = by_file_.find(file);
+  return outstanding != by_file_.end() &&
+         std::ranges::any_of(outstanding->second, [this](const auto& recall) {
+           const Recall& sent = sessions_.Find(recall.first)->recalls.at(recall.second);
+           return sent.kind != RecallKind::kAccess && !sent.only_names;
+         });
+}
+
+std::optional<RecallId> Recalls::EntriesRecallOf(const Session& session, FileId directory) {
+  for (const auto& [id, recall] : session.recalls)
+    if (recall.file == directory && recall.kind == RecallKind::kEntries) return id;
+  return std::nullopt;
 }
 
 void Recalls::NoteDone(ClientId client, RecallId id, FileId file) {

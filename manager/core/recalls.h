@@ -41,6 +41,10 @@ class Recalls {
 
   // Returns true if some client has yet to answer a recall of the file.
   bool IsRecalled(FileId file) const { return by_file_.contains(file); }
+  // The same, for recalls of what the client may still show.
+  bool IsAwaited(FileId file) const;
+  // The client's unanswered entries recall of the directory, if there is one.
+  static std::optional<RecallId> EntriesRecallOf(const Session& session, FileId directory);
   bool IsRecalledFromOthers(ClientId client, FileId file) const;
   void NoteDone(ClientId client, RecallId id, FileId file);
 

@@ -48,7 +48,10 @@ void SessionEvents::Handle(const StartSession& command) {
   // An expired session keeps its replies for a while. Without an earlier session nothing is
   // repeated.
   const bool replies_kept = was_known || reply_logs_.Has(start.client);
+  std::map<FileId, Time> recalled;
   if (session) {
+    for (const auto& [id, recall] : session->recalls)
+      if (recall.kind == RecallKind::kEntries) recalled.try_emplace(recall.file, recall.since);
     ForgetHeld(*session, /*ended=*/false, /*clean=*/false);
     interests_.RetireSlot(session->slot);
   } else {
@@ -88,6 +91,7 @@ void SessionEvents::Handle(const StartSession& command) {
   for (const auto& [id, node] : nodes_.by_id) ready.nodes.push_back(node.address);
   step_.effects.to_clients.push_back({start.client, std::move(ready)});
   Redeclare(*session, start, was_known);
+  RedeclareNames(*session, start.names, recalled);
   for (const FileId file : opens_before)
     if (!session->write_opens.contains(file)) generations_.EndUncommitted(file);
   EndGraceIfAllAreBack();
@@ -190,19 +194,25 @@ void SessionEvents::Redeclare(Session& session, const SessionStart& start, bool 
       if (wanted || ruled) delegations_.Recall(directory);
     }
   }
-  RedeclareNames(session, start.names);
 }
 
-// Names that cannot be reserved again are to be made at once: whoever was faster has them.
-void SessionEvents::RedeclareNames(Session& session, const std::vector<HeldName>& names) {
+// The mount tells of its unsent files anyway, now that the session is open. It is asked to do so
+// where a name cannot be reserved again: whoever was faster has it.
+void SessionEvents::RedeclareNames(Session& session, const std::vector<HeldName>& names,
+                                   const std::map<FileId, Time>& recalled) {
   delegations_.EndAllNames(session.start.client);
   std::set<FileId> lost;
   for (const HeldName& held : names) {
     if (!files_.FindDirectory(held.directory) || files_.ChildOf(held.directory, held.name))
       continue;
-    if (!delegations_.RestoreName(session, held.directory, held.name)) lost.insert(held.directory);
+    const auto since = recalled.find(held.directory);
+    const auto wanted = since == recalled.end() ? std::nullopt : std::optional(since->second);
+    if (!delegations_.RestoreName(session, held.directory, held.name, wanted))
+      lost.insert(held.directory);
   }
-  for (const FileId directory : lost) recalls_.Send(session, directory, RecallKind::kEntries);
+  for (const FileId directory : lost)
+    if (!Recalls::EntriesRecallOf(session, directory))
+      recalls_.Send(session, directory, RecallKind::kEntries);
 }
 
 void SessionEvents::Handle(const SessionLost& command) {

@@ -71,7 +71,9 @@ class SessionEvents {
 
  private:
   void ForgetHeld(Session& session, bool ended, bool clean);
-  void RedeclareNames(Session& session, const std::vector<HeldName>& names);
+  // `recalled`: since when what it held of directories is recalled.
+  void RedeclareNames(Session& session, const std::vector<HeldName>& names,
+                      const std::map<FileId, Time>& recalled);
   void Redeclare(Session& session, const SessionStart& start, bool was_known);
   void EndSession(ClientId client, std::string_view reason, bool clean);
   void EndGraceIfAllAreBack();

@@ -14,6 +14,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "common/base/time.h"
 #include "common/model/ids.h"
@@ -26,21 +27,28 @@ class SharedDirectories {
   // `turns`-th change of sessions on.
   void NoteMaker(FileId directory, ClientId client, uint32_t turns, Time now);
   bool IsShared(FileId directory, Time now) const;
+  // No name is to be reserved there for a while.
+  void Pause(FileId directory, Time until) { paused_[directory] = until; }
+  bool IsPaused(FileId directory, Time now) const;
+  void EndPauses(Time now);
 
   // The name must not be reserved for another client. False if the client has too many.
   bool Reserve(FileId directory, const std::string& name, ClientId client, Time now);
-  // The name was made.
+  // The name exists now.
   void EndName(FileId directory, std::string_view name);
-  // Returns true if the client had names there.
-  bool EndNames(FileId directory, ClientId client);
+  void EndNames(FileId directory, ClientId client);
+  // Returns the directories in which it had names.
   std::set<FileId> EndNamesOf(ClientId client);
   void Forget(FileId directory);
 
   bool has_names() const { return !reserved_.empty(); }
   std::optional<ClientId> HolderOf(FileId directory, std::string_view name) const;
-  std::set<ClientId> HoldersIn(FileId directory) const;
-  // The holders, with the directory, of names that were reserved before then.
-  std::set<std::pair<FileId, ClientId>> HoldersSince(Time before) const;
+  bool HasNames(FileId directory, ClientId except = ClientId()) const;
+  std::vector<ClientId> HoldersIn(FileId directory) const;
+  // The holders, with the directory, of names that were reserved then or before.
+  std::set<std::pair<FileId, ClientId>> HoldersSince(Time then) const;
+  // When the oldest name that was reserved after then was reserved.
+  std::optional<Time> OldestAfter(Time then) const;
   std::set<FileId> DirectoriesWithNames() const;
 
  private:
@@ -54,11 +62,13 @@ class SharedDirectories {
     ClientId client;
     Time since;
   };
-  using Names = std::map<std::string, Reserved, std::less<>>;
-
-  void EndOne(ClientId client);
+  struct Names {
+    std::map<std::string, Reserved, std::less<>> by_name;
+    std::map<ClientId, size_t> counts;
+  };
 
   std::map<FileId, Makers> makers_;
+  std::map<FileId, Time> paused_;
   std::map<FileId, Names> reserved_;
   std::map<ClientId, size_t> counts_;  // Reserved names.
 };

@@ -93,6 +93,8 @@ struct Recall {
   std::vector<Waiter> waiters;  // Replies withheld until the recall is done.
   bool asks_holder = false;     // Sent because the client has a file without a name open.
   bool opened_since = false;    // The client has opened that file again.
+  // The client has no interest in the directory, only reserved names. It shows nothing old.
+  bool only_names = false;
 };
 
 // An envelope that was received and not answered yet.

@@ -60,10 +60,10 @@ des::Activity<sai::Outcome<FileId>> SimulatedNames::Lookup(FileId parent, std::s
   if (found != FileId{}) files_.NoteAttributes(found, reply->entry.attributes, mark);
   if (!absent && reply->shared_parent) {
     NoteDirectory(parent, *reply->shared_parent, mark);
-    if (found != FileId{})
+    if (found != FileId{} && !reply->entry.attributes.shared)
       directory.names.insert_or_assign(std::string(name), Directory::Name{found, 0, mark});
     else if (reply->reserved && !files_.RecalledSince(mark, parent))
-      directory.shared.Reserve(std::string(name), kUser);
+      directory.shared.Reserve(name, kUser, 0);
     co_return found;
   }
   const auto made = directory.names.find(name);
@@ -125,12 +125,9 @@ void SimulatedNames::NoteMade(FileId parent, std::string_view name, const MakeRe
     made.hints_generation = hints_before;
   }
   Directory& directory = directories_[parent];
-  directory.shared.End(std::string(name));
+  directory.shared.End(name, 0);
   const bool recalled = files_.RecalledSince(mark, parent);
-  if (reply.parent_attributes.shared) {
-    known.seen = mark;
-    directory.names.insert_or_assign(std::string(name), known);
-  } else if (recalled) {
+  if (recalled || reply.parent_attributes.shared) {
     directory.names.erase(std::string(name));
   } else {
     directory.names.insert_or_assign(std::string(name), known);
@@ -233,7 +230,7 @@ des::Activity<sai::Outcome<sai::Done>> SimulatedNames::Remove(const std::string&
   if (!removed.ok()) co_return removed.failure();
   Directory& directory = directories_[place->parent];
   NoteDirectory(place->parent, removed->parent_attributes, mark);
-  directory.shared.End(std::string(place->name));
+  directory.shared.End(place->name, 0);
   if (files_.RecalledSince(mark, place->parent) || removed->parent_attributes.shared)
     directory.names.erase(std::string(place->name));
   else  // The kernel has to ask for the name again.
