@@ -370,8 +370,11 @@ Request AnyRequest(Rng& rng) {
   const auto number = [&] { return rng.Chance(800) ? rng.Below(1 << 20) : rng.Next(); };
   const auto node = [&] { return NodeId(static_cast<uint32_t>(rng.Below(4))); };
   switch (rng.Below(21)) {
-    case 0:
-      return LookupRequest{file(), name()};
+    case 0: {
+      LookupRequest lookup{file(), name()};
+      if (rng.Chance(500)) lookup.reserve_for = static_cast<uint32_t>(number());
+      return lookup;
+    }
     case 1:
       return GetAttributesRequest{file()};
     case 2:
@@ -430,6 +433,8 @@ Command AnyCommand(Rng& rng, std::map<uint64_t, uint64_t>& next_request) {
     start.node_name = "n1";
     start.opens = {{FileId(rng.Below(60)), rng.Chance(500)}};
     start.delegations = {FileId(rng.Below(60))};
+    start.names = {{FileId(rng.Below(60)), std::string(1, static_cast<char>('a' + rng.Below(4)))},
+                   {FileId(1), rng.Chance(500) ? "a" : ""}};
     start.grants = {{NodeId(static_cast<uint32_t>(rng.Below(4))), rng.Next()}};
     start.locks = {
         {FileId(rng.Below(60)), {LockType::kExclusive, rng.Below(9), rng.Below(9), 1, 1, false}}};
@@ -474,6 +479,7 @@ uint64_t RunHostile(uint64_t seed, int steps, size_t* copy_orders = nullptr) {
   Digest digest;
   ManagerOptions options;
   options.sessions_max = 3;
+  options.turns_to_share = 1;
   auto core = std::make_unique<ManagerCore>(options);
   std::map<std::string, std::string> image;
   std::map<uint64_t, uint64_t> next_request;
