@@ -62,7 +62,7 @@ class SharedNames {
   void Clear() { free_.clear(); }
 
   struct Seen {
-    FileId file;  // FileId{}: unknown.
+    FileId file;  // FileId{}: unknown; none.
     // When it was last known to have that name; absent: the client is not told when the file's
     // names change.
     std::optional<uint64_t> log_mark{};
@@ -70,6 +70,10 @@ class SharedNames {
   // `asked`: the mark of the question. (A later mark in `seen` says that nothing has changed.)
   void Saw(std::string_view name, Seen seen, uint64_t asked) {
     if (HasEndedSince(name, asked)) return;
+    if (seen.file == FileId{}) {
+      if (const auto found = seen_.find(name); found != seen_.end()) seen_.erase(found);
+      return;
+    }
     if (seen_.size() >= kNamesMax) seen_.clear();
     seen_.insert_or_assign(std::string(name), seen);
   }

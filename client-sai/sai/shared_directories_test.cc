@@ -181,6 +181,8 @@ TEST(SharedNames, LateAnswersDoNotUndoWhatCameAfter) {
   EXPECT_EQ(names.LastSeen("x").file, FileId{});
   names.Saw("x", {FileId{3}, 20}, 20);
   EXPECT_EQ(names.LastSeen("x").file, FileId{3});
+  names.Saw("x", {FileId{}, 25}, 25);  // That there is none is not kept.
+  EXPECT_FALSE(names.LastSeen("x").log_mark);
   // Nor when so many names have ended that they are not all remembered.
   for (uint64_t i = 0; i < 3000; ++i) names.End(std::to_string(i), 30 + i);
   names.Reserve("x", 7, 1000);
@@ -189,6 +191,24 @@ TEST(SharedNames, LateAnswersDoNotUndoWhatCameAfter) {
   EXPECT_TRUE(names.IsFree("x"));
   names.Clear();
   EXPECT_FALSE(names.IsFree("x"));
+}
+
+// A removal that meets nothing, or another file, says nothing of later files of the name.
+TEST(SharedDirectories, ANameThatWasGoneIsFoundWhenItIsBack) {
+  Cluster cluster;
+  ASSERT_TRUE(Ok(cluster.a().MakeDirectory("/d")));
+  Share(cluster);
+  const FileId d = *cluster.a().Find("/d");
+  ASSERT_TRUE(Ok(cluster.a().Find("/d/b0")));
+  ASSERT_TRUE(Ok(cluster.b().Unlink("/d/b0")));
+  EXPECT_EQ(ReasonOf(cluster.a().fs().Unlink(d, "b0")), ErrorReason::kNoEntry);
+  ASSERT_TRUE(Ok(cluster.b().WriteFile("/d/b0", "again")));
+  EXPECT_EQ(*cluster.a().ReadFile("/d/b0"), "again");
+  ASSERT_TRUE(Ok(cluster.b().Rename("/d/b1", "/d/b0")));
+  EXPECT_TRUE(Ok(cluster.a().fs().Unlink(d, "b0")));
+  EXPECT_EQ(ReasonOf(cluster.b().Find("/d/b0")), ErrorReason::kNoEntry);
+  ASSERT_TRUE(Ok(cluster.b().WriteFile("/d/b0", "third")));
+  EXPECT_EQ(*cluster.a().ReadFile("/d/b0"), "third");
 }
 
 // A name that a mount had reserved and did not use is another's.
