@@ -72,9 +72,9 @@ SessionStart SessionEvents::SessionHeld() {
     }
     for (const auto& [owner, locks] : inode->locking.held)
       for (const Lock& held : locks) start.locks.push_back({inode->file, held});
-    const Names& names = inode->names;
-    for (const std::string& name : names.shared.taken()) start.names.push_back({inode->file, name});
-    if (names.unsent.size() > names.shared.taken().size()) start.delegations.push_back(inode->file);
+    const auto& taken = inode->names.shared.taken();
+    for (const std::string& name : taken) start.names.push_back({inode->file, name});
+    if (inode->names.unsent.size() > taken.size()) start.delegations.push_back(inode->file);
   }
   // Reachable through an open descriptor or a working directory. This waits for no page.
   for (const FileId file : reached_without_name) pages_.DropAttributes(file);
