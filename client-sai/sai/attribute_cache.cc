@@ -54,7 +54,7 @@ Duration AttributeCache::CachedFor(const Inode& inode) const {
   if (!may_keep) return {};
   const Duration remaining = lease_.Remaining();
   if (inode.known.shown_until == Time{}) return remaining;
-  return std::min(remaining, inode.known.shown_until - clock_.Monotonic());
+  return std::clamp(inode.known.shown_until - clock_.Monotonic(), Duration{0}, remaining);
 }
 
 void AttributeCache::AwaitSettled(Inode& inode, MutexLock& lock) {

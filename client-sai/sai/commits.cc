@@ -374,8 +374,7 @@ MakeState Commits::FinishMake(Inode& inode, const Reply& reply, Mark mark) {
   const bool is_shared = made != nullptr && made->parent_attributes.shared;
   if (is_shared) directory->names.shared.Note(true);
   directory->names.shared.End(name, now.log);
-  if (is_shared)
-    directory->names.shared.Saw(name, {inode.file, mark.log}, now.log);
+  if (is_shared) directory->names.shared.Saw(name, {inode.file, mark.log}, now.log);
   if (made == nullptr) {
     name_cache_.Forget(*directory, name);
     directory->known.Invalidate();

@@ -52,7 +52,7 @@ class NameCache {
   // false if it is not kept.
   bool Store(Inode& directory, const std::string& name, FileId file, Mark mark, bool own);
   // Stores this mount's own changes, and the directory's attributes after them if they are known.
-  // Of a `shared` directory, names are not kept.
+  // The names of a `shared` directory are not kept.
   void Change(Inode& directory, Mark mark,
               const std::vector<std::pair<std::string, FileId>>& changes,
               const Attributes* attributes, bool shared);
