@@ -11,6 +11,7 @@
 #include "client-sai/api/wait_budget.h"
 #include "client-sai/sai/attribute_cache.h"
 #include "client-sai/sai/failures.h"
+#include "client-sai/sai/io_lock.h"
 
 namespace mosa::sai {
 namespace {
@@ -149,7 +150,7 @@ void Appends::EndOfOthers(Inode& inode) {
 void Appends::EndOverdue() {
   for (const InodePtr& inode : appending_.All()) {
     if (!inode->io.try_lock()) continue;  // Busy: it is being continued now.
-    const MutexLock io(inode->io, std::adopt_lock);
+    const IoLock io(*inode, std::adopt_lock);
     if (!inode->append_hold || clock_.Monotonic() < inode->append_hold->until) continue;
     EndOfOthers(*inode);
   }

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "client-sai/core/rules.h"
+#include "client-sai/sai/io_lock.h"
 
 namespace mosa::sai {
 
@@ -32,7 +33,7 @@ Outcome<Done> Closer::FlushData(OpenFile& handle, uint64_t lock_owner,
     concerned = concerned || (inode.unsaved.needs_commit && inode.uses.write_handles == 0);
   }
   if (concerned) {
-    const MutexLock io(inode.io);
+    const IoLock io(inode);
     attributes_.NoteKernelWrites(inode);
     mapped_stores_.Catch(inode);
     write_behind_.Drain(inode);
@@ -80,7 +81,7 @@ Outcome<Done> Closer::FlushData(OpenFile& handle, uint64_t lock_owner,
 Outcome<Done> Closer::Fsync(HandleId id) {
   const std::shared_ptr<OpenFile> handle = handles_.FindFile(id);
   if (!handle) return Done{};
-  const MutexLock io(handle->inode->io);
+  const IoLock io(*handle->inode);
   attributes_.NoteKernelWrites(*handle->inode);
   mapped_stores_.Catch(*handle->inode);
   write_behind_.Drain(*handle->inode);
@@ -120,7 +121,7 @@ void Closer::Release(HandleId id, std::optional<uint64_t> flock_owner) {
 
 // Commits pages that were stored into through mmap, which arrive after the flush. False: retry.
 bool Closer::CommitAtRelease(Inode& inode, HandleId id) {
-  const MutexLock io(inode.io);
+  const IoLock io(inode);
   appends_.EndOf(inode, id);
   attributes_.NoteKernelWrites(inode);
   uint64_t errors_before = 0;

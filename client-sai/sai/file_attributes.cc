@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "client-sai/sai/io_lock.h"
 #include "common/base/sync.h"
 
 namespace mosa::sai {
@@ -30,7 +31,7 @@ Outcome<Attributes> FileAttributes::GetUnsettled(FileId file) {
 
 Outcome<AttributesResult> FileAttributes::Set(FileId file, const AttributeChanges& changes) {
   const InodePtr inode = inodes_.Get(file);
-  const MutexLock io(inode->io);
+  const IoLock io(*inode);
   bool resizes = false;
   const std::shared_ptr<void> resize(nullptr, [&](void*) {
     inode->io.AssertHeld();
@@ -142,7 +143,7 @@ std::optional<AwaitCopiesRequest> FileAttributes::CopiesOfClosed(Inode& inode) {
       return std::nullopt;
   }
   releases_.Send();  // While the manager counts a writer, nobody copies.
-  const MutexLock io(inode.io);
+  const IoLock io(inode);
   copies_.Prepare(inode);  // The new size may have moved inline bytes to this host's node.
   return CopiesAtClose::Awaited(inode);
 }

@@ -135,6 +135,7 @@ Status Filesystem::Impl::Stop() {
   if (!started_.exchange(false)) return stop_status_;
   mapped_stores_.Stop();
   for (const InodePtr& inode : inodes_.All()) {
+    // Without a budget: no program waits any more.
     const MutexLock io(inode->io);
     attributes_.NoteKernelWrites(*inode);
     if (inode->append_hold && !appends_.End(*inode, true).ok()) stats_.Add(Counter::kErrors);

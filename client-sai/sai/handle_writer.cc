@@ -2,6 +2,7 @@
 
 #include "client-sai/core/rules.h"
 #include "client-sai/sai/failures.h"
+#include "client-sai/sai/io_lock.h"
 #include "common/base/sync.h"
 
 namespace mosa::sai {
@@ -49,7 +50,7 @@ Outcome<size_t> HandleWriter::WritePages(HandleId id, uint64_t offset,
     return Fail(StatusCode::kInvalidArgument, ErrorReason::kInvalid,
                 "the file is not open for writing");
   Inode& inode = *handle->inode;
-  const MutexLock io(inode.io);
+  const IoLock io(inode);
   Outcome<Done> written = handle->EnsureCounted();
   if (written.ok()) written = writer_.WriteAt(inode, offset, data, memory);
   if (written.ok()) return data.size();
@@ -66,7 +67,7 @@ Outcome<size_t> HandleWriter::WritePages(HandleId id, uint64_t offset,
 
 Outcome<Done> HandleWriter::WriteThrough(OpenFile& handle, const CallPiece& piece,
                                          std::span<const std::byte> data, const Memory& memory) {
-  const MutexLock io(handle.inode->io);
+  const IoLock io(*handle.inode);
   MOSA_RETURN_IF_FAILED(handle.TellError());
   if (data.empty()) return Done{};
   MOSA_RETURN_IF_FAILED(handle.EnsureCounted());

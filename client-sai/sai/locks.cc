@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "client-sai/sai/failures.h"
+#include "client-sai/sai/io_lock.h"
 #include "common/base/sync.h"
 
 namespace mosa::sai {
@@ -74,7 +75,7 @@ Outcome<Done> FileLocks::Set(FileId file, Lock lock) {
 Outcome<Done> FileLocks::Unlock(Inode& inode, const Lock& lock) {
   Outcome<Done> stored = Done{};
   {
-    const MutexLock io(inode.io);
+    const IoLock io(inode);
     attributes_.NoteKernelWrites(inode);
     write_behind_.Drain(inode);
     stored = writer_.Commit(inode, false);

@@ -10,6 +10,7 @@
 
 #include "client-sai/core/rules.h"
 #include "client-sai/sai/failures.h"
+#include "client-sai/sai/io_lock.h"
 #include "common/base/log.h"
 #include "common/base/sync.h"
 
@@ -172,7 +173,7 @@ bool MappedStores::LookAtStores(Inode& inode, bool while_written) {
 // Closes this mount's own writable descriptors, to see whether others can still store. The object
 // is then inspected through a read-only descriptor.
 void MappedStores::CloseWritable(Inode& inode) {
-  const MutexLock io(inode.io);
+  const IoLock io(inode);
   AccessPtr access;
   std::optional<NodeId> node;
   std::shared_ptr<LocalObject> written;
@@ -240,7 +241,7 @@ bool MappedStores::LookAt(const WatchedFiles::Due& due) {
     // Not under io: a large file takes long, and others may close it meanwhile.
     writers_left = LookAtStores(inode, !due.keeps || due.looks >= kQuickLooks);
   }
-  const MutexLock io(inode.io);
+  const IoLock io(inode);
   attributes_.NoteKernelWrites(inode);
   write_behind_.Drain(inode);
   const Outcome<Done> committed = writer_.Commit(inode, false);

@@ -10,6 +10,7 @@
 #include "client-sai/api/wait_budget.h"
 #include "client-sai/core/rules.h"
 #include "client-sai/sai/failures.h"
+#include "client-sai/sai/io_lock.h"
 #include "common/base/sync.h"
 
 namespace mosa::sai {
@@ -44,7 +45,7 @@ Outcome<Done> OpenModes::Choose(OpenFile& handle) {
     std::shared_ptr<LocalObject> mapped;
     if (!object && may_map && IsBacked(inode)) {
       if (handle.write) {
-        const MutexLock io(inode.io);
+        const IoLock io(inode);
         write_behind_.Drain(inode);
       }
       auto found = ObjectToMap(inode, handle.write);

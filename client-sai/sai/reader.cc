@@ -14,6 +14,7 @@
 #include "client-sai/api/wait_budget.h"
 #include "client-sai/core/rules.h"
 #include "client-sai/sai/failures.h"
+#include "client-sai/sai/io_lock.h"
 #include "common/base/hash.h"
 #include "common/base/sync.h"
 
@@ -105,7 +106,7 @@ Outcome<ReadResult> Reader::ReadOnce(OpenFile& handle, uint64_t offset, size_t s
     // than the question of which this right is the answer.
     if (inode.committing.data_dirty && !access->may_write && !std::exchange(has_waited, true)) {
       lock.unlock();
-      const MutexLock io(inode.io);
+      const IoLock io(inode);
       fresh = rights_.EnsureFresh(inode, false);
       if (!fresh.ok()) return fresh.failure();
       access = fresh->access;
@@ -117,7 +118,7 @@ Outcome<ReadResult> Reader::ReadOnce(OpenFile& handle, uint64_t offset, size_t s
         !inode.AccessServes(*access, /*write=*/false)) {
       lock.unlock();
       if (outdated) {
-        const MutexLock io(inode.io);
+        const IoLock io(inode);
         MOSA_RETURN_IF_FAILED(writer_.MergeInline(inode));
       }
       fresh = rights_.EnsureFresh(inode, false);
@@ -161,7 +162,7 @@ AccessPtr Reader::AfterOwnWrites(Inode& inode, ByteRange range, AccessPtr access
       const MutexLock lock(inode.mutex);
       if (!inode.behind.buffer.Overlaps(range)) return access;
     }
-    const MutexLock io(inode.io);
+    const IoLock io(inode);
     write_behind_.Drain(inode);
     const MutexLock lock(inode.mutex);
     access = inode.right.access;
@@ -280,7 +281,7 @@ Outcome<uint64_t> Reader::Seek(HandleId id, uint64_t offset, SeekKind kind) {
 }
 
 Outcome<uint64_t> Reader::SeekOnce(Inode& inode, uint64_t offset, SeekKind kind) {
-  const MutexLock io(inode.io);
+  const IoLock io(inode);
   attributes_.NoteKernelWrites(inode);
   write_behind_.Drain(inode);
   auto fresh = rights_.EnsureFresh(inode, false);

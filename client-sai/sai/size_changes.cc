@@ -11,6 +11,7 @@
 #include "client-sai/api/wait_budget.h"
 #include "client-sai/core/rules.h"
 #include "client-sai/sai/failures.h"
+#include "client-sai/sai/io_lock.h"
 #include "common/base/sync.h"
 
 namespace mosa::sai {
@@ -189,7 +190,7 @@ Outcome<Done> SizeChanges::Allocate(HandleId id, int mode, uint64_t offset, uint
     return Fail(StatusCode::kInvalidArgument, ErrorReason::kTooBig,
                 fmt::format("{} bytes at offset {} exceed the maximum file size", length, offset));
   Inode& inode = *handle->inode;
-  const MutexLock io(inode.io);
+  const IoLock io(inode);
   MOSA_RETURN_IF_FAILED(handle->TellError());
   MOSA_RETURN_IF_FAILED(handle->EnsureCounted());
   attributes_.NoteKernelWrites(inode);

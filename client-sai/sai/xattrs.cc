@@ -1,9 +1,10 @@
 #include "client-sai/sai/xattrs.h"
 
 #include <algorithm>
-#include <mutex>
+#include <optional>
 
 #include "client-sai/sai/failures.h"
+#include "client-sai/sai/io_lock.h"
 #include "common/base/sync.h"
 
 namespace mosa::sai {
@@ -44,9 +45,9 @@ Outcome<Done> Xattrs::Set(FileId file, std::string_view name, std::string_view v
   MOSA_RETURN_IF_FAILED(commits_.EnsureMade(*inode));
   SetXattrRequest request{file, std::string(name), std::string(value), mode == XattrMode::kCreate,
                           mode == XattrMode::kReplace};
-  std::unique_lock io(inode->io, std::defer_lock);
+  std::optional<IoLock> io;
   if (MayBeLayoutHint(name)) {
-    io.lock();
+    io.emplace(*inode);
     const auto pinned = SettleForHint(*inode);
     if (!pinned.ok()) return pinned.failure();
     request.pinned = *pinned;
@@ -67,9 +68,9 @@ Outcome<Done> Xattrs::Remove(FileId file, std::string_view name) {
   const InodePtr inode = inodes_.Get(file);
   MOSA_RETURN_IF_FAILED(commits_.EnsureMade(*inode));
   RemoveXattrRequest request{file, std::string(name)};
-  std::unique_lock io(inode->io, std::defer_lock);
+  std::optional<IoLock> io;
   if (MayBeLayoutHint(name)) {
-    io.lock();
+    io.emplace(*inode);
     const auto pinned = SettleForHint(*inode);
     if (!pinned.ok()) return pinned.failure();
     request.pinned = *pinned;

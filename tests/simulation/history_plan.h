@@ -60,6 +60,7 @@ struct Workload {
   std::array<uint32_t, kActions> weights = {1, 1, 1, 2, 3, 2, 4, 1, 1, 2, 1, 1, 2};
   bool few_names = false;          // All use the same ones.
   uint32_t resizes_per_mille = 0;  // So many changes of an open file make it shorter, or a hole.
+  uint32_t bursts_per_mille = 0;   // So many steps are those of BurstPrograms.
 
   static Workload Draw(Rng& rng) {
     Workload drawn;
@@ -72,6 +73,9 @@ struct Workload {
     drawn.few_names = rng.Chance(400);
     drawn.resizes_per_mille = rng.Chance(300) ? 500 : 150;
     return drawn;
+  }
+  void DrawBursts(Rng& rng) {
+    if (rng.Chance(400)) bursts_per_mille = rng.Chance(500) ? 900 : 400;
   }
   Action Choose(Rng& rng) const {
     uint64_t sum = 0;

@@ -28,6 +28,8 @@ size_t HistoryPrograms::ChooseName(const Host& host, Rng& rng) const {
 }
 
 void HistoryPrograms::Step(const Host& host, Rng& rng, Kept& kept) {
+  const uint32_t bursts = state_.work.bursts_per_mille;
+  if (bursts > 0 && rng.Chance(bursts)) return bursts_.Step(host, rng);
   const Action action = state_.work.Choose(rng);
   const size_t at = ChooseName(host, rng);
   switch (action) {
@@ -442,6 +444,7 @@ void HistoryPrograms::CheckAll(const std::vector<Host>& hosts) {
     for (const Host& host : hosts) Read(host, at);
   }
   shared_.CheckAll(hosts);
+  bursts_.CheckAll(hosts);
 }
 
 }  // namespace mosa::simulation

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/simulation/history_bursts.h"
 #include "tests/simulation/history_calls.h"
 #include "tests/simulation/history_shared.h"
 #include "tests/simulation/history_state.h"
@@ -24,7 +25,7 @@ struct Kept {
 class HistoryPrograms {
  public:
   explicit HistoryPrograms(HistoryState& state)
-      : state_(state), calls_(state), shared_(state), takeovers_(state) {}
+      : state_(state), calls_(state), shared_(state), bursts_(state), takeovers_(state) {}
 
   // Makes the directory of a mount. Call it for one after the other, before the first step.
   void MakeDirectory(const Host& host);
@@ -68,6 +69,7 @@ class HistoryPrograms {
   HistoryState& state_;
   HistoryCalls calls_;
   SharedFilePrograms shared_;
+  BurstPrograms bursts_;
   Takeovers takeovers_;
 };
 

@@ -121,7 +121,9 @@ struct Grid : SharedFile {
 inline constexpr size_t kNamesEach = 2;
 inline constexpr size_t kLog = SIZE_MAX;
 inline constexpr size_t kGrid = SIZE_MAX - 1;
+inline constexpr size_t kBurst = SIZE_MAX / 2;  // The first file of BurstPrograms.
 inline std::string NameOf(size_t at) {
+  if (at >= kBurst && at < kGrid) return "n" + std::to_string(at - kBurst);
   return at == kLog ? "log" : at == kGrid ? "grid" : "f" + std::to_string(at);
 }
 
@@ -135,6 +137,7 @@ struct HistoryState {
     store = Configuration::Draw(rng, chosen.mounts);
     work = Workload::Draw(rng);
     plan = FaultPlan::Draw(rng);
+    work.DrawBursts(rng);
   }
 
   // While it exists, nothing of what a host says reaches the manager.

@@ -1,0 +1,55 @@
+// Files that programs of several hosts make in a row in one directory, under names that nobody has
+// used before, as many tasks of a workflow do. Other programs look for them, and list them, from
+// the moment at which their create returns.
+#ifndef MOSA_TESTS_SIMULATION_HISTORY_BURSTS_H_
+#define MOSA_TESTS_SIMULATION_HISTORY_BURSTS_H_
+
+#include <cstddef>
+#include <deque>
+#include <optional>
+#include <vector>
+
+#include "tests/simulation/history_calls.h"
+#include "tests/simulation/history_state.h"
+
+namespace mosa::simulation {
+
+class BurstPrograms {
+ public:
+  explicit BurstPrograms(HistoryState& state) : state_(state), calls_(state) {}
+
+  // Makes, looks for, lists or removes some of them.
+  void Step(const Host& host, Rng& rng);
+  // Call at the end, when nothing else runs.
+  void CheckAll(const std::vector<Host>& hosts);
+
+ private:
+  struct File {
+    uint64_t changes = 0;               // Of what follows.
+    std::optional<bool> there = false;  // Nothing: a call that could change it runs, or failed.
+    uint32_t users = 0;                 // Programs that make or remove it.
+    // Whose create has returned, and whose close has not.
+    std::optional<Host> maker;
+    Time made;
+  };
+  void Make(const Host& host, size_t number, Rng& rng);
+  void Remove(const Host& host, size_t number);
+  void Find(const Host& host, size_t number);
+  void List(const Host& host);
+  // What is known of it, if it is the same since `changes`.
+  std::optional<bool> Known(size_t number, uint64_t changes) const;
+  // A mount that is killed, or silent for long, may lose what it has not told the manager.
+  bool MayBeLost(const File& file) const;
+  void Set(File& file, std::optional<bool> there) {
+    ++file.changes;
+    file.there = there;
+  }
+
+  HistoryState& state_;
+  HistoryCalls calls_;
+  std::deque<File> files_;
+};
+
+}  // namespace mosa::simulation
+
+#endif  // MOSA_TESTS_SIMULATION_HISTORY_BURSTS_H_
