@@ -41,64 +41,62 @@ void BurstPrograms::Step(const Host& host, Rng& rng) {
   }
 }
 
-std::optional<bool> BurstPrograms::Known(size_t number, uint64_t changes) const {
+std::optional<bool> BurstPrograms::Known(const Host& host, size_t number, uint64_t changes) const {
   const File& file = files_[number];
-  return file.changes == changes && !MayBeLost(file) ? file.there : std::nullopt;
+  if (file.changes != changes || file.is_lost) return std::nullopt;
+  const bool is_unsure = std::ranges::any_of(file.makers, [&](const Maker& maker) {
+    return (maker.opens && maker.host.id == host.id) || MayBeLost(maker);
+  });
+  return is_unsure ? std::nullopt : file.there;
 }
 
-bool BurstPrograms::MayBeLost(const File& file) const {
-  if (!file.maker) return false;
+bool BurstPrograms::MayBeLost(const Maker& maker) const {
   // A mount that lives comes back to a manager that was killed, and says what it has made.
-  const bool faults_spare_sessions = std::ranges::all_of(state_.plan.kinds, [](FaultKind kind) {
+  const bool sessions_are_spared = std::ranges::all_of(state_.plan.kinds, [](FaultKind kind) {
     return kind == FaultKind::kKillManager || kind == FaultKind::kKillNode ||
            kind == FaultKind::kWipeNode;
   });
-  return file.maker->mount->is_killed() ||
-         (!faults_spare_sessions && state_.MayFail(*file.maker, file.made));
+  return maker.host.mount->is_killed() ||
+         (!sessions_are_spared && state_.MayFail(maker.host, maker.begun));
 }
 
 void BurstPrograms::Make(const Host& host, size_t number, Rng& rng) {
   File& file = files_[number];
+  if (file.is_removed) return;
   const size_t at = kBurst + number;
-  const bool was_there = file.there.value_or(false);
-  ++file.users;
-  if (!was_there) Set(file, std::nullopt);
+  if (!file.there.value_or(false)) Set(file, std::nullopt);
+  const auto maker = file.makers.insert(file.makers.end(), {host, state_.scheduler.now()});
   const auto handle = calls_.Open(host, at, O_CREAT | O_RDWR);
-  if (handle.ok() && !file.there) {
-    Set(file, true);
-    file.maker = host;
-    file.made = state_.scheduler.now();
-  }
+  maker->opens = false;
+  Set(file, handle.ok() ? true : file.there);
+  bool closed = false;
   if (handle.ok()) {
-    const bool written =
-        rng.Chance(300) ||
-        calls_.Write(host, at, *handle, 0, state_.Fresh(1 + rng.Below(kContentMax))).ok();
+    const std::string data = state_.Fresh(1 + rng.Below(kContentMax));
+    const bool written = rng.Chance(300) || calls_.Write(host, at, *handle, 0, data).ok();
     if (rng.Chance(150)) SleepFor(Milliseconds(static_cast<int64_t>(rng.Below(4'000))));
-    const bool closed = calls_.Close(host, at, *handle).ok() && written;
-    if (file.maker && file.maker->mount == host.mount) {
-      if (!closed) Set(file, std::nullopt);
-      file.maker.reset();
-    }
+    closed = calls_.Close(host, at, *handle).ok() && written;
   }
-  --file.users;
+  file.is_lost = file.is_lost || !closed;
+  file.makers.erase(maker);
 }
 
 void BurstPrograms::Remove(const Host& host, size_t number) {
   File& file = files_[number];
-  if (file.users > 0 || !file.there.value_or(false)) return;
-  ++file.users;
+  if (file.is_removed || !file.makers.empty() || file.is_lost || !file.there.value_or(false))
+    return;
+  file.is_removed = true;
   Set(file, std::nullopt);
   const auto removed = calls_.Remove(host, kBurst + number);
   if (!removed.ok() && removed.failure().reason == ErrorReason::kNoEntry)
     state_.Problem(fmt::format("unlink on h{}: {} is absent", host.id, NameOf(kBurst + number)));
-  if (removed.ok() && file.users == 1) Set(file, false);
-  --file.users;
+  if (removed.ok()) Set(file, false);
+  file.is_lost = !removed.ok();
 }
 
 void BurstPrograms::Find(const Host& host, size_t number) {
   const uint64_t changes = files_[number].changes;
   const auto found = calls_.Find(host, kBurst + number);
-  const std::optional<bool> known = Known(number, changes);
+  const std::optional<bool> known = Known(host, number, changes);
   if (!found.ok() || !known || *known == (*found != FileId{})) return;
   state_.Problem(fmt::format("h{} finds {} {}", host.id, NameOf(kBurst + number),
                              *known ? "absent although its create has returned"
@@ -111,7 +109,7 @@ void BurstPrograms::List(const Host& host) {
   const auto listed = calls_.List(host, 0);
   if (!listed.ok()) return;
   for (size_t number = 0; number < changes.size(); ++number) {
-    const std::optional<bool> known = Known(number, changes[number]);
+    const std::optional<bool> known = Known(host, number, changes[number]);
     const std::string name = NameOf(kBurst + number);
     if (known && *known != listed->contains(name))
       state_.Problem(fmt::format("h{} {} {}", host.id, *known ? "does not list" : "lists", name));

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <deque>
+#include <list>
 #include <optional>
 #include <vector>
 
@@ -24,22 +25,28 @@ class BurstPrograms {
   void CheckAll(const std::vector<Host>& hosts);
 
  private:
+  struct Maker {
+    Host host;
+    Time begun;
+    bool opens = true;  // Its open has not returned.
+  };
   struct File {
     uint64_t changes = 0;               // Of what follows.
-    std::optional<bool> there = false;  // Nothing: a call that could change it runs, or failed.
-    uint32_t users = 0;                 // Programs that make or remove it.
-    // Whose create has returned, and whose close has not.
-    std::optional<Host> maker;
-    Time made;
+    std::optional<bool> there = false;  // Nothing: a call that could change it runs.
+    bool is_lost = false;               // Whoever made it may have failed: nothing is known.
+    std::list<Maker> makers;            // Those whose close has not returned.
+    bool is_removed = false;            // A program removes it.
   };
   void Make(const Host& host, size_t number, Rng& rng);
   void Remove(const Host& host, size_t number);
   void Find(const Host& host, size_t number);
   void List(const Host& host);
-  // What is known of it, if it is the same since `changes`.
-  std::optional<bool> Known(size_t number, uint64_t changes) const;
-  // A mount that is killed, or silent for long, may lose what it has not told the manager.
-  bool MayBeLost(const File& file) const;
+  // What is known of it, if it is the same since `changes`. While a program makes a file, others on
+  // its host may not see it, although other hosts do.
+  std::optional<bool> Known(const Host& host, size_t number, uint64_t changes) const;
+  // A file that no mount has committed goes with the mount that has made it, and a mount that is
+  // silent for long may lose what it has not told the manager.
+  bool MayBeLost(const Maker& maker) const;
   void Set(File& file, std::optional<bool> there) {
     ++file.changes;
     file.there = there;

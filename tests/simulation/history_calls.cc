@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <mutex>
 #include <string_view>
 #include <utility>
 
@@ -121,6 +122,8 @@ Outcome<FileId> HistoryCalls::MakeDirectory(const Host& host, const std::string&
 
 Outcome<sai::HandleId> HistoryCalls::Open(const Host& host, size_t at, uint32_t flags) {
   const Time begun = state_.scheduler.now();
+  std::unique_lock lock(host.kernel().LockOf(DirectoryOf(at)), std::defer_lock);
+  if ((flags & O_CREAT) != 0) lock.lock();
   const auto file = Find(host, at);
   if (!file.ok()) return file.failure();
   if (*file == FileId{}) {
@@ -130,11 +133,13 @@ Outcome<sai::HandleId> HistoryCalls::Open(const Host& host, size_t at, uint32_t 
     auto made = Ask(host, "create " + name, [&] {
       return host.kernel().Create({DirectoryOf(at), name, 0644, 0, Myself()}, flags);
     });
+    if (lock.owns_lock()) lock.unlock();
     if (!made.ok() && made.failure().reason == ErrorReason::kExists)
       return Open(host, at, flags & ~static_cast<uint32_t>(O_CREAT));
     if (!made.ok()) return made.failure();
     return Opened(host, at, *made, begun);
   }
+  if (lock.owns_lock()) lock.unlock();
   const uint32_t without = flags & ~static_cast<uint32_t>(O_CREAT);
   auto opened = OpenFile(host, at, *file, without);
   if (opened.ok() || opened.failure().reason != ErrorReason::kStale) return opened;

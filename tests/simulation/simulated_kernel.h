@@ -32,6 +32,9 @@ class SimulatedKernel final : public sai::KernelNotifier {
   sai::Outcome<sai::Done> Unlink(FileId parent, const std::string& name);
   sai::Outcome<sai::Done> Rename(FileId from, const std::string& name, FileId to,
                                  const std::string& new_name);
+  // The lock of a directory's inode: held while a program looks up a name and then makes it, so
+  // that two never make one name.
+  Mutex& LockOf(FileId directory) { return directories_[directory]; }
   sai::Outcome<sai::HandleId> Create(const sai::NewEntry& entry, uint32_t flags);
   sai::Outcome<sai::HandleId> Open(FileId file, uint32_t flags, const sai::Caller& caller);
   // At most `length` bytes; fewer only at the end that the kernel knows.
@@ -93,6 +96,7 @@ class SimulatedKernel final : public sai::KernelNotifier {
   std::map<std::pair<FileId, std::string>, Name> names_;
   uint64_t epoch_ = 0;
   uint64_t own_name_changes_ = 0;
+  std::map<FileId, Mutex> directories_;
   std::map<FileId, File> files_;
   std::map<sai::HandleId, Handle> handles_;
   uint64_t last_change_ = 0;

@@ -1,8 +1,8 @@
-"""Runs one application three times, by `mosa run`: on a local disk, and over a cluster under DSS
-and under WASS.
+"""Runs one application by `mosa run`: on a local disk, and over a cluster under DSS, under WASS, and
+by a plan that is made from the run on the local disk.
  Every output is compared, byte for byte, with the local disk's. Then it is shown what each stage
-took, which bytes went over the network, and where every output lies. The applications beside this
-file say what to run; see Application.
+took, which bytes went over the network, where every output lies, and with a platform file what was
+predicted. The applications beside this file say what to run; see Application.
 """
 
 import argparse
@@ -13,6 +13,7 @@ import os
 import pathlib
 import shutil
 import signal
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -341,47 +342,123 @@ def show_places(system, record, hosts):
     print_table(f"Where the outputs lie, {system}", rows + [row("all", outputs_of(record))])
 
 
+# ---- predicting
+
+
+class Forecast:
+    """What is predicted of each system from the run on the local disk, before the cluster's runs."""
+
+    def __init__(self, arguments, job, cluster):
+        self.mosa = arguments.mosa
+        self.platform = arguments.platform
+        self.configuration = f"hosts={len(cluster.mounts)},slots={arguments.slots}"
+        if cluster.namespaces:
+            self.configuration += ",manager=apart"
+        self.record = job.directory / "local.run.json"
+        self.plan = job.directory / "plan.json"
+        self.seconds, self.gain = {}, None
+
+    def make(self, systems):
+        if "plan" in systems or "wass" in systems:
+            plan = self.ask("plan", "--record", self.record, "-o", self.plan)
+            predicted = plan["predicted"]
+            self.seconds["wass"] = predicted["unplanned_seconds"]
+            self.seconds["plan"] = predicted["seconds"]
+            self.gain = predicted["gain_s"] / predicted["unplanned_seconds"]
+        if "dss" in systems:
+            sized = self.record.with_name("sized.json")
+            run([self.mosa, "trace", "workload", "--record", self.record, "-o", sized])
+            self.configuration += ",system=dss"
+            self.seconds["dss"] = self.ask("predict", "--workload", sized)["turnaround_mean_s"]
+
+    def ask(self, command, *words):
+        flags = ["--platform", self.platform, "--config", self.configuration]
+        return json.loads(run([self.mosa, command, "--json", *flags, *words]))
+
+
 # ---- the command
 
 
-def run_on_cluster(application, arguments, job, local, cluster):
-    where = "network namespaces" if cluster.namespaces else "plain processes (not root)"
+def run_once(application, arguments, job, cluster, system):
+    """One run in a directory of its own. Returns its record and what it moved."""
+    first = next(iter(cluster.mounts.values()))
+    shutil.copytree(job.inputs, first / system)
+    before = cluster.counters()
+    flags = ["--plan", job.directory / "plan.json"] if system == "plan" else ["--system", system]
+    record = job.run(
+        system,
+        *("--cluster", cluster.name, "--workdir", system, "--slots", str(arguments.slots)),
+        *flags,
+    )
+    after = cluster.counters()
+    carried = collections.Counter({key: after[key] - before[key] for key in after})
+    size = compare_outputs(application, record, cluster, system, job.directory / "local")
+    ran_on = collections.Counter(task["host"] for task in record["tasks"])
     print(
-        f"{application.name}: {len(local['tasks'])} tasks on {len(cluster.mounts)} hosts, {where}"
-        + (f", {arguments.rate} each way" if arguments.rate else ""),
+        f"  {system}: ran in {record['turnaround_seconds']:.2f} s; "
+        f"{len(outputs_of(record))} outputs, {human(size)}, equal the local disk's; "
+        f"tasks on {', '.join(f'{host} {ran_on[host]}' for host in cluster.mounts)}",
         flush=True,
     )
-    records, carried = {}, {}
-    first = next(iter(cluster.mounts.values()))
-    for system in arguments.systems:
-        begin = time.monotonic()
-        shutil.copytree(job.inputs, first / system)
-        staged = time.monotonic() - begin
-        before = cluster.counters()
-        name = system.upper()
-        records[name] = job.run(
-            system, "--cluster", cluster.name, "--workdir", system, "--system", system
-        )
-        after = cluster.counters()
-        carried[name] = collections.Counter({key: after[key] - before[key] for key in after})
-        size = compare_outputs(application, records[name], cluster, system, job.directory / "local")
-        seconds = records[name]["turnaround_seconds"]
-        ran_on = collections.Counter(task["host"] for task in records[name]["tasks"])
-        print(
-            f"  {name}: inputs copied in {staged:.2f} s, ran in {seconds:.2f} s; "
-            f"{len(outputs_of(records[name]))} outputs, {human(size)}, equal the local disk's; "
-            f"tasks on {', '.join(f'{host} {ran_on[host]}' for host in cluster.mounts)}",
-            flush=True,
-        )
-        shutil.rmtree(first / system)
+    shutil.rmtree(first / system)
+    return record, carried
+
+
+def show_times(runs, forecast, namespaces):
+    heading = ["system", "runs", "seconds", "least", "most"]
+    heading += ["over the network"] if namespaces else []
+    heading += ["predicted", "off by"] if forecast else []
+    rows = [heading]
+    medians = {}
+    for system, each in runs.items():
+        seconds = [record["turnaround_seconds"] for record, _ in each]
+        medians[system] = statistics.median(seconds)
+        row = [system, str(len(each)), f"{medians[system]:.2f}"]
+        row += [f"{min(seconds):.2f}", f"{max(seconds):.2f}"]
+        if namespaces:
+            row.append(human(statistics.median(carried["sent"] for _, carried in each)))
+        if forecast:
+            predicted = forecast.seconds[system]
+            row += [f"{predicted:.2f}", f"{100 * (predicted / medians[system] - 1):+.0f} %"]
+        rows.append(row)
+    print_table("Medians of all runs, taken in turns", rows)
+    if forecast and {"wass", "plan"} <= set(medians):
+        gain = 1 - medians["plan"] / medians["wass"]
+        print(f"  The plan gains {100 * gain:.1f} %; {100 * forecast.gain:.1f} % were predicted.")
+
+
+def run_on_cluster(application, arguments, job, local):
+    runs = {system: [] for system in arguments.systems}
+    forecast = None
+    for number in range(arguments.repeats):
+        # In turns, the other way round each time: what changes on the machine meets all alike.
+        for system in arguments.systems[:: -1 if number % 2 else 1]:
+            with Cluster(arguments, f"{application.name}-{os.getpid()}") as cluster:
+                if not any(runs.values()):
+                    where = "namespaces" if cluster.namespaces else "plain processes (not root)"
+                    rate = f", {arguments.rate} each way" if arguments.rate else ""
+                    tasks, hosts = len(local["tasks"]), len(cluster.mounts)
+                    print(
+                        f"{application.name}: {tasks} tasks on {hosts} hosts, {where}{rate}",
+                        flush=True,
+                    )
+                    if arguments.platform:
+                        forecast = Forecast(arguments, job, cluster)
+                        forecast.make(arguments.systems)
+                runs[system].append(run_once(application, arguments, job, cluster, system))
+                namespaces, hosts = cluster.namespaces, list(cluster.mounts)
+    records = {system.upper(): each[-1][0] for system, each in runs.items()}
     show_stages(local, records)
-    show_carried(carried, cluster.namespaces)
+    show_carried({system.upper(): each[-1][1] for system, each in runs.items()}, namespaces)
     for name, record in records.items():
-        show_places(name, record, list(cluster.mounts))
+        show_places(name, record, hosts)
+    show_times(runs, forecast, namespaces)
 
 
 def compare(application, arguments):
     application.check(arguments)
+    if "plan" in arguments.systems and not arguments.platform:
+        raise Failed("a plan needs --platform FILE: make one with 'mosa identify'")
     if arguments.write:
         job = Job(application, arguments, arguments.write)
         print(
@@ -392,8 +469,7 @@ def compare(application, arguments):
         job = Job(application, arguments, directory)
         shutil.copytree(job.inputs, job.directory / "local")
         local = job.run("local", "--mount", job.directory / "local")
-        with Cluster(arguments, f"{application.name}-{os.getpid()}") as cluster:
-            run_on_cluster(application, arguments, job, local, cluster)
+        run_on_cluster(application, arguments, job, local)
     print("\nEverything is equal.")
 
 
@@ -410,7 +486,14 @@ def main(application, description):
     parser.add_argument("--hosts", type=int, default=4)
     parser.add_argument("--rate", default="", help="of every host's link, each way (needs root)")
     parser.add_argument("--ram", default=application.ram, help="what each node may hold")
-    parser.add_argument("--systems", nargs="+", choices=("dss", "wass"), default=["dss", "wass"])
+    parser.add_argument(
+        "--systems", nargs="+", choices=("dss", "wass", "plan"), default=["dss", "wass"]
+    )
+    parser.add_argument("--slots", type=int, default=1, help="of each host")
+    parser.add_argument("--repeats", type=int, default=1, help="runs of each system, in turns")
+    parser.add_argument(
+        "--platform", type=pathlib.Path, help="file of 'mosa identify': predict and plan the runs"
+    )
     parser.add_argument(
         "--write",
         type=pathlib.Path,
@@ -420,6 +503,8 @@ def main(application, description):
     application.add_arguments(parser)
     arguments = parser.parse_args()
     arguments.mosa = arguments.mosa.resolve()
+    if arguments.platform:
+        arguments.platform = arguments.platform.resolve()
     # An end by a time limit ends the cluster too.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
