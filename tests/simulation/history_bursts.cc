@@ -78,6 +78,7 @@ void BurstPrograms::Make(const Host& host, size_t number, Rng& rng) {
   }
   file.is_lost = file.is_lost || !closed;
   file.makers.erase(maker);
+  ++file.changes;  // A mount that was silent may only now have told the manager.
 }
 
 void BurstPrograms::Remove(const Host& host, size_t number) {

@@ -136,9 +136,16 @@ class Replay(comparison.Application):
                     "inputs": ["replay_task.py", *[paths[file] for file in reads]],
                     "outputs": [paths[file] for file in writes],
                     "after": task.get("parents", []),
+                    "runtime": seconds,
                 }
             )
-        return {"tasks": tasks}
+        return {
+            "tasks": tasks,
+            "files": {
+                "replay_task.py": {"size": (HERE / "replay_task.py").stat().st_size},
+                **{paths[file]: {"size": sizes[file]} for file in files},
+            },
+        }
 
 
 if __name__ == "__main__":
