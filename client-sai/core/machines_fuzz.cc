@@ -13,7 +13,7 @@
 #include "client-sai/core/block_index.h"
 #include "client-sai/core/copy_wait.h"
 #include "client-sai/core/grant_book.h"
-#include "client-sai/core/kept_names.h"
+#include "client-sai/core/name_epoch.h"
 #include "client-sai/core/read_ahead.h"
 #include "client-sai/core/rules.h"
 #include "client-sai/core/size_in_kernel.h"
@@ -175,7 +175,7 @@ void FeedReads(Input& in) {
 
 void FeedWaits(Input& in) {
   CopyWait wait(in.Now(), Nanoseconds(static_cast<int64_t>(in.Size() % 60'000'000'000)));
-  KeptNames names;
+  NameEpoch epoch;
   SizeInKernel size;
   BindRetries retries(in.Now());
   int delays = 0;
@@ -196,10 +196,10 @@ void FeedWaits(Input& in) {
         static_cast<void>(wait.IsOverdue(now));
         break;
       case 2:
-        static_cast<void>(names.Tell(in.Below(3), now));
+        if (epoch.MayKeep(now)) epoch.BeginForChange();
         break;
       case 3:
-        static_cast<void>(names.Forget(in.Below(3), now));
+        epoch.NoteForeignChange(now);
         break;
       case 4:
         size.NoteTelling(now);

@@ -12,7 +12,6 @@
 #include <unordered_map>
 #include <vector>
 
-#include "client-sai/core/kept_names.h"
 #include "client-sai/core/read_ahead.h"
 #include "client-sai/core/shared_names.h"
 #include "client-sai/core/size_in_kernel.h"
@@ -47,7 +46,7 @@ struct Names {
   uint64_t hints_generation = 0;         // NameCache's when that was learned.
   std::map<std::string, FileId> unsent;  // Created here and not yet known to the manager.
   SharedNames shared;                    // If several sessions make names here.
-  KeptNames kept;                        // By the kernel; see KernelNames.
+  uint64_t told_in = 0;                  // See KernelNames: the kernel was told one in this epoch.
 };
 
 // Copies all but the inline bytes. (After clear(), their memory would still be in use.)

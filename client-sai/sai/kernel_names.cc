@@ -1,38 +1,47 @@
 #include "client-sai/sai/kernel_names.h"
 
+#include <algorithm>
+
 namespace mosa::sai {
 
 bool KernelNames::MayKeep(Inode& directory) {
   if (!notifier_.capabilities().epoch) return false;
+  const MutexLock epoch_lock(mutex_);
+  if (!epoch_.MayKeep(clock_.Monotonic())) return false;
   const MutexLock lock(directory.mutex);
-  return !directory.names.shared.is_shared() &&
-         directory.names.kept.Tell(epoch_, clock_.Monotonic());
+  if (directory.names.shared.is_shared()) return false;
+  directory.names.told_in = epoch_.number();
+  return true;
 }
 
 void KernelNames::NoteKept(Inode& directory) {
+  const MutexLock epoch_lock(mutex_);
   const MutexLock lock(directory.mutex);
-  directory.names.kept.NoteKept(epoch_);
+  directory.names.told_in = epoch_.number();
 }
 
 void KernelNames::Forget(Inode& directory) {
   if (!notifier_.capabilities().epoch) return;
   const MutexLock epoch_lock(mutex_);
+  epoch_.NoteForeignChange(clock_.Monotonic());
   {
     const MutexLock lock(directory.mutex);
-    if (!directory.names.kept.Forget(epoch_, clock_.Monotonic())) return;
+    if (directory.names.told_in != epoch_.number()) return;
   }
-  BeginEpoch();
+  epoch_.BeginForChange();
+  notifier_.InvalidateEntries();
 }
 
 void KernelNames::ForgetAll() {
   if (!notifier_.capabilities().epoch) return;
   const MutexLock lock(mutex_);
-  BeginEpoch();
+  epoch_.Begin();
+  notifier_.InvalidateEntries();
 }
 
-void KernelNames::BeginEpoch() {
-  ++epoch_;
-  notifier_.InvalidateEntries();
+void KernelNames::NoteForeignChange(Duration ago) {
+  const MutexLock lock(mutex_);
+  epoch_.NoteForeignChange(clock_.Monotonic() - std::max(ago, Duration{0}));
 }
 
 }  // namespace mosa::sai

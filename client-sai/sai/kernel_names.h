@@ -1,11 +1,11 @@
-// KernelNames: which names the kernel may cache, and how it forgets them (KeptNames decides).
+// KernelNames: which names the kernel may cache, and how it forgets them (NameEpoch decides).
 // Without the notifier's capability `epoch`, none are cached.
 #ifndef MOSA_CLIENT_SAI_SAI_KERNEL_NAMES_H_
 #define MOSA_CLIENT_SAI_SAI_KERNEL_NAMES_H_
 
-#include <atomic>
 #include <cstdint>
 
+#include "client-sai/core/name_epoch.h"
 #include "client-sai/sai/filesystem.h"
 #include "client-sai/sai/inode.h"
 #include "common/base/clock.h"
@@ -27,16 +27,16 @@ class KernelNames {
   // Others have changed the directory: the kernel forgets its names.
   void Forget(Inode& directory);
   void ForgetAll();
+  // Another mount has changed a directory so long ago.
+  void NoteForeignChange(Duration ago);
 
  private:
-  void BeginEpoch() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-
   KernelNotifier& notifier_;
   const Clock& clock_;
   // Held until the kernel was notified: whoever sees the new epoch relies on that. Taken before an
   // inode's mutex.
   Mutex mutex_;
-  std::atomic<uint64_t> epoch_{1};  // Counts orders to the kernel to forget all names.
+  NameEpoch epoch_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace mosa::sai

@@ -35,18 +35,28 @@ TEST_F(KernelNamesTest, TheKernelIsToldOnlyIfItKeepsNamesOfTheDirectory) {
   EXPECT_EQ(kernel_.told, 1) << "it has forgotten them already";
 }
 
-TEST_F(KernelNamesTest, NamesOfADirectoryThatOthersChangeAreNotKeptForAWhile) {
+TEST_F(KernelNamesTest, WhileOthersChangeDirectoriesNoNamesAreKept) {
   EXPECT_TRUE(names_.MayKeep(directory_));
   names_.Forget(directory_);
   EXPECT_FALSE(names_.MayKeep(directory_));
+  EXPECT_FALSE(names_.MayKeep(other_)) << "the next change would cost the pages of all files";
+  clock_.Advance(NameEpoch::kCompanyMin - Seconds(1));
+  names_.Forget(other_);
+  EXPECT_EQ(kernel_.told, 1) << "it keeps none";
+  EXPECT_FALSE(names_.MayKeep(other_));
+  clock_.Advance(NameEpoch::kCompanyMin * 2 - Seconds(1));
+  EXPECT_FALSE(names_.MayKeep(other_)) << "the time has doubled, because names were kept";
+  clock_.Advance(Seconds(1));
   EXPECT_TRUE(names_.MayKeep(other_));
-  clock_.Advance(Seconds(30));
-  EXPECT_TRUE(names_.MayKeep(directory_));
-  names_.Forget(directory_);
-  clock_.Advance(Seconds(59));
-  EXPECT_FALSE(names_.MayKeep(directory_)) << "the time doubles";
+}
+
+TEST_F(KernelNamesTest, WhoeverFindsFreshChangesOfOthersKeepsNoNames) {
+  names_.NoteForeignChange(NameEpoch::kCompanyMin - Seconds(1));
+  EXPECT_FALSE(names_.MayKeep(directory_));
   clock_.Advance(Seconds(1));
   EXPECT_TRUE(names_.MayKeep(directory_));
+  names_.NoteForeignChange(NameEpoch::kCompanyMin);
+  EXPECT_TRUE(names_.MayKeep(directory_)) << "that is long ago";
 }
 
 TEST_F(KernelNamesTest, AKeptNameThatMovedIsForgottenInItsNewDirectory) {

@@ -83,6 +83,7 @@ Outcome<EntryResult> Namespace::Lookup(FileId parent, std::string_view name_view
     return EntryResult{};
   }
   const InodePtr child = inodes_.Get(reply->entry.file);
+  NoteForeignChange(*child, reply->entry.attributes);
   attributes_.Store(*child, reply->entry.attributes, mark, false);
   bool cached = false;
   if (reply->shared_parent) {
@@ -91,6 +92,16 @@ Outcome<EntryResult> Namespace::Lookup(FileId parent, std::string_view name_view
     cached = name_cache_.Store(*directory, name, child->file, mark, false);
   }
   return attributes_.EntryOf(*child, cached && may_keep, asked);
+}
+
+// What this mount changes itself it knows before it looks.
+void Namespace::NoteForeignChange(Inode& directory, const Attributes& found) {
+  if (found.type != FileType::kDirectory) return;
+  {
+    const MutexLock lock(directory.mutex);
+    if (found.change_time <= directory.known.attributes.change_time) return;
+  }
+  kernel_names_.NoteForeignChange(lease_.ManagerNow() - found.change_time);
 }
 
 Outcome<EntryResult> Namespace::Make(const NewEntry& entry, MakeRequest request) {

@@ -58,6 +58,7 @@ class Namespace {
 
   // As in Filesystem.
   Outcome<EntryResult> Lookup(FileId parent, std::string_view name, std::optional<uint32_t> uid);
+  void NoteForeignChange(Inode& directory, const Attributes& found);
   Outcome<EntryResult> Make(const NewEntry& entry, MakeRequest request);
   Outcome<EntryResult> Link(FileId file, FileId new_parent, std::string_view new_name);
   Outcome<Done> Remove(FileId parent, std::string_view name, bool directory);

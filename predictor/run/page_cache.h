@@ -38,15 +38,11 @@ class PageCache {
     by_age_.erase(found->second.age);
     files_.erase(found);
   }
-  // The kernel has forgotten all names, and with them pages. Files that are open would keep theirs;
-  // they are not told apart here.
-  void BeginEpoch() {
-    ++epoch_;
+  void Clear() {
     files_.clear();
     by_age_.clear();
     bytes_ = 0;
   }
-  uint64_t epoch() const { return epoch_; }
   uint64_t bytes() const { return bytes_; }
 
  private:
@@ -57,7 +53,6 @@ class PageCache {
   };
   const uint64_t bytes_max_;
   uint64_t bytes_ = 0;
-  uint64_t epoch_ = 1;
   std::map<FileId, Pages> files_;
   std::list<FileId> by_age_;  // Least recently used first.
 };

@@ -12,6 +12,7 @@
 #include <string>
 
 #include "client-sai/core/block_index.h"
+#include "client-sai/core/name_epoch.h"
 #include "client-sai/core/rules.h"
 #include "client-sai/core/shared_names.h"
 #include "predictor/des/waiting.h"
@@ -96,6 +97,7 @@ class SimulatedFiles : private MountPart {
 
   sai::BlockIndex<SimulatedBlockPtr>& blocks() { return blocks_; }
   PageCache& pages() { return pages_; }
+  sai::NameEpoch& name_epoch() { return name_epoch_; }
 
  private:
   std::map<FileId, SimulatedFile> files_;
@@ -103,6 +105,7 @@ class SimulatedFiles : private MountPart {
   uint64_t recalls_ = 0;
   sai::BlockIndex<SimulatedBlockPtr> blocks_{sai::kReadCacheBytesMax};
   PageCache pages_;
+  sai::NameEpoch name_epoch_;
 };
 
 }  // namespace mosa::predict

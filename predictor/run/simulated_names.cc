@@ -28,14 +28,15 @@ bool SimulatedNames::IsStillSeen(const Directory::Name& name) {
 }
 
 uint64_t SimulatedNames::TellKernel(Directory& directory) {
-  if (directory.shared.is_shared()) return 0;
-  return directory.kept.Tell(files_.pages().epoch(), loop_.now()) ? files_.pages().epoch() : 0;
+  const sai::NameEpoch& epoch = files_.name_epoch();
+  if (directory.shared.is_shared() || !epoch.MayKeep(loop_.now())) return 0;
+  return directory.told_in = epoch.number();
 }
 
 des::Activity<sai::Outcome<FileId>> SimulatedNames::Lookup(FileId parent, std::string_view name) {
   Directory& directory = directories_[parent];
   if (const auto kept = directory.names.find(name);
-      kept != directory.names.end() && kept->second.told_in == files_.pages().epoch())
+      kept != directory.names.end() && kept->second.told_in == files_.name_epoch().number())
     co_return kept->second.file;
   const Timed timed(machines_.residence(), Daemon::kMount, machine_, "fuse.lookup");
   co_await Work(platform_.client.call);
@@ -57,7 +58,13 @@ des::Activity<sai::Outcome<FileId>> SimulatedNames::Lookup(FileId parent, std::s
   const bool absent = !reply.ok() && reply.failure().reason == ErrorReason::kNoEntry;
   if (!reply.ok() && !absent) co_return reply.failure();
   const FileId found = absent ? FileId{} : reply->entry.file;
-  if (found != FileId{}) files_.NoteAttributes(found, reply->entry.attributes, mark);
+  if (found != FileId{}) {
+    const Attributes& attributes = reply->entry.attributes;
+    if (attributes.type == FileType::kDirectory &&
+        attributes.change_time > files_.At(found).attributes.change_time)
+      files_.name_epoch().NoteForeignChange(attributes.change_time);
+    files_.NoteAttributes(found, attributes, mark);
+  }
   if (!absent && reply->shared_parent) {
     NoteDirectory(parent, *reply->shared_parent, mark);
     if (found != FileId{} && !reply->entry.attributes.shared)
@@ -243,7 +250,13 @@ std::vector<FileId> SimulatedNames::Forget(FileId id) {
   std::vector<FileId> unsent;
   for (const auto& [name, known] : directory.names)
     if (known.file != FileId{} && files_.At(known.file).unsent) unsent.push_back(known.file);
-  if (directory.kept.Forget(files_.pages().epoch(), loop_.now())) files_.pages().BeginEpoch();
+  sai::NameEpoch& epoch = files_.name_epoch();
+  epoch.NoteForeignChange(loop_.now());
+  if (directory.told_in == epoch.number()) {
+    epoch.BeginForChange();
+    // Files that are open would keep their pages; they are not told apart here.
+    files_.pages().Clear();
+  }
   directory.delegated = directory.complete = false;
   directory.shared.Clear();
   // The unsent ones are found here until the manager knows them.

@@ -12,7 +12,6 @@
 #include <string_view>
 #include <vector>
 
-#include "client-sai/core/kept_names.h"
 #include "client-sai/core/shared_names.h"
 #include "predictor/run/mount_part.h"
 #include "predictor/run/simulated_files.h"
@@ -61,7 +60,7 @@ class SimulatedNames : private MountPart {
     };
     std::map<std::string, Name, std::less<>> names;
     sai::SharedNames shared;
-    sai::KeptNames kept;  // By the kernel.
+    uint64_t told_in = 0;  // The last epoch in which the kernel was told one.
   };
 
   bool IsStillSeen(const Directory::Name& name);

@@ -1,0 +1,48 @@
+// NameEpoch: whether a mount's kernel may keep names.
+//
+// The kernel forgets names only all at once: a new epoch begins. With its name every file that is
+// not open loses its pages, which on a busy host are gigabytes that it must fetch again. So names
+// are kept only while no other mount changes the directories that this one knows. In company a
+// lookup costs some tens of microseconds, and no page is lost.
+//
+// Pure; driven by the mount (sai::KernelNames) and by the simulator. One owner.
+#ifndef MOSA_CLIENT_SAI_CORE_NAME_EPOCH_H_
+#define MOSA_CLIENT_SAI_CORE_NAME_EPOCH_H_
+
+#include <algorithm>
+#include <cstdint>
+
+#include "common/base/time.h"
+
+namespace mosa::sai {
+
+class NameEpoch {
+ public:
+  // Whoever has changed a directory is taken to change one again within this time, which doubles
+  // whenever that has cost pages.
+  static constexpr Duration kCompanyMin = Seconds(60);
+  static constexpr Duration kCompanyMax = Seconds(3600);
+
+  // Counts up from 1.
+  uint64_t number() const { return number_; }
+  // Whether the kernel may keep names that it is told now.
+  bool MayKeep(Time now) const { return now >= alone_from_; }
+  // Another mount changed a directory then, as is known now.
+  void NoteForeignChange(Time then) { alone_from_ = std::max(alone_from_, then + company_for_); }
+  // The kernel forgets all names, because another mount has changed a directory or for this mount's
+  // own reasons.
+  void BeginForChange() {
+    Begin();
+    company_for_ = std::min(company_for_ * 2, kCompanyMax);
+  }
+  void Begin() { ++number_; }
+
+ private:
+  uint64_t number_ = 1;
+  Time alone_from_;
+  Duration company_for_ = kCompanyMin;
+};
+
+}  // namespace mosa::sai
+
+#endif  // MOSA_CLIENT_SAI_CORE_NAME_EPOCH_H_
