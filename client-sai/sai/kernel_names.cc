@@ -14,10 +14,14 @@ bool KernelNames::MayKeep(Inode& directory) {
   return true;
 }
 
-void KernelNames::NoteKept(Inode& directory) {
-  const MutexLock epoch_lock(mutex_);
-  const MutexLock lock(directory.mutex);
-  directory.names.told_in = epoch_.number();
+void KernelNames::NoteMove(Inode& source, Inode& target) {
+  uint64_t told_in = 0;
+  {
+    const MutexLock lock(source.mutex);
+    told_in = source.names.told_in;
+  }
+  const MutexLock lock(target.mutex);
+  target.names.told_in = std::max(target.names.told_in, told_in);
 }
 
 void KernelNames::Forget(Inode& directory) {

@@ -21,9 +21,8 @@ class KernelNames {
   // True if the kernel may cache the directory's names. Ask before reading the names, so that a
   // later recall of them makes the kernel forget them.
   bool MayKeep(Inode& directory);
-  // The kernel moves a cached name here, for as long as it was allowed in the directory where it
-  // was.
-  void NoteKept(Inode& directory);
+  // The kernel may take a cached name along.
+  void NoteMove(Inode& source, Inode& target);
   // Others have changed the directory: the kernel forgets its names.
   void Forget(Inode& directory);
   void ForgetAll();

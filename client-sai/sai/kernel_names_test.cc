@@ -26,9 +26,9 @@ class KernelNamesTest : public ::testing::Test {
 };
 
 TEST_F(KernelNamesTest, TheKernelIsToldOnlyIfItKeepsNamesOfTheDirectory) {
+  EXPECT_TRUE(names_.MayKeep(directory_));
   names_.Forget(other_);
   EXPECT_EQ(kernel_.told, 0);
-  EXPECT_TRUE(names_.MayKeep(directory_));
   names_.Forget(directory_);
   EXPECT_EQ(kernel_.told, 1);
   names_.Forget(directory_);
@@ -60,7 +60,12 @@ TEST_F(KernelNamesTest, WhoeverFindsFreshChangesOfOthersKeepsNoNames) {
 }
 
 TEST_F(KernelNamesTest, AKeptNameThatMovedIsForgottenInItsNewDirectory) {
-  names_.NoteKept(other_);
+  names_.NoteMove(directory_, other_);
+  names_.Forget(other_);
+  EXPECT_EQ(kernel_.told, 0) << "it keeps none of the old one";
+  clock_.Advance(NameEpoch::kCompanyMin);
+  EXPECT_TRUE(names_.MayKeep(directory_));
+  names_.NoteMove(directory_, other_);
   names_.Forget(other_);
   EXPECT_EQ(kernel_.told, 1);
 }

@@ -236,12 +236,16 @@ Outcome<Done> Namespace::RenameOnce(const RenameRequest& wanted) {
   request.holds_open = !is_known || BeginRemoval(*replaced);
   request.moved = NameCache::LastSeen(*source, wanted.old_name);
   request.replaced = replaced;
-  if (source != target) kernel_names_.NoteKept(*target);
-  if (source != target && request.exchange) kernel_names_.NoteKept(*source);
+  const auto note_move = [&] {
+    if (source != target) kernel_names_.NoteMove(*source, *target);
+    if (source != target && request.exchange) kernel_names_.NoteMove(*target, *source);
+  };
+  note_move();
   name_cache_.EndSeen(*source, wanted.old_name);
   name_cache_.EndSeen(*target, wanted.new_name);
   const Mark mark = recalls_.Now();
   const auto reply = calls_.Ask<RenameReply>(request);
+  note_move();  // The kernel may have been told the old name meanwhile.
   if (reply.ok()) NoteRenamed(request, *reply, *source, *target, mark);
   if (is_known && !request.holds_open) EndRemoval(*replaced);
   return reply.ok() ? Outcome<Done>(Done{}) : reply.failure();
