@@ -3,12 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <set>
 #include <string>
 #include <utility>
 
+#include "common/base/rng.h"
 #include "predictor/plan/partition.h"
 #include "predictor/workflow/patterns.h"
 #include "predictor/workflow/versions.h"
@@ -21,6 +24,12 @@ constexpr uint64_t kDivisionsOfEach = 2;
 // Draws on which all candidates are tried, and how many of them are tried on all.
 constexpr uint32_t kScreenDraws = 2;
 constexpr size_t kFinalistsMax = 3;
+// Moves that are tried in all and at a time, the same by the tasks that are simulated for them, and
+// after how many times without a gain the search ends.
+constexpr size_t kMovesMax = 192;
+constexpr size_t kMovesAtOnce = 16;
+constexpr size_t kTasksMovedMax = 40'000;
+constexpr uint32_t kFailedRoundsMax = 3;
 // A task waits for its host this long and more, if the plan lets it wait at all.
 constexpr Duration kPatienceMin = Seconds(1);
 
@@ -33,7 +42,16 @@ enum class Writes : uint8_t {
 constexpr Writes kWays[] = {Writes::kByGraph, Writes::kHere, Writes::kToReader};
 
 using Places = std::vector<HostIndex>;
-using Candidates = std::vector<std::shared_ptr<const Workflow>>;
+
+using Ways = std::vector<Writes>;  // Of the files to which the graph gives hints, in order.
+
+struct Candidate {
+  Places division;
+  Ways ways;
+  std::shared_ptr<const Workflow> workflow;
+};
+// Draws that failed, and the time of all: less is better.
+using Rank = std::pair<size_t, int64_t>;
 
 std::string NameOf(HostIndex host) { return fmt::format("h{}", host.value + 1); }
 
@@ -94,6 +112,44 @@ std::map<std::string, std::optional<HostIndex>> ReadersHosts(const Workflow& wor
   return hosts;
 }
 
+Places PlacesOf(const Prediction& prediction) {
+  Places places;
+  for (const PredictedTask& task : prediction.tasks) places.push_back(task.host);
+  return places;
+}
+
+// The tasks that the end of the run waits for: the last one, and before each that on whose end it
+// has waited, for its files or for its slot.
+std::vector<TaskIndex> CriticalTasks(const Workflow& workflow, const Prediction& seen) {
+  const auto end_of = [&](TaskIndex task) { return seen.tasks[task.value].end; };
+  std::map<HostIndex, std::vector<TaskIndex>> by_host;
+  std::optional<TaskIndex> last;
+  for (uint32_t i = 0; i < seen.tasks.size(); ++i) {
+    if (!seen.tasks[i].ran) continue;
+    by_host[seen.tasks[i].host].push_back(TaskIndex{i});
+    if (!last || end_of(TaskIndex{i}) > end_of(*last)) last = TaskIndex{i};
+  }
+  for (auto& [host, tasks] : by_host)
+    std::sort(tasks.begin(), tasks.end(),
+              [&](TaskIndex a, TaskIndex b) { return end_of(a) < end_of(b); });
+  std::vector<TaskIndex> critical;
+  while (last) {
+    critical.push_back(*last);
+    const PredictedTask& task = seen.tasks[last->value];
+    std::optional<TaskIndex> before;
+    for (const TaskIndex each : workflow.tasks[last->value].predecessors)
+      if (seen.tasks[each.value].ran && (!before || end_of(each) > end_of(*before))) before = each;
+    const std::vector<TaskIndex>& beside = by_host[task.host];
+    auto slot =
+        std::upper_bound(beside.begin(), beside.end(), task.start,
+                         [&](Duration start, TaskIndex each) { return start < end_of(each); });
+    if (slot != beside.begin() && (!before || end_of(*std::prev(slot)) > end_of(*before)))
+      before = *std::prev(slot);
+    last = before && end_of(*before) <= task.start ? before : std::nullopt;
+  }
+  return critical;
+}
+
 // Without later versions of a file ("a#2", from traces), which have no name of their own in a run.
 std::vector<FileHints> HintsByGraph(const Workflow& workflow, const Configuration& configuration) {
   std::vector<FileHints> hints = PlanHints(workflow, {.hosts = configuration.hosts});
@@ -105,13 +161,15 @@ std::vector<FileHints> HintsByGraph(const Workflow& workflow, const Configuratio
 
 // The workflow with its tasks on these hosts. Hints of the workflow itself always win.
 Workflow Planned(const Workflow& workflow, const std::vector<FileHints>& by_graph,
-                 const Places& division, Writes way, Duration patience) {
+                 const Places& division, const Ways& ways, Duration patience) {
   Workflow planned = workflow;
   for (size_t i = 0; i < planned.tasks.size(); ++i)
     planned.tasks[i].planned = PlannedHost{division[i], patience};
   planned.hints_are_whole = true;
   const auto readers_hosts = ReadersHosts(workflow, division);
-  for (const FileHints& each : by_graph) {
+  for (size_t i = 0; i < by_graph.size(); ++i) {
+    const FileHints& each = by_graph[i];
+    const Writes way = ways[i];
     WorkflowFile& file = planned.files[each.file.value];
     const bool is_given = file.hints.contains("pattern") || file.hints.contains("placement");
     if (is_given || file.consumers.empty()) continue;
@@ -147,17 +205,19 @@ class PlanSearch {
   Result<Plan> Run() {
     MOSA_ASSIGN_OR_RETURN(const Prediction seen, Predict(workflow_, platform_, configuration_));
     MOSA_ASSIGN_OR_RETURN(const auto unplanned, AllDraws(workflow_));
-    const Duration patience = std::max(seen.turnaround, kPatienceMin);
-    Candidates candidates;
-    for (const Places& division : AllPlaces(SecondsOfTasks(seen, platform_, configuration_)))
+    patience_ = std::max(seen.turnaround, kPatienceMin);
+    std::vector<Places> divisions = AllPlaces(SecondsOfTasks(seen, platform_, configuration_));
+    divisions.push_back(PlacesOf(seen));
+    std::vector<Candidate> candidates;
+    for (const Places& division : divisions)
       for (const Writes way : kWays)
-        candidates.push_back(std::make_shared<const Workflow>(
-            Planned(workflow_, by_graph_, division, way, patience)));
-    MOSA_ASSIGN_OR_RETURN(const std::vector<size_t> finalists, Screen(candidates));
+        candidates.push_back(MakeCandidate(division, Ways(by_graph_.size(), way)));
+    MOSA_ASSIGN_OR_RETURN(std::vector<Candidate> finalists, Finalists(std::move(candidates)));
+    MOSA_RETURN_IF_ERROR(Improve(finalists.front()));
     Plan plan = Unplanned(unplanned);
     std::optional<Workflow> best;
-    for (const size_t finalist : finalists) {
-      MOSA_ASSIGN_OR_RETURN(Workflow patient, WithPatience(*candidates[finalist]));
+    for (const Candidate& finalist : finalists) {
+      MOSA_ASSIGN_OR_RETURN(Workflow patient, WithPatience(*finalist.workflow));
       MOSA_ASSIGN_OR_RETURN(const auto draws, AllDraws(patient));
       const RunTime time = RunTimeOf(draws, how_);
       const Gain gain = GainOf(draws, unplanned, how_);
@@ -195,29 +255,110 @@ class PlanSearch {
     return simulate_(trials);
   }
 
-  // The candidates that are fastest in the first draws.
-  Result<std::vector<size_t>> Screen(const Candidates& candidates) {
+  Candidate MakeCandidate(Places division, Ways ways) const {
+    auto planned =
+        std::make_shared<const Workflow>(Planned(workflow_, by_graph_, division, ways, patience_));
+    return {std::move(division), std::move(ways), std::move(planned)};
+  }
+
+  // By the first draws.
+  Result<std::vector<Rank>> RanksOf(const std::vector<Candidate>& candidates) {
     const uint32_t first = options_.draws == 0 ? 0 : 1;
     const uint32_t last = std::min(options_.draws, kScreenDraws);
     std::vector<PlanTrial> trials;
-    for (const auto& candidate : candidates)
-      for (uint32_t draw = first; draw <= last; ++draw) trials.push_back({candidate, draw});
+    for (const Candidate& candidate : candidates)
+      for (uint32_t draw = first; draw <= last; ++draw)
+        trials.push_back({candidate.workflow, draw});
     MOSA_ASSIGN_OR_RETURN(const std::vector<TrialOutcome> outcomes, simulate_(trials));
-    std::vector<std::pair<std::pair<size_t, int64_t>, size_t>> ranks;
-    const size_t each = last - first + 1;
-    for (size_t i = 0; i < candidates.size(); ++i) {
-      std::pair<size_t, int64_t> rank;
-      for (size_t k = i * each; k < (i + 1) * each; ++k) {
-        rank.first += outcomes[k].failure.empty() ? 0 : 1;
-        rank.second += outcomes[k].time.ns;
-      }
-      ranks.emplace_back(rank, i);
+    std::vector<Rank> ranks(candidates.size());
+    for (size_t i = 0; i < outcomes.size(); ++i) {
+      Rank& rank = ranks[i / (last - first + 1)];
+      rank.first += outcomes[i].failure.empty() ? 0 : 1;
+      rank.second += outcomes[i].time.ns;
     }
-    std::sort(ranks.begin(), ranks.end());
-    ranks.resize(std::min(ranks.size(), kFinalistsMax));
-    std::vector<size_t> best;
-    for (const auto& [rank, candidate] : ranks) best.push_back(candidate);
+    return ranks;
+  }
+
+  // The fastest, best first.
+  Result<std::vector<Candidate>> Finalists(std::vector<Candidate> candidates) {
+    MOSA_ASSIGN_OR_RETURN(const std::vector<Rank> ranks, RanksOf(candidates));
+    std::vector<size_t> order(candidates.size());
+    std::iota(order.begin(), order.end(), size_t{0});
+    std::sort(order.begin(), order.end(),
+              [&](size_t a, size_t b) { return std::pair(ranks[a], a) < std::pair(ranks[b], b); });
+    order.resize(std::min(order.size(), kFinalistsMax));
+    std::vector<Candidate> best;
+    for (const size_t i : order) best.push_back(std::move(candidates[i]));
     return best;
+  }
+
+  // Hill climbing: tasks that delay the end go to other hosts, what they write goes elsewhere, or
+  // the tasks after them come to them, as long as that makes the run faster.
+  Status Improve(Candidate& best) {
+    Rng rng(options_.seed);
+    MOSA_ASSIGN_OR_RETURN(const std::vector<Rank> ranks, RanksOf({best}));
+    Rank rank = ranks.front();
+    size_t tried = 0;
+    for (uint32_t failed = 0; failed < kFailedRoundsMax && tried < MovesMax();) {
+      MOSA_ASSIGN_OR_RETURN(const Prediction seen,
+                            Predict(*best.workflow, platform_, configuration_));
+      const std::vector<Candidate> moves = MovesFrom(best, seen, rng);
+      if (moves.empty()) break;
+      tried += moves.size();
+      MOSA_ASSIGN_OR_RETURN(const std::vector<Rank> moved, RanksOf(moves));
+      const auto fastest = std::min_element(moved.begin(), moved.end());
+      ++failed;
+      if (*fastest >= rank) continue;
+      failed = 0;
+      rank = *fastest;
+      best = moves[static_cast<size_t>(fastest - moved.begin())];
+    }
+    return OkStatus();
+  }
+
+  size_t MovesMax() const { return std::min(kMovesMax, kTasksMovedMax / workflow_.tasks.size()); }
+
+  std::vector<Candidate> MovesFrom(const Candidate& from, const Prediction& seen, Rng& rng) const {
+    const std::vector<TaskIndex> critical = CriticalTasks(workflow_, seen);
+    std::set<std::pair<Places, Ways>> moves;
+    for (size_t i = 0; i < kMovesAtOnce && !critical.empty() && configuration_.hosts > 1; ++i) {
+      Places division = from.division;
+      Ways ways = from.ways;
+      const TaskIndex task = critical[rng.Below(critical.size())];
+      const uint64_t kind = rng.Below(3);
+      if (kind == 0) {
+        MoveOutputs(task, kWays[rng.Below(std::size(kWays))], ways);
+      } else if (kind == 1) {
+        MoveOutputs(task, Writes::kHere, ways);
+        for (const TaskIndex after : workflow_.tasks[task.value].successors)
+          division[after.value] = division[task.value];
+      } else {
+        const auto other = static_cast<uint32_t>(1 + rng.Below(configuration_.hosts - 1));
+        const HostIndex host{(division[task.value].value + other) % configuration_.hosts};
+        division[task.value] = host;
+        if (rng.Chance(500)) MoveChain(from.division, task, host, division);
+      }
+      moves.emplace(std::move(division), std::move(ways));
+    }
+    moves.erase({from.division, from.ways});
+    std::vector<Candidate> candidates;
+    for (const auto& [division, ways] : moves) candidates.push_back(MakeCandidate(division, ways));
+    return candidates;
+  }
+
+  void MoveOutputs(TaskIndex task, Writes way, Ways& ways) const {
+    for (size_t i = 0; i < by_graph_.size(); ++i)
+      if (workflow_.files[by_graph_[i].file.value].producer == task) ways[i] = way;
+  }
+
+  // Takes along the tasks after it, as long as one follows the other on the same host.
+  void MoveChain(const Places& division, TaskIndex task, HostIndex host, Places& moved) const {
+    for (TaskIndex last = task;;) {
+      const auto& after = workflow_.tasks[last.value].successors;
+      if (after.size() != 1 || division[after[0].value] != division[task.value]) return;
+      last = after[0];
+      moved[last.value] = host;
+    }
   }
 
   // Each task may wait twice as long as predicted, and as long as it runs.
@@ -278,6 +419,7 @@ class PlanSearch {
   const SimulatePlans& simulate_;
   const AdviseOptions how_;
   const std::vector<FileHints> by_graph_;
+  Duration patience_;
 };
 
 }  // namespace
