@@ -228,5 +228,16 @@ TEST(SharedDirectories, AFailedCreateLeavesTheNameToOthers) {
   EXPECT_EQ(*cluster.b().ReadFile("/d/z"), "b");
 }
 
+// It works beside others from the start.
+TEST(Names, AMountThatFindsADirectoryOfAnotherKeepsNoNames) {
+  Cluster cluster;
+  ASSERT_TRUE(Ok(cluster.a().MakeDirectory("/d")));
+  ASSERT_TRUE(Ok(cluster.a().MakeDirectory("/d/e")));
+  EXPECT_GT(cluster.a().fs().Lookup(*cluster.a().Find("/d"), "e")->entry_valid, Duration{});
+  const FileId directory = *cluster.b().Find("/d");
+  EXPECT_EQ(cluster.b().fs().Lookup(directory, "e")->entry_valid, Duration{});
+  EXPECT_EQ(cluster.b().fs().Lookup(directory, "absent")->entry_valid, Duration{});
+}
+
 }  // namespace
 }  // namespace mosa::sai

@@ -43,7 +43,7 @@ constexpr Writes kWays[] = {Writes::kByGraph, Writes::kHere, Writes::kToReader};
 
 using Places = std::vector<HostIndex>;
 
-using Ways = std::vector<Writes>;  // Of the files to which the graph gives hints, in order.
+using Ways = std::vector<Writes>;  // For each file to which the graph gives hints, in order.
 
 struct Candidate {
   Places division;
@@ -206,6 +206,8 @@ class PlanSearch {
     MOSA_ASSIGN_OR_RETURN(const Prediction seen, Predict(workflow_, platform_, configuration_));
     MOSA_ASSIGN_OR_RETURN(const auto unplanned, AllDraws(workflow_));
     patience_ = std::max(seen.turnaround, kPatienceMin);
+    Plan plan = Unplanned(unplanned);
+    if (options_.is_enough()) return plan;
     std::vector<Places> divisions = AllPlaces(SecondsOfTasks(seen, platform_, configuration_));
     divisions.push_back(PlacesOf(seen));
     std::vector<Candidate> candidates;
@@ -214,7 +216,6 @@ class PlanSearch {
         candidates.push_back(MakeCandidate(division, Ways(by_graph_.size(), way)));
     MOSA_ASSIGN_OR_RETURN(std::vector<Candidate> finalists, Finalists(std::move(candidates)));
     MOSA_RETURN_IF_ERROR(Improve(finalists.front()));
-    Plan plan = Unplanned(unplanned);
     std::optional<Workflow> best;
     for (const Candidate& finalist : finalists) {
       MOSA_ASSIGN_OR_RETURN(Workflow patient, WithPatience(*finalist.workflow));
@@ -299,7 +300,8 @@ class PlanSearch {
     MOSA_ASSIGN_OR_RETURN(const std::vector<Rank> ranks, RanksOf({best}));
     Rank rank = ranks.front();
     size_t tried = 0;
-    for (uint32_t failed = 0; failed < kFailedRoundsMax && tried < MovesMax();) {
+    for (uint32_t failed = 0;
+         failed < kFailedRoundsMax && tried < MovesMax() && !options_.is_enough();) {
       MOSA_ASSIGN_OR_RETURN(const Prediction seen,
                             Predict(*best.workflow, platform_, configuration_));
       const std::vector<Candidate> moves = MovesFrom(best, seen, rng);

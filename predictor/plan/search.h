@@ -36,6 +36,8 @@ using SimulatePlans =
 struct PlanOptions {
   uint32_t draws = 20;  // 0: only draw 0.
   uint64_t seed = 1;
+  // Asked between steps. True: take the best of what was tried.
+  std::function<bool()> is_enough = [] { return false; };
 };
 
 // FailedPrecondition: the run would fail with and without a plan. InvalidArgument as Predict(); the

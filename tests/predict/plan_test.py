@@ -72,6 +72,31 @@ def test_record(mosa, directory):
     check(f"hosts={hosts}," in answer["configuration"] and f"slots={slots}," in answer["configuration"], answer["configuration"])
 
 
+def test_run(mosa, directory):
+    """A run makes its plan itself, from sizes in the workflow, else from the record of an earlier run."""
+    tiles, record, mount = directory / "auto.yaml", directory / "auto.run.json", directory / "mount"
+    mount.mkdir()
+    tiles.write_text(row_of_tiles().replace("0.1", "2").replace("8M", "100M"))  # Long, so that there is time to look.
+    hosts = ["--mount", mount, "--hosts", "a,b,c,d", "--exec", "env HOST={host} sh -c", "--slots", "2"]
+    words = ["run", tiles, *hosts, "--plan", "auto", "--record", record, "--dry-run"]
+    done = good(mosa, *words, "--platform", PLATFORM)
+    check(" s predicted, " in done.stderr and " s without it; found in " in done.stderr, done.stderr)
+    made = json.loads((directory / "auto.run.plan.json").read_text())
+    check(made["hosts"] == ["h1", "h2", "h3", "h4"] and len(made["tasks"]) == 2 * TILES - 1, f"{made['hosts']}")
+    tiles.write_text(row_of_tiles().replace("8M", "400M"))
+    done = good(mosa, *words, "--platform", PLATFORM)
+    check("mosa run: no plan: the run would fail with and without a plan: " in done.stderr, done.stderr)
+    tiles.write_text(row_of_tiles().split("files:")[0])
+    done = good(mosa, *words, "--platform", PLATFORM)
+    check("no plan: file 'tile/0' has no size" in done.stderr and "the next run takes sizes" in done.stderr, done.stderr)
+    record.write_text("{}")
+    done = good(mosa, *words, "--platform", PLATFORM)
+    check("mosa run: no plan: " in done.stderr and "is not a complete record of a run" in done.stderr, done.stderr)
+    for flags in (words, [*words[:-4], "--dry-run", "--platform", PLATFORM]):
+        done = run(mosa, *flags)
+        check(done.returncode == 2 and "--plan auto and --platform go together" in done.stderr, f"{flags}: {done.stderr}")
+
+
 def test_bad_input(mosa, directory):
     workload, file = directory / "tiles.yaml", directory / "plan.json"
     made = json.loads(file.read_text())
@@ -116,7 +141,7 @@ def main():
     parser.add_argument("--mosa", required=True)
     mosa = str(pathlib.Path(parser.parse_args().mosa).resolve())
     with tempfile.TemporaryDirectory() as name:
-        for test in (test_gains, test_no_gain, test_record, test_bad_input):
+        for test in (test_gains, test_no_gain, test_record, test_run, test_bad_input):
             test(mosa, pathlib.Path(name))
     print("passed")
 

@@ -31,7 +31,7 @@ class BurstPrograms {
     bool opens = true;  // Its open has not returned.
   };
   struct File {
-    uint64_t changes = 0;               // Of what follows.
+    uint64_t changes = 0;               // Counts changes of what follows.
     std::optional<bool> there = false;  // Nothing: a call that could change it runs.
     bool is_lost = false;               // Whoever made it may have failed: nothing is known.
     std::list<Maker> makers;            // Those whose close has not returned.

@@ -121,7 +121,8 @@ _mosa_of() {
       ;;
     'run')
       flags="-h --help --cluster --name --dir --mount --hosts --exec --workdir --slots --link \
-        --system --rules --plan --retries --keep-going --resume --record --logs --dry-run --json"
+        --system --rules --plan --platform --retries --keep-going --resume --record --logs \
+        --dry-run --json"
       ;;
     'workflow')
       below="begin task end"

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <utility>
 
 #include "common/base/units.h"
@@ -17,6 +18,9 @@
 
 namespace mosa::cli {
 namespace {
+
+// How much of a run's predicted time `mosa run` looks for a plan.
+constexpr double kTimeShare = 0.02;
 
 struct Share {
   size_t tasks = 0;
@@ -74,10 +78,15 @@ void PrintPlan(const predict::Plan& plan) {
       HumanBytes(static_cast<int64_t>(plan.unplanned_link_bytes)));
 }
 
-}  // namespace
+struct Found {
+  predict::Plan plan;
+  Status incomplete;
+  size_t simulations = 0;
+  double seconds = 0;
+};
 
-Status MakePlan(const PlanningRequest& request, bool as_json) {
-  MOSA_RETURN_IF_ERROR(CheckRepeats(request.repeats));
+// `time_share`: look for so much of the predicted time.
+Result<Found> Find(const PlanningRequest& request, std::optional<double> time_share) {
   MOSA_ASSIGN_OR_RETURN(const Work work, ReadWork(request.work));
   predict::Configuration base;
   if (!request.work.record.empty()) {
@@ -100,27 +109,52 @@ Status MakePlan(const PlanningRequest& request, bool as_json) {
         work.workflow.at(later.front()).path, later.size() - 1);
   NoteTasksWithoutRuntime("plan", work.workflow);
   TrialSimulator simulator(work.platform, request.jobs);
-  const auto simulate = [&](const std::vector<predict::PlanTrial>& trials) {
-    return simulator.Run(trials.size(), [&](size_t i) {
+  double predicted_s = 0;  // Without a plan, which is simulated first.
+  const auto simulate = [&](const std::vector<predict::PlanTrial>& trials)
+      -> Result<std::vector<predict::TrialOutcome>> {
+    MOSA_ASSIGN_OR_RETURN(auto outcomes, simulator.Run(trials.size(), [&](size_t i) {
       return Simulation{trials[i].workflow, configuration, trials[i].draw};
-    });
+    }));
+    if (predicted_s == 0 && !outcomes.empty())
+      predicted_s = predict::SecondsOf(outcomes.front().time);
+    return outcomes;
   };
-  MOSA_ASSIGN_OR_RETURN(
-      const predict::Plan plan,
-      predict::FindPlan(work.workflow, work.platform, configuration,
-                        {.draws = request.repeats, .seed = configuration.seed}, simulate));
-  const std::string text = predict::ToJsonText(plan);
+  predict::PlanOptions options{.draws = request.repeats, .seed = configuration.seed};
+  if (time_share)
+    options.is_enough = [&] { return simulator.seconds() > *time_share * predicted_s; };
+  MOSA_ASSIGN_OR_RETURN(predict::Plan plan, predict::FindPlan(work.workflow, work.platform,
+                                                              configuration, options, simulate));
+  return Found{std::move(plan), work.incomplete, simulator.done(), simulator.seconds()};
+}
+
+}  // namespace
+
+Status MakePlan(const PlanningRequest& request, bool as_json) {
+  MOSA_RETURN_IF_ERROR(CheckRepeats(request.repeats));
+  MOSA_ASSIGN_OR_RETURN(const Found found, Find(request, /*time_share=*/std::nullopt));
+  const std::string text = predict::ToJsonText(found.plan);
   if (as_json)
     PrintJson(nlohmann::json::parse(text));
   else
-    PrintPlan(plan);
+    PrintPlan(found.plan);
   if (!request.output.empty()) {
     MOSA_RETURN_IF_ERROR(WriteWhole(request.output, text));
-    fmt::print(stderr, "{} simulations in {:.1f} s; the plan is in {}{}\n", simulator.done(),
-               simulator.seconds(), request.output,
-               plan.tasks.empty() ? ", which is empty" : ": use it with 'mosa run --plan'");
+    fmt::print(stderr, "{} simulations in {:.1f} s; the plan is in {}{}\n", found.simulations,
+               found.seconds, request.output,
+               found.plan.tasks.empty() ? ", which is empty" : ": use it with 'mosa run --plan'");
   }
-  return work.incomplete;
+  return found.incomplete;
+}
+
+Result<RunPlan> PlanRun(const PlanningRequest& request) {
+  MOSA_ASSIGN_OR_RETURN(const Found found, Find(request, kTimeShare));
+  const predict::Plan& plan = found.plan;
+  if (plan.tasks.empty())
+    return RunPlan{false, fmt::format("none that was tried in {:.1f} s is faster than {:.1f} s",
+                                      found.seconds, plan.unplanned_seconds)};
+  MOSA_RETURN_IF_ERROR(WriteWhole(request.output, predict::ToJsonText(plan)));
+  return RunPlan{true, fmt::format("{:.1f} s predicted, {:.1f} s without it; found in {:.1f} s",
+                                   plan.seconds, plan.unplanned_seconds, found.seconds)};
 }
 
 }  // namespace mosa::cli

@@ -18,6 +18,16 @@ struct PlanningRequest {
   uint32_t jobs = 0;
 };
 
+// What `mosa run` follows: a plan, or the reason why it has none.
+struct RunPlan {
+  bool made = false;
+  std::string said;  // For people, a clause.
+};
+
+// Makes a plan within some hundredths of the time that the run is predicted to take, and writes it
+// to `output`.
+Result<RunPlan> PlanRun(const PlanningRequest& request);
+
 // Simulates, prints what the plan gains, and writes it to `output` if that is not empty. After all
 // that, returns DataLoss if the traces do not cover the whole run.
 Status MakePlan(const PlanningRequest& request, bool as_json);

@@ -9,7 +9,9 @@
 #include <vector>
 
 #include "common/base/text_file.h"
+#include "predictor/run/prediction.h"
 #include "predictor/workflow/read.h"
+#include "tools/forecast/plan.h"
 #include "tools/forecast/predict_inputs.h"
 #include "tools/mosa/choices.h"
 #include "tools/mosa/command.h"
@@ -23,6 +25,9 @@ namespace fs = std::filesystem;
 using predict::Workflow;
 
 constexpr size_t kFaultsShownMax = 20;
+constexpr char kPlanNow[] = "auto";
+// For a plan that is made before a run: few, since they take time.
+constexpr uint32_t kDrawsBeforeRun = 5;
 
 struct RunOptions {
   std::string workflow;
@@ -32,6 +37,7 @@ struct RunOptions {
   std::string system = "wass";
   std::string rules;
   std::string plan;
+  std::string platform;
   bool resume = false;
   bool dry_run = false;
 };
@@ -51,6 +57,40 @@ Result<Workflow> ParseWorkflow(const std::string& path, const std::string& text,
   return InvalidArgumentError(all);
 }
 
+// Puts the path of a plan for this run into `options`, or nothing: then the run has none.
+Status PlanBeforeRun(const Workflow& workflow, const RunRecord& record, RunOptions& options) {
+  PlanningRequest request;
+  request.work.platform = options.platform;
+  request.configuration =
+      fmt::format("hosts={},slots={}", record.hosts.size(), record.hosts.front().slots);
+  request.repeats = kDrawsBeforeRun;
+  request.output = fs::path(options.engine.record_path).replace_extension(".plan.json");
+  options.plan.clear();
+  const Status sizes = predict::CheckSizes(workflow);
+  if (sizes.ok()) {
+    request.work.workload = options.workflow;
+  } else if (fs::exists(options.engine.record_path)) {
+    request.work.record = options.engine.record_path;
+  } else {
+    fmt::print(stderr,
+               "mosa run: no plan: {}; the next run takes sizes from the record of this one\n",
+               MessageOf(sizes));
+    return OkStatus();
+  }
+  const auto planned = PlanRun(request);
+  // The platform may tell of other hosts than these, and the record of another workflow.
+  const bool is_harmless = planned.status().code() == StatusCode::kFailedPrecondition ||
+                           (!planned.ok() && !request.work.record.empty());
+  if (is_harmless) {
+    fmt::print(stderr, "mosa run: no plan: {}\n", MessageOf(planned.status()));
+    return OkStatus();
+  }
+  MOSA_RETURN_IF_ERROR(planned.status());
+  fmt::print(stderr, "mosa run: {}plan: {}\n", planned->made ? "" : "no ", planned->said);
+  if (planned->made) options.plan = request.output;
+  return OkStatus();
+}
+
 Status RunWorkflow(RunOptions options, const CommandLine& line) {
   if (!options.rules.empty() && options.system == "dss")
     return InvalidArgumentError(fmt::format(
@@ -58,6 +98,9 @@ Status RunWorkflow(RunOptions options, const CommandLine& line) {
   if (!options.plan.empty() && options.system == "dss")
     return InvalidArgumentError(fmt::format(
         "--plan {}: --system dss places no tasks; leave one of them out", options.plan));
+  if ((options.plan == kPlanNow) != !options.platform.empty())
+    return InvalidArgumentError(
+        "--plan auto and --platform go together: the plan is made for that platform");
   RunRecord record;
   record.system = options.system == "dss" ? predict::System::kDss : predict::System::kWass;
   record.workflow_path = fs::absolute(options.workflow).lexically_normal();
@@ -74,6 +117,11 @@ Status RunWorkflow(RunOptions options, const CommandLine& line) {
   record.hosts = std::move(found->hosts);
   MOSA_ASSIGN_OR_RETURN(Workflow workflow, ParseWorkflow(options.workflow, text, record.hosts));
   if (!options.rules.empty()) MOSA_RETURN_IF_ERROR(ReadRules(options.rules, workflow));
+  EngineOptions& engine = options.engine;
+  if (engine.record_path.empty())
+    engine.record_path = fs::path(options.workflow).stem().string() + ".run.json";
+  if (engine.logs.empty()) engine.logs = fs::path(engine.record_path).replace_extension(".logs");
+  if (options.plan == kPlanNow) MOSA_RETURN_IF_ERROR(PlanBeforeRun(workflow, record, options));
   if (!options.plan.empty()) {
     record.plan_path = fs::absolute(options.plan).lexically_normal();
     std::vector<std::string> hosts;
@@ -89,11 +137,6 @@ Status RunWorkflow(RunOptions options, const CommandLine& line) {
     ShowPlan(workflow, record, line.json);
     return OkStatus();
   }
-
-  EngineOptions& engine = options.engine;
-  if (engine.record_path.empty())
-    engine.record_path = fs::path(options.workflow).stem().string() + ".run.json";
-  if (engine.logs.empty()) engine.logs = fs::path(engine.record_path).replace_extension(".logs");
   return CarryOut(workflow, record, std::move(options.engine), options.resume, line.json);
 }
 
@@ -129,8 +172,11 @@ void AddRun(CLI::App& app, CommandLine& line) {
       "Rules file (see 'mosa advise'); replaces the placement hints of graph and workflow");
   command
       ->add_option("--plan", options->plan,
-                   "Plan to follow (see 'mosa plan'): a host for each task, hints for its files")
+                   "Plan to follow (see 'mosa plan'): a host for each task, hints for its files; "
+                   "auto: make one now")
       ->excludes("--rules");
+  command->add_option("--platform", options->platform,
+                      "With --plan auto: platform file written by 'mosa identify'");
   command->add_option("--retries", options->engine.retries, "Number of retries of a failed task")
       ->capture_default_str();
   command->add_flag("--keep-going", options->engine.keep_going,
