@@ -40,22 +40,22 @@ TEST_F(KernelNamesTest, WhileOthersChangeDirectoriesNoNamesAreKept) {
   names_.Forget(directory_);
   EXPECT_FALSE(names_.MayKeep(directory_));
   EXPECT_FALSE(names_.MayKeep(other_)) << "the next change would cost the pages of all files";
-  clock_.Advance(NameEpoch::kCompanyMin - Seconds(1));
+  clock_.Advance(NameEpoch::kQuietMin - Seconds(1));
   names_.Forget(other_);
   EXPECT_EQ(kernel_.told, 1) << "it keeps none";
   EXPECT_FALSE(names_.MayKeep(other_));
-  clock_.Advance(NameEpoch::kCompanyMin * 2 - Seconds(1));
+  clock_.Advance(NameEpoch::kQuietMin * 2 - Seconds(1));
   EXPECT_FALSE(names_.MayKeep(other_)) << "the time has doubled, because names were kept";
   clock_.Advance(Seconds(1));
   EXPECT_TRUE(names_.MayKeep(other_));
 }
 
 TEST_F(KernelNamesTest, WhoeverFindsFreshChangesOfOthersKeepsNoNames) {
-  names_.NoteForeignChange(NameEpoch::kCompanyMin - Seconds(1));
+  names_.NoteForeignChange(NameEpoch::kQuietMin - Seconds(1));
   EXPECT_FALSE(names_.MayKeep(directory_));
   clock_.Advance(Seconds(1));
   EXPECT_TRUE(names_.MayKeep(directory_));
-  names_.NoteForeignChange(NameEpoch::kCompanyMin);
+  names_.NoteForeignChange(NameEpoch::kQuietMin);
   EXPECT_TRUE(names_.MayKeep(directory_)) << "that is long ago";
 }
 
@@ -63,7 +63,7 @@ TEST_F(KernelNamesTest, AKeptNameThatMovedIsForgottenInItsNewDirectory) {
   names_.NoteMove(directory_, other_);
   names_.Forget(other_);
   EXPECT_EQ(kernel_.told, 0) << "it keeps none of the old one";
-  clock_.Advance(NameEpoch::kCompanyMin);
+  clock_.Advance(NameEpoch::kQuietMin);
   EXPECT_TRUE(names_.MayKeep(directory_));
   names_.NoteMove(directory_, other_);
   names_.Forget(other_);

@@ -94,12 +94,12 @@ Outcome<EntryResult> Namespace::Lookup(FileId parent, std::string_view name_view
   return attributes_.EntryOf(*child, cached && may_keep, asked);
 }
 
-// What this mount changes itself it knows before it looks.
+// A directory that this mount has made or changed it knows before it looks it up.
 void Namespace::NoteForeignChange(Inode& directory, const Attributes& found) {
   if (found.type != FileType::kDirectory) return;
   {
     const MutexLock lock(directory.mutex);
-    if (found.change_time <= directory.known.attributes.change_time) return;
+    if (directory.known.attributes.change_time != Time{}) return;
   }
   kernel_names_.NoteForeignChange(lease_.ManagerNow() - found.change_time);
 }
@@ -245,8 +245,12 @@ Outcome<Done> Namespace::RenameOnce(const RenameRequest& wanted) {
   name_cache_.EndSeen(*target, wanted.new_name);
   const Mark mark = recalls_.Now();
   const auto reply = calls_.Ask<RenameReply>(request);
-  note_move();  // The kernel may have been told the old name meanwhile.
   if (reply.ok()) NoteRenamed(request, *reply, *source, *target, mark);
+  // The kernel may have been told the old name meanwhile. A recall before this did not know.
+  note_move();
+  for (const InodePtr& directory : {source, target})
+    if (source != target && recalls_.HappenedForeign(mark.log, directory->file))
+      kernel_names_.Forget(*directory);
   if (is_known && !request.holds_open) EndRemoval(*replaced);
   return reply.ok() ? Outcome<Done>(Done{}) : reply.failure();
 }

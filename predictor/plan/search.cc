@@ -145,7 +145,10 @@ std::vector<TaskIndex> CriticalTasks(const Workflow& workflow, const Prediction&
                          [&](Duration start, TaskIndex each) { return start < end_of(each); });
     if (slot != beside.begin() && (!before || end_of(*std::prev(slot)) > end_of(*before)))
       before = *std::prev(slot);
-    last = before && end_of(*before) <= task.start ? before : std::nullopt;
+    // Tasks that take no time end where they start.
+    const bool is_earlier =
+        before && end_of(*before) <= task.start && end_of(*before) < end_of(*last);
+    last = is_earlier ? before : std::nullopt;
   }
   return critical;
 }
@@ -207,15 +210,20 @@ class PlanSearch {
     MOSA_ASSIGN_OR_RETURN(const auto unplanned, AllDraws(workflow_));
     patience_ = std::max(seen.turnaround, kPatienceMin);
     Plan plan = Unplanned(unplanned);
-    if (options_.is_enough()) return plan;
     std::vector<Places> divisions = AllPlaces(SecondsOfTasks(seen, platform_, configuration_));
     divisions.push_back(PlacesOf(seen));
     std::vector<Candidate> candidates;
     for (const Places& division : divisions)
       for (const Writes way : kWays)
         candidates.push_back(MakeCandidate(division, Ways(by_graph_.size(), way)));
+    const size_t least =
+        candidates.size() * kScreenDraws + (kFinalistsMax + 1) * (options_.draws + 1);
+    if (plan.unplanned_failure.empty() && options_.is_too_much(least)) return plan;
     MOSA_ASSIGN_OR_RETURN(std::vector<Candidate> finalists, Finalists(std::move(candidates)));
-    MOSA_RETURN_IF_ERROR(Improve(finalists.front()));
+    // The moves are judged by a few draws, so what they begin with stays in the contest.
+    Candidate improved = finalists.front();
+    MOSA_RETURN_IF_ERROR(Improve(improved));
+    finalists.push_back(std::move(improved));
     std::optional<Workflow> best;
     for (const Candidate& finalist : finalists) {
       MOSA_ASSIGN_OR_RETURN(Workflow patient, WithPatience(*finalist.workflow));
@@ -300,8 +308,8 @@ class PlanSearch {
     MOSA_ASSIGN_OR_RETURN(const std::vector<Rank> ranks, RanksOf({best}));
     Rank rank = ranks.front();
     size_t tried = 0;
-    for (uint32_t failed = 0;
-         failed < kFailedRoundsMax && tried < MovesMax() && !options_.is_enough();) {
+    for (uint32_t failed = 0; failed < kFailedRoundsMax && tried < MovesMax() &&
+                              !options_.is_too_much(kMovesAtOnce * kScreenDraws);) {
       MOSA_ASSIGN_OR_RETURN(const Prediction seen,
                             Predict(*best.workflow, platform_, configuration_));
       const std::vector<Candidate> moves = MovesFrom(best, seen, rng);

@@ -9,6 +9,7 @@
 #ifndef MOSA_PREDICTOR_PLAN_SEARCH_H_
 #define MOSA_PREDICTOR_PLAN_SEARCH_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -36,8 +37,9 @@ using SimulatePlans =
 struct PlanOptions {
   uint32_t draws = 20;  // 0: only draw 0.
   uint64_t seed = 1;
-  // Asked between steps. True: take the best of what was tried.
-  std::function<bool()> is_enough = [] { return false; };
+  // Asked before each step with the number of its simulations. True: leave it out, and take the
+  // best of what was tried.
+  std::function<bool(size_t)> is_too_much = [](size_t) { return false; };
 };
 
 // FailedPrecondition: the run would fail with and without a plan. InvalidArgument as Predict(); the

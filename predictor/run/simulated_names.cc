@@ -61,7 +61,7 @@ des::Activity<sai::Outcome<FileId>> SimulatedNames::Lookup(FileId parent, std::s
   if (found != FileId{}) {
     const Attributes& attributes = reply->entry.attributes;
     if (attributes.type == FileType::kDirectory &&
-        attributes.change_time > files_.At(found).attributes.change_time)
+        files_.At(found).attributes.change_time == Time{})
       files_.name_epoch().NoteForeignChange(attributes.change_time);
     files_.NoteAttributes(found, attributes, mark);
   }

@@ -79,9 +79,13 @@ def test_run(mosa, directory):
     tiles.write_text(row_of_tiles().replace("0.1", "2").replace("8M", "100M"))  # Long, so that there is time to look.
     hosts = ["--mount", mount, "--hosts", "a,b,c,d", "--exec", "env HOST={host} sh -c", "--slots", "2"]
     words = ["run", tiles, *hosts, "--plan", "auto", "--record", record, "--dry-run"]
-    done = good(mosa, *words, "--platform", PLATFORM)
+    done, file = good(mosa, *words, "--platform", PLATFORM), directory / "auto.run.plan.json"
     check(" s predicted, " in done.stderr and " s without it; found in " in done.stderr, done.stderr)
-    made = json.loads((directory / "auto.run.plan.json").read_text())
+    check(not file.exists(), "--dry-run writes nothing")
+    run(mosa, *words[:-1], "--platform", PLATFORM, "--retries", "0")  # Its tasks write nothing, so it fails.
+    made = json.loads(file.read_text())
+    check(json.loads(record.read_text())["plan"] == str(file), "the record names the plan")
+    record.unlink()
     check(made["hosts"] == ["h1", "h2", "h3", "h4"] and len(made["tasks"]) == 2 * TILES - 1, f"{made['hosts']}")
     tiles.write_text(row_of_tiles().replace("8M", "400M"))
     done = good(mosa, *words, "--platform", PLATFORM)

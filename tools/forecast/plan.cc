@@ -102,12 +102,11 @@ Result<Found> Find(const PlanningRequest& request, std::optional<double> time_sh
         fmt::format("placement{}: mosa plan chooses the placement of files itself: leave it out",
                     placements.begin()->first));
   if (const auto later = predict::LaterVersionsIn(work.workflow); !later.empty())
-    fmt::print(
-        stderr,
-        "mosa plan: '{}' and {} more look like later versions of other files in a traced run "
-        "and get no hints\n",
-        work.workflow.at(later.front()).path, later.size() - 1);
-  NoteTasksWithoutRuntime("plan", work.workflow);
+    fmt::print(stderr,
+               "mosa {}: '{}' and {} more look like later versions of other files in a traced run "
+               "and get no hints\n",
+               request.command, work.workflow.at(later.front()).path, later.size() - 1);
+  NoteTasksWithoutRuntime(request.command, work.workflow);
   TrialSimulator simulator(work.platform, request.jobs);
   double predicted_s = 0;  // Without a plan, which is simulated first.
   const auto simulate = [&](const std::vector<predict::PlanTrial>& trials)
@@ -121,7 +120,11 @@ Result<Found> Find(const PlanningRequest& request, std::optional<double> time_sh
   };
   predict::PlanOptions options{.draws = request.repeats, .seed = configuration.seed};
   if (time_share)
-    options.is_enough = [&] { return simulator.seconds() > *time_share * predicted_s; };
+    options.is_too_much = [&](size_t more) {
+      const auto done = static_cast<double>(simulator.done());
+      const double all_s = simulator.seconds() * (done + static_cast<double>(more)) / done;
+      return all_s > *time_share * predicted_s;
+    };
   MOSA_ASSIGN_OR_RETURN(predict::Plan plan, predict::FindPlan(work.workflow, work.platform,
                                                               configuration, options, simulate));
   return Found{std::move(plan), work.incomplete, simulator.done(), simulator.seconds()};
@@ -147,14 +150,18 @@ Status MakePlan(const PlanningRequest& request, bool as_json) {
 }
 
 Result<RunPlan> PlanRun(const PlanningRequest& request) {
-  MOSA_ASSIGN_OR_RETURN(const Found found, Find(request, kTimeShare));
-  const predict::Plan& plan = found.plan;
-  if (plan.tasks.empty())
-    return RunPlan{false, fmt::format("none that was tried in {:.1f} s is faster than {:.1f} s",
-                                      found.seconds, plan.unplanned_seconds)};
-  MOSA_RETURN_IF_ERROR(WriteWhole(request.output, predict::ToJsonText(plan)));
-  return RunPlan{true, fmt::format("{:.1f} s predicted, {:.1f} s without it; found in {:.1f} s",
-                                   plan.seconds, plan.unplanned_seconds, found.seconds)};
+  MOSA_ASSIGN_OR_RETURN(Found found, Find(request, kTimeShare));
+  predict::Plan& plan = found.plan;
+  std::string said;
+  if (!plan.tasks.empty())
+    said = fmt::format("{:.1f} s predicted, {:.1f} s without it; found in {:.1f} s", plan.seconds,
+                       plan.unplanned_seconds, found.seconds);
+  else if (found.simulations > request.repeats + 1)
+    said = fmt::format("none that was tried in {:.1f} s is faster than {:.1f} s", found.seconds,
+                       plan.unplanned_seconds);
+  else
+    said = fmt::format("{:.1f} s are too short a run to look for one", plan.unplanned_seconds);
+  return RunPlan{std::move(plan), std::move(said)};
 }
 
 }  // namespace mosa::cli

@@ -6,11 +6,13 @@
 #include <string>
 
 #include "common/base/status.h"
+#include "predictor/plan/plan.h"
 #include "tools/forecast/work.h"
 
 namespace mosa::cli {
 
 struct PlanningRequest {
+  std::string command = "plan";  // Which one asks.
   WorkRequest work;
   std::string configuration;
   std::string output;
@@ -18,14 +20,12 @@ struct PlanningRequest {
   uint32_t jobs = 0;
 };
 
-// What `mosa run` follows: a plan, or the reason why it has none.
 struct RunPlan {
-  bool made = false;
-  std::string said;  // For people, a clause.
+  predict::Plan plan;  // Empty: the run has none.
+  std::string said;    // For people: what it gains, or why there is none.
 };
 
-// Makes a plan within some hundredths of the time that the run is predicted to take, and writes it
-// to `output`.
+// Looks for a plan for about a fiftieth of the time that the run is predicted to take.
 Result<RunPlan> PlanRun(const PlanningRequest& request);
 
 // Simulates, prints what the plan gains, and writes it to `output` if that is not empty. After all

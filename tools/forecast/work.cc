@@ -37,11 +37,14 @@ Status ReadRun(const WorkRequest& request, Work& work) {
 
 Result<Work> ReadWork(const WorkRequest& request) {
   const bool seen = !request.record.empty() || !request.traces.empty();
-  if (seen != request.workload.empty())
+  if (!request.parsed && seen != request.workload.empty())
     return InvalidArgumentError(
         "give either --workload, or a recorded run: traces, --record, or both");
   Work work;
-  if (seen) {
+  if (request.parsed) {
+    MOSA_ASSIGN_OR_RETURN(work.platform, ReadPlatformFile(request.platform));
+    work.workflow = *request.parsed;
+  } else if (seen) {
     MOSA_ASSIGN_OR_RETURN(work.platform, ReadPlatformFile(request.platform));
     MOSA_RETURN_IF_ERROR(ReadRun(request, work));
   } else {

@@ -15,6 +15,7 @@ namespace mosa::cli {
 // `traces`, or both.
 struct WorkRequest {
   std::string platform;
+  const predict::Workflow* parsed = nullptr;  // Instead of all others but `platform`.
   std::string workload;
   std::string operations;
   std::string record;

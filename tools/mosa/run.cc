@@ -5,10 +5,12 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "common/base/text_file.h"
+#include "predictor/plan/plan.h"
 #include "predictor/run/prediction.h"
 #include "predictor/workflow/read.h"
 #include "tools/forecast/plan.h"
@@ -57,37 +59,40 @@ Result<Workflow> ParseWorkflow(const std::string& path, const std::string& text,
   return InvalidArgumentError(all);
 }
 
-// Puts the path of a plan for this run into `options`, or nothing: then the run has none.
-Status PlanBeforeRun(const Workflow& workflow, const RunRecord& record, RunOptions& options) {
+// Makes the workflow follow a plan that is made now, if there is one, and says so. Sizes and times
+// are the workflow's, or else those of an earlier run.
+Status PlanNow(const RunOptions& options, Workflow& workflow, RunRecord& record,
+               EngineOptions& engine) {
+  MOSA_RETURN_IF_ERROR(ReadPlatformFile(options.platform).status());
   PlanningRequest request;
+  request.command = "run";
   request.work.platform = options.platform;
   request.configuration =
       fmt::format("hosts={},slots={}", record.hosts.size(), record.hosts.front().slots);
   request.repeats = kDrawsBeforeRun;
-  request.output = fs::path(options.engine.record_path).replace_extension(".plan.json");
-  options.plan.clear();
+  const auto without = [](std::string_view why) {
+    fmt::print(stderr, "mosa run: no plan: {}\n", why);
+    return OkStatus();
+  };
   const Status sizes = predict::CheckSizes(workflow);
-  if (sizes.ok()) {
-    request.work.workload = options.workflow;
-  } else if (fs::exists(options.engine.record_path)) {
-    request.work.record = options.engine.record_path;
-  } else {
-    fmt::print(stderr,
-               "mosa run: no plan: {}; the next run takes sizes from the record of this one\n",
-               MessageOf(sizes));
-    return OkStatus();
-  }
-  const auto planned = PlanRun(request);
-  // The platform may tell of other hosts than these, and the record of another workflow.
-  const bool is_harmless = planned.status().code() == StatusCode::kFailedPrecondition ||
-                           (!planned.ok() && !request.work.record.empty());
-  if (is_harmless) {
-    fmt::print(stderr, "mosa run: no plan: {}\n", MessageOf(planned.status()));
-    return OkStatus();
-  }
-  MOSA_RETURN_IF_ERROR(planned.status());
-  fmt::print(stderr, "mosa run: {}plan: {}\n", planned->made ? "" : "no ", planned->said);
-  if (planned->made) options.plan = request.output;
+  if (sizes.ok())
+    request.work.parsed = &workflow;
+  else if (fs::exists(engine.record_path))
+    request.work.record = engine.record_path;
+  else
+    return without(
+        fmt::format("{}; the next run takes sizes from the record of this one", MessageOf(sizes)));
+  const Result<RunPlan> planned = PlanRun(request);
+  if (!planned.ok()) return without(MessageOf(planned.status()));
+  if (planned->plan.tasks.empty()) return without(planned->said);
+  std::vector<std::string> hosts;
+  for (const RunHost& host : record.hosts) hosts.push_back(host.name);
+  const auto applied = predict::ApplyPlan(planned->plan, hosts, workflow);
+  if (!applied.ok())
+    return without(fmt::format("{} {}", request.work.record, MessageOf(applied.status())));
+  fmt::print(stderr, "mosa run: plan: {}\n", planned->said);
+  record.plan_path = fs::absolute(engine.record_path).replace_extension(".plan.json");
+  engine.plan = predict::ToJsonText(planned->plan);
   return OkStatus();
 }
 
@@ -121,8 +126,9 @@ Status RunWorkflow(RunOptions options, const CommandLine& line) {
   if (engine.record_path.empty())
     engine.record_path = fs::path(options.workflow).stem().string() + ".run.json";
   if (engine.logs.empty()) engine.logs = fs::path(engine.record_path).replace_extension(".logs");
-  if (options.plan == kPlanNow) MOSA_RETURN_IF_ERROR(PlanBeforeRun(workflow, record, options));
-  if (!options.plan.empty()) {
+  if (options.plan == kPlanNow) {
+    MOSA_RETURN_IF_ERROR(PlanNow(options, workflow, record, engine));
+  } else if (!options.plan.empty()) {
     record.plan_path = fs::absolute(options.plan).lexically_normal();
     std::vector<std::string> hosts;
     for (const RunHost& host : record.hosts) hosts.push_back(host.name);

@@ -133,6 +133,7 @@ Status CarryOut(const Workflow& workflow, RunRecord& record, EngineOptions engin
   const cluster::InterruptGuard guard;
   MOSA_ASSIGN_OR_RETURN(const UniqueFd lock, LockRecord(engine.record_path));
   engine.held = lock.get();
+  if (!engine.plan.empty()) MOSA_RETURN_IF_ERROR(WriteWhole(record.plan_path, engine.plan));
   {
     HostMount mount(record.hosts.front());
     MOSA_RETURN_IF_ERROR(BeginRun(workflow, mount, record));

@@ -30,6 +30,7 @@ struct EngineOptions {
   bool keep_logs = false;  // Do not overwrite existing logs.
   bool quiet = false;      // Print nothing on standard error.
   int held = -1;           // See TaskProcesses.
+  std::string plan;        // What to write to the record's plan_path; empty: nothing.
 };
 
 class Engine {

@@ -351,7 +351,10 @@ class Forecast:
     def __init__(self, arguments, job, cluster):
         self.mosa = arguments.mosa
         self.platform = arguments.platform
-        self.configuration = f"hosts={len(cluster.mounts)},slots={arguments.slots}"
+        hosts = len(cluster.mounts)
+        # As mosa run chooses, on one machine.
+        slots = arguments.slots or max(1, len(os.sched_getaffinity(0)) // hosts)
+        self.configuration = f"hosts={hosts},slots={slots}"
         if cluster.namespaces:
             self.configuration += ",manager=apart"
         self.record = job.directory / "local.run.json"
@@ -387,7 +390,8 @@ def run_once(application, arguments, job, cluster, system):
     flags = ["--plan", job.directory / "plan.json"] if system == "plan" else ["--system", system]
     record = job.run(
         system,
-        *("--cluster", cluster.name, "--workdir", system, "--slots", str(arguments.slots)),
+        *("--cluster", cluster.name, "--workdir", system),
+        *(["--slots", str(arguments.slots)] if arguments.slots else []),
         *flags,
     )
     after = cluster.counters()
@@ -457,6 +461,8 @@ def run_on_cluster(application, arguments, job, local):
 
 def compare(application, arguments):
     application.check(arguments)
+    if arguments.repeats < 1:
+        raise Failed(f"--repeats {arguments.repeats}: at least 1")
     if "plan" in arguments.systems and not arguments.platform:
         raise Failed("a plan needs --platform FILE: make one with 'mosa identify'")
     if arguments.write:
@@ -489,7 +495,7 @@ def main(application, description):
     parser.add_argument(
         "--systems", nargs="+", choices=("dss", "wass", "plan"), default=["dss", "wass"]
     )
-    parser.add_argument("--slots", type=int, default=1, help="of each host")
+    parser.add_argument("--slots", type=int, help="of each host; default: as mosa run chooses")
     parser.add_argument("--repeats", type=int, default=1, help="runs of each system, in turns")
     parser.add_argument(
         "--platform", type=pathlib.Path, help="file of 'mosa identify': predict and plan the runs"

@@ -27,7 +27,7 @@ LEAST_BYTES = 1
 
 def stage_of(task):
     """What tasks of one kind share: the name without what numbers them."""
-    name = re.sub(r"([_-]?(ID)?\d+)+$", "", task.get("name", task["id"]))
+    name = re.sub(r"([_-]?(ID)?\d)+$", "", task.get("name", task["id"]))
     return re.sub(r"[^A-Za-z0-9._-]", "_", name.split(".")[-1]) or "task"
 
 
