@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 
+#include "client-sai/core/name_epoch.h"
 #include "common/base/rng.h"
 #include "predictor/run/prediction_fixture.h"
 #include "predictor/run/read_trial.h"
@@ -76,6 +77,8 @@ class Cluster {
       EXPECT_TRUE(done.ok()) << done.failure().message;
     }
     co_await writer_->AwaitSealed();
+    // Names that another host has just made are looked up at each use.
+    co_await loop_.Sleep(sai::NameEpoch::kQuietMin);
     for (size_t i = 0; i < rows.size(); ++i) {
       const std::string path = PathOf(i), other = std::to_string(i) + "/a";
       for (const auto& reader : readers_) static_cast<void>(co_await reader->ReadFile(other, task));

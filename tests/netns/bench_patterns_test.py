@@ -98,7 +98,9 @@ def check_all(bench):
         return max(run["stages"]["network_bytes"] for run in cells[pattern, system]["runs"])
 
     pipelines = HOSTS * (IN + 4 * MIDDLE + OUT)
-    check(network("pipeline", "dss") > pipelines / 2, f"dss moved {network('pipeline', 'dss')}: not striped?")
+    # A host keeps the pages that it has written, but writes most of them to other nodes.
+    striped = (HOSTS - 1) * (2 * MIDDLE + OUT)
+    check(network("pipeline", "dss") > striped * 0.95, f"dss moved {network('pipeline', 'dss')}: not striped?")
     check(network("pipeline", "wass") < pipelines / 8, f"pipelines under wass moved {network('pipeline', 'wass')}")
     check(network("pipeline", "local") < pipelines / 8, f"local pipelines moved {network('pipeline', 'local')}")
     check(network("reduce", "wass") < network("reduce", "dss") * 0.6, "reduce under wass moved as much as under dss")
