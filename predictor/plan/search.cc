@@ -42,7 +42,6 @@ enum class Writes : uint8_t {
 constexpr Writes kWays[] = {Writes::kByGraph, Writes::kHere, Writes::kToReader};
 
 using Places = std::vector<HostIndex>;
-
 using Ways = std::vector<Writes>;  // For each file to which the graph gives hints, in order.
 
 struct Candidate {

@@ -21,7 +21,7 @@ import comparison
 import replay_task
 
 HERE = pathlib.Path(__file__).resolve().parent
-# Of a file whose size the record does not have.
+# A file without a size in the record has this one.
 LEAST_BYTES = 1
 
 
