@@ -62,11 +62,22 @@ class Executor(local.Executor):
         return f'cd "$MOSA_MOUNT"/{shlex.quote(self.directory)}'
 
     @property
-    def cores(self):
-        return "all"  # What a job's own Snakemake may use.
+    def job_specific_local_groupid(self):
+        return True
+
+    def get_job_args(self, job, **kwargs):
+        # The job's own Snakemake may use the whole host, and never less than Snakemake has promised
+        # the job: jobs that pipes connect run at the same time and fail with fewer cores.
+        cores = max(os.cpu_count() or 1, job.resources.get("_cores", 1))
+        return super().get_job_args(job, cores=cores, **kwargs)
 
     def run_single_job(self, job):
         return self.pool.submit(self.cached_or_run, job, self.spawn_job, job)
+
+    def run_group_job(self, job):
+        """All jobs of a group run in one Snakemake on one host: it starts those that a pipe
+        connects together, and the others one after the other."""
+        self.spawn_job(job)
 
     def spawn_job(self, job):
         host = job.resources.get("mosa_host") or next(self.turns)

@@ -44,7 +44,7 @@ class SchedulerSettings(SchedulerSettingsBase):
 
 def members(job):
     """The jobs of a group, or the one job."""
-    return list(job.jobs()) if hasattr(job, "jobs") else [job]
+    return list(job.jobs) if job.is_group() else [job]
 
 
 class Scheduler(SchedulerBase):
@@ -185,6 +185,9 @@ class Scheduler(SchedulerBase):
                 # resource only once.
                 if name not in member.scheduler_resources:
                     member.add_aux_resource(name, value)
+        if job.is_group():
+            # A group keeps what it computed from its jobs' resources before they had a host.
+            job._resources = job._scheduler_resources = None
 
 
 __all__ = ["Scheduler", "SchedulerSettings"]

@@ -21,7 +21,7 @@ import tempfile
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
-SNAKEFILE = HERE / "Snakefile"
+PLUGIN = HERE.parent
 
 
 def skip(reason):
@@ -115,16 +115,16 @@ class Store:
         return json.loads(run([self.mosa, "hint", "rule", "list", "--json", "--name", self.name]))
 
 
-def snakemake(arguments, directory, environment, *flags):
+def snakemake(arguments, snakefile, directory, environment, *flags):
     """Runs the workflow in `directory`; returns seconds and what it said."""
-    directory.mkdir()
+    directory.mkdir(exist_ok=True)
     begin = time.monotonic()
     command = [
         arguments.python,
         "-m",
         "snakemake",
         "--snakefile",
-        SNAKEFILE,
+        HERE / snakefile,
         *flags,
         "--config",
         f"parts={arguments.parts}",
@@ -138,7 +138,7 @@ def files_of(directory):
     return {
         str(path.relative_to(directory)): path
         for path in sorted(directory.rglob("*"))
-        if path.is_file() and ".snakemake" not in path.parts
+        if path.is_file() and not any(part.startswith(".snakemake") for part in path.parts)
     }
 
 
@@ -174,10 +174,27 @@ def check_hints(top):
     check(len(nodes) == 1, f"what one job gathers lies on {nodes}")
 
 
+def check_features(arguments, store, local, cluster):
+    """Groups, pipes and flagged outputs: the files of a local run, and nothing left to do."""
+    snakemake(arguments, "Features.smk", local, {**os.environ}, "--cores", "4")
+    expected = files_of(local)
+    check("raw/0" not in expected, "a temporary file is left on the local disk")
+    top = store.mounts["h1"] / "features"
+    flags = [*cluster, "--scheduler", "mosa"]
+    seconds, _ = snakemake(arguments, "Features.smk", top, store.environment, *flags)
+    compare(store, "features", expected)
+    mode = (top / "sealed.txt").stat().st_mode & 0o777
+    check(mode == 0o444, f"the protected output has the mode {mode:o}")
+    _, said = snakemake(arguments, "Features.smk", top, store.environment, *flags)
+    check("Nothing to be done" in said, f"the second run is not empty: {said}")
+    check(store.rules() == [], f"rules are left: {store.rules()}")
+    print(f"{'groups, pipes, flags':24} {seconds:6.1f} s, {len(expected)} files are equal")
+
+
 def test(arguments):
     with Store(arguments) as store, tempfile.TemporaryDirectory() as directory:
         local = pathlib.Path(directory) / "local"
-        seconds, _ = snakemake(arguments, local, {**os.environ}, "--cores", "2")
+        seconds, _ = snakemake(arguments, "Snakefile", local, {**os.environ}, "--cores", "2")
         print(f"{'on a local disk':24} {seconds:6.1f} s", flush=True)
         expected = files_of(local)
         cluster = [
@@ -188,6 +205,7 @@ def test(arguments):
             "--mosa-hosts",
             ",".join(store.mounts),
         ]
+        check_features(arguments, store, pathlib.Path(directory) / "features", cluster)
         sent = {}
         for name, flags in (
             ("without", ["--scheduler", "greedy"]),
@@ -205,7 +223,9 @@ def test(arguments):
             top = store.mounts["h1"] / name
             before = store.sent_bytes()
             written = store.written_bytes()
-            seconds, said = snakemake(arguments, top, store.environment, *cluster, *flags)
+            seconds, said = snakemake(
+                arguments, "Snakefile", top, store.environment, *cluster, *flags
+            )
             sent[name] = store.sent_bytes() - before
             print(
                 f"{name + ' the plug-in':24} {seconds:6.1f} s {sent[name] / 1e6:8.1f} MB over the network",
@@ -227,12 +247,33 @@ def test(arguments):
         )
 
 
+def make_environment(venv):
+    """A Python with Snakemake and this plug-in as it is now, made if it is not there."""
+    python = venv / "bin" / "python"
+    steps = [[sys.executable, "-m", "venv", venv]] if not python.exists() else []
+    pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    with tempfile.TemporaryDirectory() as directory:
+        # pip builds in the directory that it installs from.
+        copy = pathlib.Path(directory) / "plugin"
+        shutil.copytree(PLUGIN, copy)
+        steps += [[*pip, copy], [*pip, "--force-reinstall", "--no-deps", copy]]
+        for step in steps:
+            done = subprocess.run(
+                [str(word) for word in step], capture_output=True, text=True, check=False
+            )
+            if done.returncode != 0:
+                last = (done.stderr.strip() or done.stdout.strip() or "no message").splitlines()[-1]
+                skip(f"Snakemake cannot be installed in {venv}: {last}")
+    return str(python)
+
+
 def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--mosa", required=True)
     parser.add_argument("--python", default=os.environ.get("MOSA_SNAKEMAKE_PYTHON", sys.executable))
+    parser.add_argument("--venv", help="make this Python environment with Snakemake, and use it")
     parser.add_argument("--hosts", type=int, default=4)
     parser.add_argument("--rate", default="200mbit")
     parser.add_argument("--parts", type=int, default=4)
@@ -240,6 +281,8 @@ def main():
     arguments = parser.parse_args()
     if os.geteuid() != 0 or not shutil.which("ip"):
         skip("needs root and network namespaces")
+    if arguments.venv:
+        arguments.python = make_environment(pathlib.Path(arguments.venv))
     modules = "import snakemake, snakemake_scheduler_plugin_mosa, snakemake_executor_plugin_mosa"
     found = subprocess.run(
         [arguments.python, "-c", modules], capture_output=True, text=True, check=False
@@ -247,7 +290,7 @@ def main():
     if found.returncode != 0:
         skip(
             f"{arguments.python} has no Snakemake with the plug-in ({found.stderr.strip().splitlines()[-1]}):"
-            f" 'python3 -m venv VENV; VENV/bin/pip install {HERE.parent}', then --python VENV/bin/python"
+            f" 'python3 -m venv VENV; VENV/bin/pip install {PLUGIN}', then --python VENV/bin/python"
         )
     # An end by a time limit ends the cluster too.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
