@@ -4,15 +4,11 @@
 
 #include <cstdint>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "common/model/ids.h"
 
 namespace mosa {
-
-// MOSA_TASK of processes that copy files out. They do not count as readers.
-inline constexpr std::string_view kStageTask = "mosa-stage";
 
 // A file in the version that was copied out.
 struct StagedFile {

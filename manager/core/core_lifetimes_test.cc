@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "common/base/units.h"
+#include "common/model/task_names.h"
 #include "manager/core/core_fixture.h"
 
 namespace mosa::manager {

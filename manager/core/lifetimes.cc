@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "common/base/hash.h"
+#include "common/model/task_names.h"
 
 namespace mosa::manager {
 namespace {
@@ -131,7 +132,7 @@ void Lifetimes::StopWaiting(FileId file, uint64_t reader) {
 }
 
 void Lifetimes::NoteRead(FileId file, std::string_view task) {
-  if (task == kStageTask) return;
+  if (!CountsAsReader(task)) return;
   const auto found = by_file_.find(file);
   if (found == by_file_.end() || found->second.readers_wanted == 0) return;
   Lifetime& lifetime = found->second;

@@ -72,6 +72,7 @@ Plan FromJson(const json& root) {
   predicted.at("link_bytes").get_to(plan.link_bytes);
   predicted.at("unplanned_link_bytes").get_to(plan.unplanned_link_bytes);
   predicted.at("store_bytes_max").get_to(plan.store_bytes_max);
+  if (root.contains("reads_ahead")) root.at("reads_ahead").get_to(plan.reads_ahead);
   for (const json& each : root.at("tasks")) {
     PlannedTask task;
     each.at("id").get_to(task.id);
@@ -110,6 +111,7 @@ std::string ToJsonText(const Plan& plan) {
                        {"unplanned_link_bytes", plan.unplanned_link_bytes},
                        {"store_bytes_max", plan.store_bytes_max}}},
                      {"tasks", std::move(tasks)},
+                     {"reads_ahead", plan.reads_ahead},
                      {"files", plan.files}};
   return root.dump(1) + "\n";
 }
@@ -156,6 +158,7 @@ Result<std::vector<std::string>> ApplyPlan(const Plan& plan, const std::vector<s
                                Duration{static_cast<int64_t>(planned.patience_s * 1e9)}};
   }
   workflow.hints_are_whole = true;
+  workflow.reads_ahead = plan.reads_ahead;
   std::map<std::string, HintMap> unused = plan.files;
   for (WorkflowFile& file : workflow.files) {
     if (!file.producer) continue;

@@ -43,6 +43,7 @@ struct Plan {
   std::map<std::string, uint64_t> store_bytes_max;  // By host.
   // Empty: nothing that was tried is faster than tasks that go where their data is.
   std::vector<PlannedTask> tasks;
+  bool reads_ahead = false;              // As in Workflow.
   std::map<std::string, HintMap> files;  // Hints for speed by path; a file without any has none.
 };
 

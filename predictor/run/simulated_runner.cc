@@ -43,6 +43,8 @@ SimulatedRunner::SimulatedRunner(des::EventLoop& loop, const Workflow& workflow,
       prediction_(prediction),
       execution_(workflow, {}),
       scheduler_(configuration.system, HostsOf(platform, configuration)),
+      read_ahead_(workflow, configuration.hosts),
+      being_read_(configuration.hosts),
       running_on_(configuration.hosts),
       wake_(loop) {
   prediction_.tasks.resize(workflow.tasks.size());
@@ -88,6 +90,7 @@ des::Activity<void> SimulatedRunner::Run() {
 
 des::Activity<void> SimulatedRunner::RunScheduled() {
   co_await HintDirectories();
+  if (workflow_.reads_ahead) co_await LookAtInputs();
   begun_ = loop_.now();  // The run begins with the first task.
   if (prediction_.failure) co_return;
   for (;;) {
@@ -97,6 +100,7 @@ des::Activity<void> SimulatedRunner::RunScheduled() {
       if (!assignment) break;
       co_await Launch(*assignment);
     }
+    StartReadingAhead();
     const bool gives_up = prediction_.failure.has_value();
     if (running_ == 0 && ended_.empty() && (gives_up || scheduler_.waiting() == 0)) break;
     if (ended_.empty()) {
@@ -137,6 +141,43 @@ des::Activity<void> SimulatedRunner::HintDirectories() {
   }
 }
 
+// Files that no task writes are there from the beginning.
+des::Activity<void> SimulatedRunner::LookAtInputs() {
+  for (const PathIndex input : OutsideInputs(workflow_)) {
+    if (!IsOnTheStore(workflow_.at(input))) continue;
+    const auto look = co_await clients_.front()->Look(workflow_.at(input).path);
+    if (look.ok()) NoteFile(input, *look);
+  }
+}
+
+void SimulatedRunner::NoteFile(PathIndex file, const FileLook& look) {
+  files_[file] = look;
+  std::map<HostIndex, uint64_t> held;
+  for (const auto& [machine, bytes] : look.bytes_by_machine)
+    if (machine.value < configuration_.hosts) held[HostIndex{machine.value}] += bytes;
+  read_ahead_.AddFile(file, look.size_bytes, held);
+}
+
+void SimulatedRunner::StartReadingAhead() {
+  if (prediction_.failure) return;
+  for (uint32_t i = 0; i < configuration_.hosts; ++i)
+    if (const auto file = read_ahead_.Next(HostIndex{i}))
+      des::Spawn(loop_, ReadOneAhead(HostIndex{i}, *file));
+}
+
+des::Activity<void> SimulatedRunner::ReadOneAhead(HostIndex host, PathIndex file) {
+  static const std::string kTask = "read ahead";
+  const std::string& path = workflow_.at(file).path;
+  const auto reading =
+      being_read_[host.value].emplace(path, std::make_unique<des::Signal>(loop_)).first;
+  co_await machines_.Work(at(host).machine(), platform_.runner.launch.Of(0), WorkOf::kApplication);
+  const auto read = co_await at(host).ReadFile(path, kTask);
+  reading->second->Give();
+  being_read_[host.value].erase(reading);
+  read_ahead_.End(host, read.ok());
+  wake_.Give();
+}
+
 des::Activity<void> SimulatedRunner::AddReady() {
   const std::vector<TaskIndex> ready = execution_.TakeReady();
   const Time asked_at = loop_.now();
@@ -164,7 +205,7 @@ des::Activity<std::optional<ReadyTask>> SimulatedRunner::Look(TaskIndex task) {
         Fail(Describe(workflow_.at(task)), HostIndex{0}, look.failure());
         co_return std::nullopt;
       }
-      files_[input] = *look;
+      NoteFile(input, *look);
     }
     const FileLook& facts = files_.at(input);
     ready.input_bytes += facts.size_bytes;
@@ -179,6 +220,7 @@ des::Activity<void> SimulatedRunner::Launch(Assignment assignment) {
   const TaskIndex task = assignment.task;
   const HostIndex host = assignment.host;
   execution_.Start(task);
+  read_ahead_.Start(task, host);
   PredictedTask& predicted = at(task);
   predicted.ran = true;
   predicted.host = host;
@@ -260,6 +302,8 @@ des::Activity<bool> SimulatedRunner::ReadInputs(TaskIndex task, HostIndex host) 
 des::Activity<bool> SimulatedRunner::Read(TaskIndex task, HostIndex host, const std::string& path,
                                           std::optional<ByteRange> part) {
   PredictedTask& predicted = at(task);
+  const auto being_read = being_read_[host.value].find(path);
+  if (being_read != being_read_[host.value].end()) co_await being_read->second->Wait();
   const auto read = co_await at(host).ReadFile(path, workflow_.at(task).id, part);
   if (!read.ok()) {
     Fail(Describe(workflow_.at(task)), host, read.failure());
@@ -313,7 +357,7 @@ des::Activity<bool> SimulatedRunner::LocateOutputs(TaskIndex task, HostIndex hos
       Fail(Describe(workflow_.at(task)), host, look.failure());
       co_return false;
     }
-    files_[output] = *look;
+    NoteFile(output, *look);
   }
   co_return true;
 }

@@ -19,6 +19,7 @@
 #include "predictor/run/prediction.h"
 #include "predictor/run/simulated_client.h"
 #include "predictor/workflow/execution.h"
+#include "predictor/workflow/read_ahead.h"
 #include "predictor/workflow/scheduler.h"
 #include "predictor/workflow/synthetic.h"
 
@@ -60,6 +61,10 @@ class SimulatedRunner {
   des::Activity<void> AddReady();
   des::Activity<std::optional<ReadyTask>> Look(TaskIndex task);
   des::Activity<void> Launch(Assignment assignment);
+  void StartReadingAhead();
+  des::Activity<void> ReadOneAhead(HostIndex host, PathIndex file);
+  des::Activity<void> LookAtInputs();
+  void NoteFile(PathIndex file, const FileLook& look);
   des::Activity<void> RunTask(TaskIndex task, HostIndex host);
   des::Activity<void> PlayOperations(TaskIndex task, HostIndex host);
   des::Activity<bool> ReadInputs(TaskIndex task, HostIndex host);
@@ -90,6 +95,9 @@ class SimulatedRunner {
   Prediction& prediction_;
   Execution execution_;
   Scheduler scheduler_;
+  ReadAhead read_ahead_;
+  // By host: a task that opens the file meanwhile reads it at the same pace.
+  std::vector<std::map<std::string, std::unique_ptr<des::Signal>>> being_read_;
   Time begun_;
   std::map<PathIndex, HintMap> hints_;
   std::set<PathIndex> inheriting_;  // Files whose directory carries their hints.

@@ -9,6 +9,8 @@
 #include <tuple>
 #include <utility>
 
+#include "common/model/task_names.h"
+
 namespace mosa::predict {
 namespace {
 
@@ -146,6 +148,7 @@ class Merger {
     Sort();
     AddCuts();
     Sort();
+    LeaveOutReadAhead();
     return std::move(run_);
   }
 
@@ -177,7 +180,16 @@ class Merger {
     return known->second;
   }
 
-  uint32_t TaskOf(const std::string& key, bool is_process) {
+  // It is the runner's doing, and no task's.
+  void LeaveOutReadAhead() {
+    const auto found = tasks_.find(std::string(kReadAheadTask));
+    if (found == tasks_.end()) return;
+    std::erase_if(run_.operations,
+                  [&](const TracedOperation& each) { return each.task == found->second; });
+  }
+
+  uint32_t TaskOf(const std::string& name, bool is_process) {
+    const std::string key(is_process ? name : WithoutOwnRun(name));
     const auto [known, fresh] = tasks_.try_emplace(key, static_cast<uint32_t>(run_.tasks.size()));
     if (fresh)
       run_.tasks.push_back({is_process ? "" : key, "", traces_[trace_].head.host, is_process});

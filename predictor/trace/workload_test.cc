@@ -323,6 +323,15 @@ TEST(Workload, ACommandThatIsRecordedIsTheTasks) {
   EXPECT_EQ(TaskOf(workload, "t").command, words);
 }
 
+TEST(Workload, ARunnersOwnNamesAreNoPartOfIt) {
+  Script trace("h1");
+  trace.At(0).Name(9, "in").Name(10, "out");
+  trace.Open(1, 9, "mosa-read-ahead", kReads, 10).Read(1, 9, 0, 10).Close(1, 9, 10);
+  trace.Open(2, 9, "mosa-run-0123456789abcdef/a/b", kReads, 10).Read(2, 9, 0, 10).Close(2, 9, 10);
+  trace.Make(3, 10, "mosa-run-0123/a/b").Write(3, 10, 0, 10).Close(3, 10, 10);
+  EXPECT_THAT(IdsOf(Export({trace.file()})), UnorderedElementsAre("a/b", "mosa-run-0123/a/b"));
+}
+
 TEST(Workload, ProcessesWithoutATaskAreTasksNamedAfterTheirCommand) {
   Script trace("h1");
   trace.At(0).Name(9, "a").Name(10, "b");

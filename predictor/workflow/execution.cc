@@ -105,7 +105,14 @@ std::vector<bool> PlanResume(const Workflow& workflow, const std::vector<Earlier
     writes_anew[task.value] = !run.done || !run.same ||
                               std::any_of(before.begin(), before.end(),
                                           [&](TaskIndex t) { return writes_anew[t.value]; });
-    keep[task.value] = !writes_anew[task.value] && run.outputs_intact;
+  }
+  for (auto task = workflow.order.rbegin(); task != workflow.order.rend(); ++task) {
+    const EarlierRun& run = earlier[task->value];
+    const auto& after = workflow.at(*task).successors;
+    const bool needless =
+        run.outputs_spent &&
+        std::all_of(after.begin(), after.end(), [&](TaskIndex t) { return keep[t.value]; });
+    keep[task->value] = !writes_anew[task->value] && (run.outputs_intact || needless);
   }
   return keep;
 }

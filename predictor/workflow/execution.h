@@ -61,10 +61,13 @@ struct EarlierRun {
   bool done = false;            // It succeeded.
   bool same = false;            // Its command, inputs and outputs are unchanged.
   bool outputs_intact = false;  // Its outputs are as it left them.
+  // Those of its outputs that are not were removed because their lifetime had ended.
+  bool outputs_spent = false;
 };
 
 // Returns which tasks need not run again. A task that was changed or did not finish makes all its
 // successors run again. A task whose outputs are lost reruns alone, since it writes the same bytes.
+// One whose outputs are spent reruns if a task after it does.
 std::vector<bool> PlanResume(const Workflow& workflow, const std::vector<EarlierRun>& earlier);
 
 }  // namespace mosa::predict

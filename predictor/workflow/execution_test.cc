@@ -160,5 +160,17 @@ TEST(PlanResume, KeepsWhatIsIntact) {
               ElementsAre(false, false, false, false));
 }
 
+TEST(PlanResume, WritesSpentOutputsAgainOnlyForTasksThatReadThem) {
+  const Workflow workflow = Diamond();
+  const EarlierRun kept{true, true, true}, lost{true, true, false}, spent{true, true, false, true},
+      never;
+  EXPECT_THAT(PlanResume(workflow, {spent, spent, spent, kept}),
+              ElementsAre(true, true, true, true));
+  EXPECT_THAT(PlanResume(workflow, {spent, spent, kept, never}),
+              ElementsAre(false, false, true, false));
+  EXPECT_THAT(PlanResume(workflow, {spent, lost, kept, kept}),
+              ElementsAre(false, false, true, true));
+}
+
 }  // namespace
 }  // namespace mosa::predict

@@ -201,6 +201,24 @@ files:
   EXPECT_EQ(workflow.at(workflow.tasks[0].outputs[0]).hints.size(), 1U);
 }
 
+TEST(ReadWorkflow, TakesADirectoryAsOneOutput) {
+  const Workflow workflow = Good(R"(tasks:
+  - {id: use, command: cat out/deep/a, inputs: [out/deep/a, out/b, out], outputs: [x]}
+  - {id: make, command: fill out, outputs: [./out/]}
+files: {out/: {size: 10M, lifetime: temporary}}
+)");
+  ASSERT_EQ(workflow.files.size(), 2U);
+  const WorkflowFile& directory = workflow.files[0];
+  EXPECT_TRUE(directory.is_directory);
+  EXPECT_EQ(directory.path, "out");
+  EXPECT_EQ(NameOf(directory), "out/");
+  EXPECT_EQ(directory.size_bytes, 10U << 20);
+  EXPECT_EQ(directory.producer, TaskIndex{1});
+  EXPECT_THAT(workflow.tasks[0].inputs, ElementsAre(PathIndex{0}));
+  EXPECT_THAT(workflow.tasks[0].predecessors, ElementsAre(TaskIndex{1}));
+  EXPECT_FALSE(workflow.files[1].is_directory);
+}
+
 TEST(ReadWorkflow, TakesBytesThatAreNoText) {
   const Workflow workflow = Good(R"(tasks:
   - {id: a, command: [cat, {b64: cGFydC7/}], inputs: [{b64: cGFydC7/}, {b64: YQ==},
@@ -292,6 +310,14 @@ const Bad kBad[] = {
     {"tasks:\n  - {id: a, command: x, outputs: [d]}\n  - {id: b, command: x, outputs: [d/e/f]}\n",
      "task 'b' (line 3) writes 'd/e/f', but 'd', which task 'a' (line 2) writes, is not a "
      "directory"},
+    {"tasks:\n  - {id: a, command: x, outputs: [d/]}\n  - {id: b, command: x, outputs: [d/e/f]}\n",
+     "task 'b' (line 3) writes 'd/e/f', but all of 'd/' is one output, of task 'a' (line 2)"},
+    {"tasks:\n  - {id: a, command: x, outputs: [d/, d]}\n",
+     "task 'a' (line 2) names its output 'd' twice"},
+    {"tasks:\n  - {id: a, command: x, inputs: [d/f], outputs: [d/]}\n",
+     "task 'a' (line 2) reads 'd/', which it also writes"},
+    {"tasks:\n  - {id: a, command: x, outputs: [./]}\n",
+     "task 'a' (line 2) writes './', which names no file"},
     {"tasks:\n  - {id: a, command: x, after: [b]}\n",
      "task 'a' (line 2) comes after 'b', but there is no such task"},
     {"tasks:\n  - {id: a, command: x, inputs: [g], outputs: [f]}\n"

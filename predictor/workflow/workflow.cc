@@ -48,6 +48,7 @@ class WorkflowBuilder {
                         draft_.tasks.size(), kTasksMax));
       return {{}, std::move(faults_)};
     }
+    AddDirectories();
     for (uint32_t i = 0; i < draft_.tasks.size(); ++i) AddTask(TaskIndex{i});
     CheckNesting();
     for (const FileDraft& file : draft_.files) AddFacts(file);
@@ -59,6 +60,20 @@ class WorkflowBuilder {
  private:
   void Fault(std::string sentence) {
     if (faults_.size() < kFaultsMax) faults_.push_back(std::move(sentence));
+  }
+
+  // Before any input is read: an input inside a directory of another task depends on that task.
+  void AddDirectories() {
+    const size_t faults = faults_.size();
+    for (const TaskDraft& draft : draft_.tasks) {
+      for (const std::string& path : draft.outputs) {
+        if (!path.ends_with('/')) continue;
+        if (const auto file = FileOf(path, "writes", draft, false))
+          workflow_.files[file->value].is_directory = true;
+      }
+    }
+    has_directories_ = !files_.empty();
+    faults_.resize(faults);  // AddPaths() finds them again.
   }
 
   void AddTask(TaskIndex index) {
@@ -126,11 +141,14 @@ class WorkflowBuilder {
            slash = file.path.find('/', slash + 1)) {
         const auto above = files_.find(file.path.substr(0, slash));
         if (above == files_.end() || !workflow_.at(above->second).producer) continue;
+        const std::string own = mosa::predict::Describe(workflow_.at(*file.producer));
         const std::string other =
             mosa::predict::Describe(workflow_.at(*workflow_.at(above->second).producer));
-        Fault(fmt::format("{} writes '{}', but '{}', which {} writes, is not a directory",
-                          mosa::predict::Describe(workflow_.at(*file.producer)), file.path,
-                          above->first, other));
+        Fault(workflow_.at(above->second).is_directory
+                  ? fmt::format("{} writes '{}', but all of '{}/' is one output, of {}", own,
+                                file.path, above->first, other)
+                  : fmt::format("{} writes '{}', but '{}', which {} writes, is not a directory",
+                                own, file.path, above->first, other));
       }
     }
   }
@@ -163,7 +181,17 @@ class WorkflowBuilder {
       return fault("which names no file");
     if (!normal)
       return fault("which is outside the mount: paths may not leave the run's directory");
-    return Named(absolute ? "/" + *normal : *normal);
+    return Named(absolute ? "/" + *normal : WithoutInside(*normal, does == "reads"));
+  }
+
+  // An input inside a directory that a task fills is that directory: it is one output.
+  std::string WithoutInside(const std::string& path, bool is_input) const {
+    if (!is_input || !has_directories_) return path;
+    for (size_t slash = path.find('/'); slash != path.npos; slash = path.find('/', slash + 1)) {
+      const auto above = files_.find(path.substr(0, slash));
+      if (above != files_.end() && workflow_.at(above->second).is_directory) return above->first;
+    }
+    return path;
   }
 
   PathIndex Named(const std::string& path) {
@@ -268,6 +296,7 @@ class WorkflowBuilder {
   std::vector<std::string> faults_;
   std::map<std::string, TaskIndex, std::less<>> tasks_;
   std::map<std::string, PathIndex, std::less<>> files_;
+  bool has_directories_ = false;
 };
 
 }  // namespace

@@ -71,6 +71,8 @@ struct WorkflowFile {
   // Normal form, relative to the run's directory on the mount; absolute if no task writes it and it
   // lies outside.
   std::string path;
+  // A directory that its writer fills: an output that is named with a slash at its end.
+  bool is_directory = false;
   std::optional<uint64_t> size_bytes;
   HintMap hints;  // The user's own hints.
   std::optional<TaskIndex> producer;
@@ -80,6 +82,11 @@ struct WorkflowFile {
 // Paths outside the mount do not belong to the store.
 inline bool IsOnTheStore(const WorkflowFile& file) { return !file.path.starts_with('/'); }
 
+// The path as a workflow names it: with a slash at its end if it is a directory.
+inline std::string NameOf(const WorkflowFile& file) {
+  return file.is_directory ? file.path + "/" : file.path;
+}
+
 struct Workflow {
   std::string name;
   std::vector<Task> tasks;
@@ -87,6 +94,8 @@ struct Workflow {
   std::vector<TaskIndex> order;  // Every task after its predecessors.
   // Outputs have exactly the hints given here, and none from the graph.
   bool hints_are_whole = false;
+  // Hosts read the inputs of tasks that are planned there ahead (read_ahead.h).
+  bool reads_ahead = false;
 
   const Task& at(TaskIndex task) const { return tasks[task.value]; }
   const WorkflowFile& at(PathIndex file) const { return files[file.value]; }

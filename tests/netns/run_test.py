@@ -72,6 +72,9 @@ class Runner:
         path = self.directory / f"{name}.run.json"
         return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
 
+    def counters(self, host):
+        return json.loads(os.getxattr(self.store.mount(host), "user.mosa.mount"))
+
     def path(self, name, file, host="h1"):
         return pathlib.Path(self.store.mount(host)) / name / file
 
@@ -227,7 +230,92 @@ def check_retry(runner):
     check("task 'once' (line 2) failed 1 time, most recently on h" in said, said)
 
 
-def plan_of(hosts, files, patience_s=30):
+def check_directories(runner):
+    """A directory as an output is one file to the graph; what a task leaves that is not what its path says, fails it."""
+    runner.write("directories", """tasks:
+  - {id: make, command: "mkdir -p out/sub && seq 60000 > out/a && echo b > out/sub/b", outputs: [out/]}
+  - {id: own, command: "mkdir deep/own && seq 70000 > deep/own/c", outputs: [deep/own/]}
+  - {id: use, command: "cat out/a out/sub/b deep/own/c | wc -l > total", inputs: [out/sub/b, out/a, deep/own], outputs: [total]}
+""")
+    record, _ = runner.run("directories")
+    check(runner.path("directories", "total", "h3").read_text() == "130001\n", "total is wrong")
+    tasks = by_id(record)
+    sizes = {file["path"]: file["size_bytes"] for task in record["tasks"] for file in task["outputs"]}
+    check(sizes["out"] == sum(len(str(i)) + 1 for i in range(1, 60001)) + 2, f"{sizes}")
+    read = tasks["use"]["input_bytes_local"] + tasks["use"]["input_bytes_remote"]
+    check(read == sizes["out"] + sizes["deep/own"], f"{read} bytes were read of {sizes}")
+    check(hint(runner.path("directories", "out/sub/b"), "pattern").startswith("reduce:use"), "out/sub/b has no hint")
+    record, _ = runner.run("directories", "--resume")
+    check(not ran(record), f"an unchanged run ran {ran(record)} again")
+    runner.path("directories", "out/sub/b").unlink()
+    record, _ = runner.run("directories", "--resume")
+    check(ran(record) == ["make"], f"after the loss of a file in a directory ran {ran(record)}")
+    record, _ = runner.run("directories")
+    check(runner.path("directories", "out/a").exists() and not runner.path("directories", "out/z").exists(), "out")
+    runner.write("wrong", """tasks:
+  - {id: plain, command: "mkdir made", outputs: [made]}
+  - {id: file, command: "echo > dir", outputs: [dir/]}
+  - {id: none, command: "true", outputs: [none/]}
+""")
+    _, said = runner.run("wrong", "--retries", "0", "--keep-going", expect=3)
+    for sentence in ("it made 'made' as a directory: name the output 'made/' if that is meant",
+                     "it made 'dir/', but not as a directory", "it did not write 'none/'"):
+        check(sentence in said, f"'{sentence}' is not in: {said}")
+    # Each attempt fails before it starts.
+    _, said = runner.run("wrong", "--retries", "2", expect=3)
+    check("failed 3 times" in said and "'made' is a directory: remove it, or name the output 'made/'" in said, said)
+
+
+def is_gone(path, seconds=10):
+    end = time.monotonic() + seconds
+    while path.exists() and time.monotonic() < end:
+        time.sleep(0.05)
+    return not path.exists()
+
+
+LIVES = """tasks:
+  - {id: make, command: "seq 50000 > part; seq 60000 > once; seq 70000 > scratch", outputs: [part, once, scratch]}
+  - {id: fast, command: "wc -l < part > fast", inputs: [part], outputs: [fast]}
+  - {id: shaky, command: "wc -l < part > shaky; test -e tried || { touch tried; exit 1; }", inputs: [part], outputs: [shaky]}
+  - {id: slow, command: "sleep 1; wc -l < part > slow", inputs: [part, fast], outputs: [slow]}
+  - {id: only, command: "wc -l < once > only; head -n 1 once scratch > /dev/null", inputs: [once, scratch], outputs: [only]}
+  - {id: end, command: "cat fast shaky slow only > end%s", inputs: [fast, shaky, slow, only], outputs: [end]}
+files:
+  part: {lifetime: "readers:3"}
+  once: {lifetime: "readers:1"}
+  scratch: {lifetime: temporary}
+"""
+
+
+def check_lifetimes(runner):
+    """Files go when the tasks that read them have succeeded, or with their run; a run that failed keeps what it needs."""
+    runner.write("lives", LIVES % "; test -e ready")
+    record, _ = runner.run("lives", expect=3)
+    check(len(by_id(record)["shaky"]["attempts"]) == 2, "shaky was not tried twice")
+    check(record["store_run"].startswith("mosa-run-"), f"{record.get('store_run')}")
+    for file in ("part", "once"):
+        check(is_gone(runner.path("lives", file)), f"{file} is there after its last reader has succeeded")
+    check(runner.path("lives", "scratch").exists(), "a failed run has lost its temporary file")
+    runner.path("lives", "ready").touch()
+    record, _ = runner.run("lives", "--resume")
+    check(ran(record) == ["end"], f"--resume ran {ran(record)}")
+    check(runner.path("lives", "end").read_text() == "50000\n50000\n50000\n60000\n", "the result is wrong")
+    check(is_gone(runner.path("lives", "scratch")), "scratch is there after its run")
+    record, _ = runner.run("lives", "--resume")
+    check(not ran(record), f"with all done, --resume ran {ran(record)}")
+    runner.path("lives", "slow").unlink()
+    record, _ = runner.run("lives", "--resume")
+    check(ran(record) == ["make", "slow"], f"for a lost file whose writer's input is gone ran {ran(record)}")
+    # A run that failed and is not resumed leaves nothing: the next one ends it.
+    runner.path("lives", "ready").unlink()
+    runner.run("lives", "--retries", "1", expect=3)
+    first = runner.path("lives", "scratch").stat().st_ino
+    runner.path("lives", "ready").touch()
+    runner.run("lives")
+    check(is_gone(runner.path("lives", "scratch")), f"scratch (inode {first} before) is there after the second run")
+
+
+def plan_of(hosts, files, patience_s=30, reads_ahead=False):
     """A plan by hand: task -> host, path -> hints."""
     names = ["h1", "h2", "h3"]
     return json.dumps({
@@ -236,6 +324,7 @@ def plan_of(hosts, files, patience_s=30):
                       "link_bytes": 0, "unplanned_link_bytes": 0, "store_bytes_max": {}},
         "tasks": [{"id": task, "host": host, "start_s": 0, "end_s": 1, "patience_s": patience_s}
                   for task, host in hosts.items()],
+        "reads_ahead": reads_ahead,
         "files": files,
     })
 
@@ -268,6 +357,31 @@ def check_plan(runner):
     check(len({task["host"] for task in record["tasks"]}) == 3, f"{record['tasks']}")
     _, said = runner.run("wass", "--plan", str(plan), expect=3)
     check("plan.json: the plan does not fit this workflow: it has no task 'table'" in said, said)
+
+
+def check_read_ahead(runner):
+    """While a host computes, it reads what its next task needs, and the task finds it in the host's page cache."""
+    runner.write("ahead", """tasks:
+  - {id: make, command: "seq 1000000 > big; seq 400000 > other; seq 10 > small", outputs: [big, other, small]}
+  - {id: compute, command: sleep 2, after: [make]}
+  - {id: use, command: cksum big small > sum, inputs: [big, small], outputs: [sum]}
+  - {id: here, command: cksum other > sum1, inputs: [other], outputs: [sum1], after: [make]}
+""")
+    places = {"make": "h1", "compute": "h2", "use": "h2", "here": "h1"}
+    plan = runner.directory / "ahead.json"
+    for ahead in (False, True):
+        files = {name: {"placement": "local"} for name in ("big", "other", "small")}
+        plan.write_text(plan_of(places, files, reads_ahead=ahead))
+        before = runner.counters("h2")
+        record, said = runner.run("ahead", "--plan", str(plan), "--slots", "1")
+        after = runner.counters("h2")
+        check({task["id"]: task["host"] for task in record["tasks"]} == places, f"{record['tasks']}")
+        size = runner.path("ahead", "big").stat().st_size
+        read = after["bytes_read_remote"] - before["bytes_read_remote"]
+        # Only h2 lacks a file, and the small one is not worth a reader. It is read once in either case.
+        check(size <= read < 1.5 * size, f"with reads_ahead {ahead}, h2 read {read} bytes from others; the file has {size}")
+        check(record.get("read_ahead_bytes", 0) == (size if ahead else 0), f"{record.get('read_ahead_bytes')}")
+        check(record.get("read_ahead_used_bytes", 0) == (size if ahead else 0), f"{record.get('read_ahead_used_bytes')}")
 
 
 def check_failures(runner):
@@ -492,7 +606,7 @@ def check_exec(runner):
 
 def test(arguments):
     groups = ((check_refusals, check_systems_agree, check_copies_are_near, check_one_directory, check_rules, check_plan,
-               check_resume, check_exec, check_retry, check_failures, check_interrupt, check_killed_runner, check_lost_host),
+               check_read_ahead, check_resume, check_exec, check_retry, check_directories, check_lifetimes, check_failures, check_interrupt, check_killed_runner, check_lost_host),
               (check_hung_host, check_lost_node))
     for parts in groups:
         with cluster.Cluster(arguments.bin, 3, ram="256M", rate="400mbit") as store, tempfile.TemporaryDirectory() as directory:

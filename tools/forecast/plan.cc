@@ -76,6 +76,8 @@ void PrintPlan(const predict::Plan& plan) {
       plan.gain_s, TextOf(plan.gain_interval_s), 100 * plan.gain_s / plan.unplanned_seconds,
       HumanBytes(static_cast<int64_t>(plan.link_bytes)),
       HumanBytes(static_cast<int64_t>(plan.unplanned_link_bytes)));
+  if (plan.reads_ahead)
+    fmt::print("Hosts read ahead what their next tasks need while the present ones compute.\n");
 }
 
 struct Found {

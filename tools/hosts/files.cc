@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <functional>
 #include <set>
 #include <sstream>
 #include <utility>
@@ -68,9 +69,48 @@ std::vector<uint64_t> BytesByPosition(uint64_t begin, uint64_t end, uint64_t chu
 
 bool SaysNothing(const Status& status) { return status.code() == StatusCode::kFailedPrecondition; }
 
-// The empty file that carries hints has the time 0, which no program writes.
+// The empty file or directory that carries hints has the time 0, which no program leaves.
 bool IsMarked(const struct stat& status) {
-  return status.st_size == 0 && status.st_mtim.tv_sec == 0 && status.st_mtim.tv_nsec == 0;
+  const bool may_be = S_ISDIR(status.st_mode) || status.st_size == 0;
+  return may_be && status.st_mtim.tv_sec == 0 && status.st_mtim.tv_nsec == 0;
+}
+
+Status Mark(const std::string& path) {
+  const struct timespec beginning[2] = {};
+  if (utimensat(AT_FDCWD, path.c_str(), beginning, 0) != 0) return ErrorOf(path, errno);
+  return OkStatus();
+}
+
+// Calls `visit` with each file and directory below `path`, which is a directory, until it fails.
+Status Walk(const std::string& path, const std::function<Status(const std::string&)>& visit) {
+  std::error_code error;
+  for (fs::recursive_directory_iterator each(path, error), end; !error && each != end;
+       each.increment(error))
+    MOSA_RETURN_IF_ERROR(visit(each->path()));
+  return error ? ErrorOf(path, error.value()) : OkStatus();
+}
+
+// Size, time and place of what is at `path`, without what is in it; no size unless it is a regular
+// file.
+Result<FileFacts> LocateOne(const std::string& path, const struct stat& status) {
+  FileFacts facts;
+  facts.mtime_ns = status.st_mtim.tv_sec * 1'000'000'000 + status.st_mtim.tv_nsec;
+  if (!S_ISREG(status.st_mode)) return facts;
+  facts.size_bytes = static_cast<uint64_t>(status.st_size);
+  if (facts.size_bytes == 0) return facts;
+  const auto layout = MosaJsonAttribute(path, "layout");
+  if (!layout.ok()) {
+    if (SaysNothing(layout.status())) return facts;
+    return layout.status();
+  }
+  if (!layout->value("inline", false)) {
+    facts.bytes_by_node = BytesByNode(*layout, facts.size_bytes);
+    facts.chunk_bytes = layout->value("chunk_size", uint64_t{0});
+    return facts;
+  }
+  MOSA_ASSIGN_OR_RETURN(const std::string location, MosaAttribute(path, "location"));
+  for (const std::string& node : SplitNames(location)) facts.bytes_by_node[node] = facts.size_bytes;
+  return facts;
 }
 
 Status SetHints(const std::string& path, const predict::HintMap& hints) {
@@ -140,22 +180,16 @@ std::map<std::string, uint64_t> BytesByNode(const nlohmann::json& layout, uint64
 Result<FileFacts> Locate(const std::string& path) {
   struct stat status {};
   if (stat(path.c_str(), &status) != 0) return ErrorOf(path, errno);
-  FileFacts facts;
-  facts.size_bytes = static_cast<uint64_t>(status.st_size);
-  facts.mtime_ns = status.st_mtim.tv_sec * 1'000'000'000 + status.st_mtim.tv_nsec;
-  if (!S_ISREG(status.st_mode) || facts.size_bytes == 0) return facts;
-  const auto layout = MosaJsonAttribute(path, "layout");
-  if (!layout.ok()) {
-    if (SaysNothing(layout.status())) return facts;
-    return layout.status();
-  }
-  if (!layout->value("inline", false)) {
-    facts.bytes_by_node = BytesByNode(*layout, facts.size_bytes);
-    facts.chunk_bytes = layout->value("chunk_size", uint64_t{0});
-    return facts;
-  }
-  MOSA_ASSIGN_OR_RETURN(const std::string location, MosaAttribute(path, "location"));
-  for (const std::string& node : SplitNames(location)) facts.bytes_by_node[node] = facts.size_bytes;
+  MOSA_ASSIGN_OR_RETURN(FileFacts facts, LocateOne(path, status));
+  if (!S_ISDIR(status.st_mode)) return facts;
+  MOSA_RETURN_IF_ERROR(Walk(path, [&](const std::string& inside) -> Status {
+    if (lstat(inside.c_str(), &status) != 0) return ErrorOf(inside, errno);
+    MOSA_ASSIGN_OR_RETURN(const FileFacts one, LocateOne(inside, status));
+    facts.size_bytes += one.size_bytes;
+    facts.mtime_ns = std::max(facts.mtime_ns, one.mtime_ns);
+    for (const auto& [node, bytes] : one.bytes_by_node) facts.bytes_by_node[node] += bytes;
+    return OkStatus();
+  }));
   return facts;
 }
 
@@ -164,6 +198,13 @@ Status CheckReadable(const std::string& path) {
   if (!file) return ErrorOf(path, errno);
   struct stat status {};
   if (fstat(file.get(), &status) != 0) return ErrorOf(path, errno);
+  if (S_ISDIR(status.st_mode)) {
+    return Walk(path, [](const std::string& inside) -> Status {
+      struct stat found {};
+      if (lstat(inside.c_str(), &found) != 0) return ErrorOf(inside, errno);
+      return S_ISREG(found.st_mode) ? CheckReadable(inside) : OkStatus();
+    });
+  }
   const auto size = static_cast<uint64_t>(status.st_size);
   if (!S_ISREG(status.st_mode) || size == 0) return OkStatus();
   // What the kernel keeps of it says nothing of its nodes.
@@ -220,32 +261,51 @@ Result<bool> SettleDirectory(const std::string& path, const predict::HintMap& hi
 
 Status PrepareOutput(const std::string& directory, const std::string& path,
                      const predict::HintMap& hints) {
-  const fs::path full = fs::path(directory) / path;
+  const bool is_directory = path.ends_with('/');
+  const fs::path full = fs::path(directory) / path.substr(0, path.size() - (is_directory ? 1 : 0));
   const std::string parent = full.parent_path();
   std::error_code error;
   fs::create_directories(parent, error);
   if (error) return ErrorOf(parent, error.value());
-  if (unlink(full.c_str()) != 0 && errno != ENOENT) return ErrorOf(full, errno);
+  if (is_directory) {
+    fs::remove_all(full, error);
+    if (error) return ErrorOf(full, error.value());
+    if (hints.empty()) return OkStatus();
+    if (mkdir(full.c_str(), 0777) != 0) return ErrorOf(full, errno);
+    MOSA_RETURN_IF_ERROR(SetHints(full, hints));
+    return Mark(full);
+  }
+  if (unlink(full.c_str()) != 0 && errno != ENOENT) {
+    if (errno != EISDIR) return ErrorOf(full, errno);
+    return FailedPreconditionError(fmt::format(
+        "'{0}' is a directory: remove it, or name the output '{0}/' if the task fills a directory",
+        path));
+  }
   if (hints.empty()) return OkStatus();
   // Closed first: an open file that the kernel writes by itself takes no more hints.
   UniqueFd file(open(full.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
   if (!file) return ErrorOf(full, errno);
   file.reset();
   MOSA_RETURN_IF_ERROR(SetHints(full, hints));
-  const struct timespec beginning[2] = {};
-  if (utimensat(AT_FDCWD, full.c_str(), beginning, 0) != 0) return ErrorOf(full, errno);
-  return OkStatus();
+  return Mark(full);
 }
 
 Status CheckWritten(const std::string& directory, const std::string& path) {
-  const std::string full = fs::path(directory) / path;
+  const bool is_directory = path.ends_with('/');
+  const std::string full =
+      fs::path(directory) / path.substr(0, path.size() - (is_directory ? 1 : 0));
   struct stat status {};
   if (stat(full.c_str(), &status) != 0) {
     if (errno == ENOENT || errno == ENOTDIR)
       return FailedPreconditionError(fmt::format("it did not write '{}'", path));
     return ErrorOf(full, errno);
   }
-  if (!S_ISREG(status.st_mode))
+  if (is_directory && !S_ISDIR(status.st_mode))
+    return FailedPreconditionError(fmt::format("it made '{}', but not as a directory", path));
+  if (!is_directory && S_ISDIR(status.st_mode))
+    return FailedPreconditionError(
+        fmt::format("it made '{0}' as a directory: name the output '{0}/' if that is meant", path));
+  if (!is_directory && !S_ISREG(status.st_mode))
     return FailedPreconditionError(fmt::format("it made '{}', which is not a regular file", path));
   if (IsMarked(status)) return FailedPreconditionError(fmt::format("it did not write '{}'", path));
   return OkStatus();

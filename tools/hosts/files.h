@@ -24,11 +24,12 @@ struct FileFacts {
 // How many bytes of a file of that size each node has a copy of, from its `user.mosa.layout`.
 std::map<std::string, uint64_t> BytesByNode(const nlohmann::json& layout, uint64_t size_bytes);
 
-// Size, time and place of the regular file at `path`. NotFound if there is none.
+// Size, time and place of the file at `path`; of a directory, those of all regular files in it
+// together (the latest time, also of its directories). NotFound if there is none.
 Result<FileFacts> Locate(const std::string& path);
 
-// Whether the bytes can be had: it can be opened, and a byte read of each piece of its stripe.
-// DataLoss if they cannot, NotFound if there is no such file.
+// Whether the bytes can be had: it can be opened, and a byte read of each piece of its stripe; of a
+// directory, all files in it. DataLoss if they cannot, NotFound if there is no such file.
 Status CheckReadable(const std::string& path);
 
 // Makes a directory, takes back the hints that an earlier run gave it, and has it carry these for
@@ -36,13 +37,15 @@ Status CheckReadable(const std::string& path);
 // left as it is.
 Result<bool> SettleDirectory(const std::string& path, const predict::HintMap& hints);
 
-// Readies the place of an output: its directory exists, nothing of an earlier attempt is left, and
-// with hints an empty file carries them, marked so that CheckWritten() can tell.
+// Readies the place of an output: the directory that it goes to exists, nothing of an earlier
+// attempt is left, and with hints an empty file carries them, marked so that CheckWritten() can
+// tell. A path with a slash at its end is a directory: it goes with all that is in it, and an empty
+// directory carries the hints. A directory at a path without one is left: FailedPrecondition.
 Status PrepareOutput(const std::string& directory, const std::string& path,
                      const predict::HintMap& hints);
 
-// Whether a task has written the output since PrepareOutput(). FailedPrecondition says what is
-// there instead.
+// Whether a task has written the output since PrepareOutput(), as what its path says: a regular
+// file, or a directory. FailedPrecondition says what is there instead.
 Status CheckWritten(const std::string& directory, const std::string& path);
 
 // Whether the mount takes these hints: tried on a file of our own, which is removed again.

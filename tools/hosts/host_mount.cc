@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
+#include <memory>
 
 #include "common/base/clock.h"
 #include "tools/cluster/process.h"
@@ -83,22 +84,48 @@ ManagerChoice ManagerOf(const RunHost& host) {
   return choice;
 }
 
-json AskForResidence(const RunHost& host) {
+// The manager of the host's mount, as the host's environment names it, or else ours.
+Result<std::unique_ptr<sai::AdminClient>> Connect(const RunHost& host) {
   ManagerChoice choice = ManagerOf(host);
   if (choice.address.empty()) {
     const char* const address = std::getenv("MOSA_MANAGER");
     const char* const secret = std::getenv("MOSA_SECRET");
     if (address == nullptr)
-      return StatusJson(FailedPreconditionError(
-          "no manager is known: set MOSA_MANAGER, and MOSA_SECRET if the cluster has one"));
+      return FailedPreconditionError(
+          "no manager is known: set MOSA_MANAGER, and MOSA_SECRET if the cluster has one");
     choice.address = address;
     choice.secret = secret == nullptr ? "" : secret;
   }
-  const auto manager = ConnectManagerOf(choice, host.mount_point);
-  if (!manager.ok()) return StatusJson(manager.status());
-  const auto taken = TakeResidence(**manager);
+  return ConnectManagerOf(choice, host.mount_point);
+}
+
+Status EndTasksOf(sai::AdminClient& manager, const json& tasks) {
+  for (const json& task : tasks)
+    MOSA_RETURN_IF_ERROR(manager.EndTask(task.at(0).get<std::string>(), task.at(1).get<bool>()));
+  return OkStatus();
+}
+
+json AnswerOfManager(sai::AdminClient& manager, const std::string& does, const json& what) {
+  if (does == "begin") return StatusJson(manager.BeginWorkflow(what.get<std::string>()));
+  if (does == "tasks") return StatusJson(EndTasksOf(manager, what));
+  if (does == "end") return StatusJson(manager.EndWorkflow(what.get<std::string>()).status());
+  const auto taken = TakeResidence(manager);
   json answer = StatusJson(taken.status());
   if (taken.ok()) answer["residence"] = ToJson(*taken);
+  return answer;
+}
+
+// `manager` is kept for the next question, unless one fails.
+json AskManagerOf(const RunHost& host, std::unique_ptr<sai::AdminClient>& manager,
+                  const json& question) {
+  if (manager == nullptr) {
+    auto connected = Connect(host);
+    if (!connected.ok()) return StatusJson(connected.status());
+    manager = *std::move(connected);
+  }
+  json answer =
+      AnswerOfManager(*manager, question.at("does").get<std::string>(), question.at("what"));
+  if (!StatusIn(answer).ok()) manager.reset();
   return answer;
 }
 
@@ -131,7 +158,6 @@ json Work(const RunHost& host, const json& question) {
         fmt::format("cannot create {}: {}", host.directory, error.message())));
   }
   if (does == "lost") return ListLostFiles(host);
-  if (does == "residence") return AskForResidence(host);
   if (does == "prepare") return Prepare(host, what);
   if (does == "try") return StatusJson(TryHints(host.directory, what.get<predict::HintMap>()));
   if (does == "settle") {
@@ -155,7 +181,9 @@ HostMount::HostMount(const RunHost& host)
     : host_(host),
       look_([this](const json&) { return LookAt(host_); }),
       reach_([this](const json&) { return Reach(host_, kReachMax); }),
-      work_([this](const json& question) { return Work(host_, question); }) {}
+      work_([this](const json& question) { return Work(host_, question); }),
+      manager_([this, manager = std::make_shared<std::unique_ptr<sai::AdminClient>>()](
+                   const json& question) { return AskManagerOf(host_, *manager, question); }) {}
 
 void HostMount::BeginLook() {
   // An answer to a look that began earlier is too old.
@@ -268,15 +296,37 @@ Result<std::vector<std::string>> HostMount::ListLost() {
   return answer.at("paths").get<std::vector<std::string>>();
 }
 
+Result<json> HostMount::AskManager(const char* does, json what) {
+  MOSA_RETURN_IF_ERROR(manager_.Post({{"does", does}, {"what", std::move(what)}}));
+  const SystemClock clock;
+  const Time limit = clock.Monotonic() + kManagerMax;
+  while (clock.Monotonic() < limit && cluster::InterruptGuard::Interrupted() == 0) {
+    MOSA_ASSIGN_OR_RETURN(auto answer, manager_.Take(limit - clock.Monotonic()));
+    if (!answer) continue;
+    MOSA_RETURN_IF_ERROR(StatusIn(*answer));
+    return *std::move(answer);
+  }
+  manager_.GiveUp();
+  if (cluster::InterruptGuard::Interrupted() != 0) return AbortedError("interrupted");
+  return UnavailableError(
+      fmt::format("the manager did not answer within {} s", kManagerMax.ns / Seconds(1).ns));
+}
+
+Status HostMount::BeginWorkflow(const std::string& run) {
+  return AskManager("begin", run).status();
+}
+
+Status HostMount::EndTasks(const std::vector<std::pair<std::string, bool>>& tasks) {
+  json list = json::array();
+  for (const auto& [task, succeeded] : tasks) list.push_back(json::array({task, succeeded}));
+  return AskManager("tasks", std::move(list)).status();
+}
+
+Status HostMount::EndWorkflow(const std::string& run) { return AskManager("end", run).status(); }
+
 Result<ClusterResidence> HostMount::TakeResidence() {
-  const Result<json> answer = Ask({{"do", "residence"}, {"what", nullptr}}, kResidenceMax);
-  // It is not the mount that is waited for.
-  if (answer.status().code() == StatusCode::kUnavailable)
-    return UnavailableError(fmt::format("the manager did not report residence times within {} s",
-                                        kResidenceMax.ns / Seconds(1).ns));
-  MOSA_RETURN_IF_ERROR(answer.status());
-  MOSA_RETURN_IF_ERROR(StatusIn(*answer));
-  return ResidenceFromJson(answer->at("residence"));
+  MOSA_ASSIGN_OR_RETURN(const json answer, AskManager("residence", nullptr));
+  return ResidenceFromJson(answer.at("residence"));
 }
 
 Status HostMount::PrepareOutputs(

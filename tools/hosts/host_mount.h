@@ -53,8 +53,13 @@ class HostMount {
   // Files below the run's directory that the manager knows to be lost, as `mosa lost`; none if the
   // host's environment names no manager.
   Result<std::vector<std::string>> ListLost();
+  // Tell the manager of the mount about a run and its tasks, by MOSA_TASK and whether they have
+  // succeeded. FailedPrecondition as for TakeResidence(). Within kManagerMax.
+  Status BeginWorkflow(const std::string& run);
+  Status EndTasks(const std::vector<std::pair<std::string, bool>>& tasks);
+  Status EndWorkflow(const std::string& run);
   // How long requests have stayed in the cluster's daemons so far, if that is known within
-  // kResidenceMax. FailedPrecondition if neither the host's environment nor ours names the manager,
+  // kManagerMax. FailedPrecondition if neither the host's environment nor ours names the manager,
   // or if that one has no such mount.
   Result<ClusterResidence> TakeResidence();
   // The first that is wrong.
@@ -65,8 +70,9 @@ class HostMount {
   static constexpr Duration kLookMax = Seconds(8);
   static constexpr Duration kReachMax = Seconds(15);
   static constexpr Duration kWorkMax = Seconds(120);
-  static constexpr Duration kResidenceMax = Seconds(8);
+  static constexpr Duration kManagerMax = Seconds(8);
 
+  Result<nlohmann::json> AskManager(const char* does, nlohmann::json what);
   Result<nlohmann::json> Ask(const nlohmann::json& question, Duration at_most = kWorkMax);
   Result<Found> LocateAll(const char* how, const std::vector<std::string>& paths);
 
@@ -74,6 +80,7 @@ class HostMount {
   Hand look_;
   Hand reach_;
   Hand work_;
+  Hand manager_;
   Time looked_;
 };
 

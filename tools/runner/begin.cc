@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "predictor/workflow/patterns.h"
+#include "tools/runner/task_reports.h"
 
 namespace mosa::cli {
 namespace {
@@ -16,13 +17,14 @@ namespace {
 namespace fs = std::filesystem;
 using predict::PathIndex;
 using predict::Task;
+using predict::TaskIndex;
 using predict::Workflow;
 
 constexpr size_t kLostShownMax = 20;
 
 std::vector<std::string> Paths(const Workflow& workflow, const std::vector<PathIndex>& files) {
   std::vector<std::string> paths;
-  for (const PathIndex file : files) paths.push_back(workflow.at(file).path);
+  for (const PathIndex file : files) paths.push_back(predict::NameOf(workflow.at(file)));
   return paths;
 }
 
@@ -113,10 +115,13 @@ bool ReadsTheSame(const Workflow& workflow, const Task& task, const TaskRecord& 
   return true;
 }
 
-// Whether the task's outputs are unchanged. Prints those that are not.
-bool IsIntact(const Workflow& workflow, const Task& task, TaskRecord& own, HostMount::Found& found,
-              size_t at, size_t& told) {
-  bool intact = true;
+// Says whether the task's outputs are unchanged, or gone as they should be. Prints those that are
+// neither.
+void CheckOutputs(const Workflow& workflow, TaskIndex index, RunRecord& record,
+                  HostMount::Found& found, size_t at, predict::EarlierRun& earlier, size_t& told) {
+  const Task& task = workflow.at(index);
+  TaskRecord& own = record.tasks[index.value];
+  earlier.outputs_intact = earlier.outputs_spent = true;
   for (const PathIndex output : task.outputs) {
     Result<FileFacts>& now = found[at++];
     const auto then = own.outputs.find(output);
@@ -125,12 +130,13 @@ bool IsIntact(const Workflow& workflow, const Task& task, TaskRecord& own, HostM
       then->second = *std::move(now);
       continue;
     }
-    intact = false;
+    earlier.outputs_intact = false;
+    if (now.status().code() == StatusCode::kNotFound && GoesByItself(record, output)) continue;
+    earlier.outputs_spent = false;
     if (told++ < kLostShownMax)
       fmt::print(stderr, "mosa run: '{}' is {}: {} runs again\n", workflow.at(output).path,
                  now.ok() ? "changed" : "lost", predict::Describe(task));
   }
-  return intact;
 }
 
 }  // namespace
@@ -156,7 +162,8 @@ Status ResumeRun(const Workflow& workflow, const std::string& path, HostMount& m
   for (size_t i = 0; i < earlier.size(); ++i) {
     if (!earlier[i].done || !earlier[i].same) continue;
     const Task& task = workflow.tasks[i];
-    earlier[i].outputs_intact = IsIntact(workflow, task, record.tasks[i], found, at, told);
+    CheckOutputs(workflow, TaskIndex{static_cast<uint32_t>(i)}, record, found, at, earlier[i],
+                 told);
     at += task.outputs.size();
   }
   const std::vector<bool> keep = predict::PlanResume(workflow, earlier);

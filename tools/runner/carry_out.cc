@@ -16,6 +16,7 @@
 #include "tools/hosts/host_mount.h"
 #include "tools/runner/begin.h"
 #include "tools/runner/load.h"
+#include "tools/runner/task_reports.h"
 
 namespace mosa::cli {
 namespace {
@@ -137,8 +138,16 @@ Status CarryOut(const Workflow& workflow, RunRecord& record, EngineOptions engin
   {
     HostMount mount(record.hosts.front());
     MOSA_RETURN_IF_ERROR(BeginRun(workflow, mount, record));
-    if (resume) MOSA_RETURN_IF_ERROR(ResumeRun(workflow, engine.record_path, mount, record));
+    if (resume)
+      MOSA_RETURN_IF_ERROR(ResumeRun(workflow, engine.record_path, mount, record));
+    else
+      EndEarlierRun(engine.record_path, mount);
     MOSA_RETURN_IF_ERROR(SettleDirectories(workflow, mount, record));
+    if (const Status begun = BeginInStore(mount, record); !begun.ok())
+      fmt::print(stderr,
+                 "mosa run: the store is not told which tasks succeed, so that files of "
+                 "lifetime=readers:N may go too early: {}\n",
+                 MessageOf(begun));
   }
   MOSA_RETURN_IF_ERROR(PrepareFiles(engine, resume));
   MOSA_RETURN_IF_ERROR(WriteRecord(engine.record_path, ToJson(record, workflow)));
@@ -173,6 +182,11 @@ Status CarryOut(const Workflow& workflow, RunRecord& record, EngineOptions engin
                            : fmt::format("{} of {} tasks ran on another host than planned; the "
                                          "record says why, as 'placed'\n",
                                          departed, planned));
+    if (record.read_ahead_bytes > 0)
+      fmt::print("Read ahead for tasks: {}, of which they used {:.0f} %\n",
+                 HumanBytes(static_cast<int64_t>(record.read_ahead_bytes)),
+                 100.0 * static_cast<double>(record.read_ahead_used_bytes) /
+                     static_cast<double>(record.read_ahead_bytes));
     if (written.ok())
       fmt::print("Record: {0}; view it with: mosa report {0}\n", engine.record_path);
   }

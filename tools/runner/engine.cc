@@ -59,17 +59,22 @@ Engine::Engine(const predict::Workflow& workflow, RunRecord& record, const Engin
       options_(options),
       execution_(workflow, DoneOf(record)),
       scheduler_(record.system, SchedulerHosts(record)),
+      reports_(record.store_run),
       processes_(options.held),
+      readers_(workflow, record.hosts, processes_),
       tries_(workflow.tasks.size()),
       lost_(record.hosts.size(), false) {
   for (const RunHost& host : record.hosts) mounts_.emplace_back(host);
   for (uint32_t i = 0; i < record.hosts.size(); ++i)
     host_names_.emplace(record.hosts[i].name, HostIndex{i});
-  files_ = record.outside;
-  for (TaskRecord& task : record.tasks) {
+  for (const auto& [file, facts] : record.outside) NoteFile(file, facts);
+  for (size_t i = 0; i < record.tasks.size(); ++i) {
+    TaskRecord& task = record.tasks[i];
     if (!task.kept) continue;
     task.state = TaskState::kDone;
-    files_.insert(task.outputs.begin(), task.outputs.end());
+    for (const auto& [file, facts] : task.outputs) NoteFile(file, facts);
+    // A store that has been restarted knows of no task.
+    reports_.Note(workflow.tasks[i].id, true);
   }
 }
 
@@ -80,11 +85,15 @@ Status Engine::Run() {
     LookAtHosts();
     AddReady();
     StartAll();
+    readers_.Start(lost_);
     if (running_.empty() && scheduler_.waiting() == 0) {
+      // A task that could not be started may be tried again at once.
+      if (execution_.count(TaskState::kReady) > 0) continue;
       if (!UndoLostResults()) break;
       continue;
     }
     for (const auto& ended : processes_.Wait(WaitAtMost())) Handle(ended);
+    TellStore();
     KeepRecord(false);
     ShowProgress(false);
   }
@@ -132,13 +141,29 @@ std::optional<predict::ReadyTask> Engine::Look(TaskIndex task) {
     if (workflow_.at(input).path.starts_with('/')) continue;
     const FileFacts& facts = files_.at(input);
     ready.input_bytes += facts.size_bytes;
-    for (const auto& [node, bytes] : facts.bytes_by_node) {
-      if (const auto host = host_names_.find(node); host != host_names_.end())
-        held[host->second] += bytes;
-    }
+    for (const auto& [host, bytes] : HeldOf(facts)) held[host] += bytes;
   }
   for (const auto& [host, bytes] : held) ready.held.push_back({host, bytes});
   return ready;
+}
+
+std::map<HostIndex, uint64_t> Engine::HeldOf(const FileFacts& facts) const {
+  std::map<HostIndex, uint64_t> held;
+  for (const auto& [node, bytes] : facts.bytes_by_node) {
+    if (const auto host = host_names_.find(node); host != host_names_.end())
+      held[host->second] += bytes;
+  }
+  return held;
+}
+
+void Engine::NoteFile(PathIndex file, FileFacts facts) {
+  readers_.files().AddFile(file, facts.size_bytes, HeldOf(facts));
+  files_[file] = std::move(facts);
+}
+
+void Engine::DropFile(PathIndex file) {
+  readers_.files().RemoveFile(file);
+  files_.erase(file);
 }
 
 bool Engine::LocateInputs(TaskIndex task) {
@@ -154,7 +179,7 @@ bool Engine::LocateInputs(TaskIndex task) {
     const Status located = found.ok() ? (*found)[i].status() : found.status();
     const auto& producer = workflow_.at(unknown[i]).producer;
     if (located.ok()) {
-      files_[unknown[i]] = *std::move((*found)[i]);
+      NoteFile(unknown[i], *std::move((*found)[i]));
       continue;
     }
     all = false;
@@ -185,7 +210,8 @@ void Engine::Launch(const predict::Assignment& assignment) {
   for (const PathIndex input : workflow_.at(task).inputs) {
     if (const auto facts = files_.find(input); facts != files_.end()) record.inputs.insert(*facts);
   }
-  for (const PathIndex output : workflow_.at(task).outputs) files_.erase(output);
+  for (const PathIndex output : workflow_.at(task).outputs) DropFile(output);
+  readers_.files().Start(task, assignment.host);
   Attempt attempt;
   attempt.host = host.name;
   attempt.start = attempt.end = clock_.Now();
@@ -231,7 +257,8 @@ Status Engine::Prepare(TaskIndex task, HostIndex host) {
   for (const PathIndex output : workflow_.at(task).outputs) {
     const auto hints = record_.hints.find(output);
     const bool own = tag && hints != record_.hints.end() && !record_.inheriting.contains(output);
-    outputs.emplace_back(workflow_.at(output).path, own ? hints->second : predict::HintMap());
+    outputs.emplace_back(predict::NameOf(workflow_.at(output)),
+                         own ? hints->second : predict::HintMap());
   }
   if (outputs.empty()) return OkStatus();
   return mounts_[host.value].PrepareOutputs(outputs);
@@ -241,7 +268,7 @@ TaskCommand Engine::CommandOf(TaskIndex task, HostIndex host, const Attempt& att
   TaskCommand command;
   command.host = &at(host);
   command.argv = workflow_.at(task).command;
-  command.environment["MOSA_TASK"] = workflow_.at(task).id;
+  command.environment["MOSA_TASK"] = reports_.NameOf(workflow_.at(task).id);
   command.output_path = attempt.output_path;
   command.error_path = attempt.error_path;
   return command;
@@ -273,6 +300,17 @@ void Engine::ExpectEnds(Time now) {
 
 // ---- around it
 
+HostMount* Engine::LivingMount() {
+  for (size_t i = 0; i < mounts_.size(); ++i) {
+    if (!lost_[i]) return &mounts_[i];
+  }
+  return nullptr;
+}
+
+void Engine::TellStore() {
+  if (HostMount* const mount = LivingMount()) reports_.Tell(*mount, Now());
+}
+
 Engine::Found Engine::OnLivingHost(const std::function<Found(HostMount&)>& ask) {
   Found answer = UnavailableError("no host is left to run tasks");
   for (uint32_t i = 0; i < lost_.size(); ++i) {
@@ -289,7 +327,7 @@ Engine::Found Engine::OnLivingHost(const std::function<Found(HostMount&)>& ask) 
 
 std::vector<std::string> Engine::Paths(const std::vector<PathIndex>& files) const {
   std::vector<std::string> paths;
-  for (const PathIndex file : files) paths.push_back(workflow_.at(file).path);
+  for (const PathIndex file : files) paths.push_back(predict::NameOf(workflow_.at(file)));
   return paths;
 }
 
@@ -333,11 +371,16 @@ void Engine::ShowProgress(bool now) {
 
 Status Engine::End() {
   processes_.EndAll(kGrace);
+  record_.read_ahead_bytes = readers_.files().read_bytes();
+  record_.read_ahead_used_bytes = readers_.files().used_bytes();
   const bool done = execution_.count(TaskState::kDone) == workflow_.tasks.size();
   const bool interrupted = cluster::InterruptGuard::Interrupted() != 0;
   record_.outcome = interrupted && !done ? "interrupted" : done ? "done" : "failed";
   ShowProgress(true);
   KeepRecord(true);
+  if (HostMount* const mount = LivingMount()) {
+    if (const Status told = reports_.Finish(*mount, done); !told.ok()) Say(MessageOf(told));
+  }
   if (done) return first_failure_;
   const std::string on =
       fmt::format("use '--resume --record {}' to continue", options_.record_path);

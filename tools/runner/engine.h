@@ -18,7 +18,9 @@
 #include "predictor/workflow/workflow.h"
 #include "tools/hosts/host_mount.h"
 #include "tools/hosts/task_processes.h"
+#include "tools/runner/host_readers.h"
 #include "tools/runner/record.h"
+#include "tools/runner/task_reports.h"
 
 namespace mosa::cli {
 
@@ -64,6 +66,9 @@ class Engine {
   void AddReady();
   std::optional<predict::ReadyTask> Look(predict::TaskIndex task);
   bool LocateInputs(predict::TaskIndex task);
+  std::map<predict::HostIndex, uint64_t> HeldOf(const FileFacts& facts) const;
+  void NoteFile(predict::PathIndex file, FileFacts facts);
+  void DropFile(predict::PathIndex file);
   std::string LogOf(predict::TaskIndex task) const;
   void StartAll();
   void Launch(const predict::Assignment& assignment);
@@ -88,6 +93,7 @@ class Engine {
   bool Stopped() const;
   bool NoHostIsLeft() const { return record_.hosts_lost.size() == lost_.size(); }
   Duration WaitAtMost() const;
+  void TellStore();
   void KeepRecord(bool now);
   void ShowProgress(bool now);
   void Say(const std::string& sentence) const;
@@ -97,6 +103,7 @@ class Engine {
   Time Now() const { return clock_.Monotonic(); }
   const RunHost& at(predict::HostIndex host) const { return record_.hosts[host.value]; }
   TaskRecord& at(predict::TaskIndex task) { return record_.tasks[task.value]; }
+  HostMount* LivingMount();
   // Asks any living host: `ask` runs on one mount at a time until a mount answers.
   using Found = Result<HostMount::Found>;
   Found OnLivingHost(const std::function<Found(HostMount&)>& ask);
@@ -108,7 +115,9 @@ class Engine {
   const SystemClock clock_;
   predict::Execution execution_;
   predict::Scheduler scheduler_;
+  TaskReports reports_;
   TaskProcesses processes_;
+  HostReaders readers_;
   std::deque<HostMount> mounts_;  // In the order of the record's hosts.
   std::map<pid_t, Running> running_;
   std::vector<Tries> tries_;

@@ -32,6 +32,13 @@ std::string LastLine(const std::string& path) {
   return last.substr(0, 300);
 }
 
+// Whether the file, or any file of the directory, is among the lost ones.
+bool IsLost(const predict::WorkflowFile& file, const std::set<std::string>& lost) {
+  if (!file.is_directory) return lost.contains(file.path);
+  const auto first = lost.lower_bound(predict::NameOf(file));
+  return first != lost.end() && first->starts_with(predict::NameOf(file));
+}
+
 }  // namespace
 
 void Engine::Say(const std::string& sentence) const {
@@ -40,6 +47,7 @@ void Engine::Say(const std::string& sentence) const {
 }
 
 void Engine::Handle(const TaskProcesses::Ended& ended) {
+  if (readers_.Handle(ended)) return;
   const auto found = running_.find(ended.pid);
   if (found == running_.end()) return;
   const auto [task, host] = found->second;
@@ -79,6 +87,7 @@ void Engine::Succeed(TaskIndex task, HostIndex host) {
   ++stage.tasks;
   execution_.Finish(task);
   at(task).state = TaskState::kDone;
+  reports_.Note(workflow_.at(task).id, true);
 }
 
 Status Engine::LocateOutputs(TaskIndex task, HostIndex host) {
@@ -87,7 +96,7 @@ Status Engine::LocateOutputs(TaskIndex task, HostIndex host) {
   MOSA_ASSIGN_OR_RETURN(HostMount::Found found, mounts_[host.value].LocateWritten(Paths(outputs)));
   for (size_t i = 0; i < outputs.size(); ++i) {
     MOSA_RETURN_IF_ERROR(found[i].status());
-    files_[outputs[i]] = *found[i];
+    NoteFile(outputs[i], *found[i]);
     at(task).outputs[outputs[i]] = *std::move(found[i]);
   }
   return OkStatus();
@@ -157,7 +166,7 @@ void Engine::Undo(TaskIndex task, PathIndex lost) {
   for (const auto& [pid, running] : running_) {
     if (execution_.is_stale(running.task)) processes_.Kill(pid);
   }
-  for (const PathIndex output : workflow_.at(task).outputs) files_.erase(output);
+  for (const PathIndex output : workflow_.at(task).outputs) DropFile(output);
   at(task).state = TaskState::kWaiting;
   at(task).kept = false;
   at(task).outputs.clear();
@@ -177,7 +186,7 @@ bool Engine::UndoLostResults() {
   bool any = false;
   for (uint32_t i = 0; i < workflow_.files.size(); ++i) {
     const predict::WorkflowFile& file = workflow_.files[i];
-    if (!file.producer || !file.consumers.empty() || !lost.contains(file.path)) continue;
+    if (!file.producer || !file.consumers.empty() || !IsLost(file, lost)) continue;
     if (++tries_[file.producer->value].excused > kExcusedMax) continue;
     Undo(*file.producer, PathIndex{i});
     any = true;
@@ -207,6 +216,7 @@ void Engine::LoseHost(HostIndex host) {
 
 void Engine::GiveUp(TaskIndex task, const std::string& why) {
   execution_.Fail(task);
+  reports_.Note(workflow_.at(task).id, false);
   at(task).state = TaskState::kFailed;
   ++changes_;
   const TaskRecord& record = at(task);

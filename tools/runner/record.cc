@@ -84,6 +84,7 @@ json ToJson(const RunRecord& record, const Workflow& workflow) {
   run.workflow = {workflow.name, record.workflow_path};
   run.rules_path = record.rules_path;
   run.plan_path = record.plan_path;
+  run.store_run = record.store_run;
   run.system = record.system;
   run.outcome = record.outcome;
   run.start = record.start;
@@ -91,6 +92,8 @@ json ToJson(const RunRecord& record, const Workflow& workflow) {
   run.turnaround_s = static_cast<double>((record.end - record.start).ns) / 1e9;
   run.hosts = record.hosts;
   run.hosts_lost = record.hosts_lost;
+  run.read_ahead_bytes = record.read_ahead_bytes;
+  run.read_ahead_used_bytes = record.read_ahead_used_bytes;
   run.machines = record.machines;
   run.residence = record.residence;
   for (size_t i = 0; i < record.tasks.size(); ++i) {
@@ -158,6 +161,7 @@ Result<std::vector<predict::EarlierRun>> ReadRecord(const std::string& path,
     return Status(
         file.status().code(),
         fmt::format("--resume needs the record of an earlier run: {}", MessageOf(file.status())));
+  record.store_run = file->store_run;
   std::map<std::string, size_t> places;
   for (size_t i = 0; i < workflow.tasks.size(); ++i) places.emplace(workflow.tasks[i].id, i);
   std::vector<predict::EarlierRun> earlier(workflow.tasks.size());
@@ -202,7 +206,7 @@ std::string DigestOf(const Workflow& workflow, const Task& task) {
   // Their order is not the same in a workload that was made from a trace.
   const auto add_files = [&](char kind, const std::vector<PathIndex>& files) {
     std::vector<std::string> paths;
-    for (const PathIndex file : files) paths.push_back(workflow.at(file).path);
+    for (const PathIndex file : files) paths.push_back(predict::NameOf(workflow.at(file)));
     std::ranges::sort(paths);
     for (const std::string& path : paths) add(kind, path);
   };

@@ -33,6 +33,7 @@ struct RunRecord {
   std::string workflow_path;
   std::string rules_path;  // Empty: none.
   std::string plan_path;   // Empty: none.
+  std::string store_run;   // As in RunFile.
   predict::System system = predict::System::kWass;
   std::string outcome = "running";  // Then "done", "failed" or "interrupted".
   Time start;
@@ -43,7 +44,9 @@ struct RunRecord {
   std::map<predict::PathIndex, predict::HintMap> hints;  // Outputs that have any.
   std::set<predict::PathIndex> inheriting;          // Outputs whose directory carries their hints.
   std::map<predict::PathIndex, FileFacts> outside;  // Files that no task writes, at the start.
-  std::vector<MachineUse> machines;                 // As MachinesOfRun() says; empty: not known.
+  uint64_t read_ahead_bytes = 0;                    // As in RunFile.
+  uint64_t read_ahead_used_bytes = 0;
+  std::vector<MachineUse> machines;  // As MachinesOfRun() says; empty: not known.
   nlohmann::json residence;  // How long requests stayed in the daemons meanwhile; null: not asked.
 };
 

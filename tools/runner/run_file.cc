@@ -83,8 +83,10 @@ void List(auto& fields, ConstOr<MachineUse> auto& machine) {
 void List(auto& fields, ConstOr<RunFile> auto& run) {
   fields.May("versions", run.versions, "outcome", run.outcome, "end", run.end, "hosts_lost",
              run.hosts_lost);
-  fields.Rare("rules", run.rules_path, "plan", run.plan_path, "turnaround_seconds",
-              run.turnaround_s, "machines", run.machines, "residence", run.residence);
+  fields.Rare("rules", run.rules_path, "plan", run.plan_path, "store_run", run.store_run,
+              "turnaround_seconds", run.turnaround_s, "read_ahead_bytes", run.read_ahead_bytes,
+              "read_ahead_used_bytes", run.read_ahead_used_bytes, "machines", run.machines,
+              "residence", run.residence);
   fields.Must("workflow", run.workflow, "system", run.system, "start", run.start, "hosts",
               run.hosts, "tasks", run.tasks);
 }

@@ -102,6 +102,7 @@ struct RunFile {
   RecordedWorkflow workflow;
   std::string rules_path;  // Empty: none.
   std::string plan_path;   // Empty: none.
+  std::string store_run;   // The name that the store knows the run by; empty: it knows of none.
   predict::System system = predict::System::kWass;
   std::string outcome;
   Time start, end;
@@ -109,6 +110,9 @@ struct RunFile {
   std::vector<RunHost> hosts;
   std::vector<std::string> hosts_lost;
   std::vector<RecordedTask> tasks;
+  // What hosts read for tasks before they started, and those among them that the tasks then read.
+  uint64_t read_ahead_bytes = 0;
+  uint64_t read_ahead_used_bytes = 0;
   std::vector<MachineUse> machines;
   nlohmann::json residence;  // ResidenceFromJson() reads it; null: not in the record.
   // Taken from `residence`; not written.

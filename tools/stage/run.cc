@@ -18,6 +18,7 @@
 #include "common/base/hash.h"
 #include "common/base/unique_fd.h"
 #include "common/base/units.h"
+#include "common/model/task_names.h"
 #include "tools/console/output.h"
 #include "tools/console/progress.h"
 #include "tools/stage/plan.h"
