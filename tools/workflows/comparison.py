@@ -1,5 +1,6 @@
-"""Runs one application by `mosa run`: on a local disk, and over a cluster under DSS, under WASS, and
-by a plan that is made from the run on the local disk.
+"""Runs one application by `mosa run`: on a local disk, and over a cluster with all files on one more
+host (a central server), under DSS, under WASS, and by a plan that is made from the run on the local
+disk.
  Every output is compared, byte for byte, with the local disk's. Then it is shown what each stage
 took, which bytes went over the network, where every output lies, and with a platform file what was
 predicted. The applications beside this file say what to run; see Application.
@@ -99,13 +100,21 @@ def print_table(title, rows):
 # ---- running
 
 
+# What runs are compared. In the system "server" all files lie on one more host, on which no task runs.
+SYSTEMS = ("server", "dss", "wass", "plan")
+
+
 class Cluster:
     """A cluster of this machine, from `with` to its end."""
 
-    def __init__(self, arguments, name):
+    def __init__(self, arguments, system):
         self.mosa = arguments.mosa
-        self.name = name
-        self.flags = ["--hosts", arguments.hosts, "--ram", arguments.ram]
+        self.name = f"comparison-{os.getpid()}"
+        self.hosts = arguments.hosts
+        self.server = f"h{self.hosts + 1}" if system == "server" else None
+        self.flags = ["--hosts", self.hosts + (1 if self.server else 0)]
+        # A server has room for all.
+        self.flags += ["--ram", "4G" if self.server else arguments.ram]
         if arguments.rate:
             self.flags += ["--rate", arguments.rate]
 
@@ -118,8 +127,17 @@ class Cluster:
             self.__exit__()
             raise
         self.namespaces = facts["namespaces"]
-        self.mounts = {host["name"]: pathlib.Path(host["mount"]) for host in facts["hosts"]}
+        self.all_mounts = {host["name"]: pathlib.Path(host["mount"]) for host in facts["hosts"]}
+        # Where tasks run.
+        self.mounts = {n: mount for n, mount in self.all_mounts.items() if n != self.server}
         return self
+
+    def host_flags(self):
+        """What tells `mosa run` of the cluster."""
+        if not self.server:
+            return ["--cluster", self.name]
+        anywhere = str(self.mounts["h1"]).replace("/h1/", "/{host}/")
+        return ["--mount", anywhere, "--hosts", ",".join(self.mounts)]
 
     def __exit__(self, *_):
         subprocess.run(
@@ -133,7 +151,7 @@ class Cluster:
         """What all hosts and the manager's have sent so far: everything, headers and lost packets
         included."""
         total = 0
-        for host in ["h0", *self.mounts]:
+        for host in ["h0", *self.all_mounts]:
             text = run(
                 [
                     self.mosa,
@@ -350,13 +368,18 @@ class Forecast:
 
     def __init__(self, arguments, job, cluster):
         self.mosa = arguments.mosa
-        self.platform = arguments.platform
+        self.platform = arguments.platform or job.directory / "platform.json"
+        if not arguments.platform:
+            print(f"Measuring the platform, {arguments.identify} s at most", flush=True)
+            flags = ["--cluster", cluster.name, "--budget", arguments.identify]
+            run([self.mosa, "identify", *flags, "-o", self.platform])
         hosts = len(cluster.mounts)
         # As mosa run chooses, on one machine.
         slots = arguments.slots or max(1, len(os.sched_getaffinity(0)) // hosts)
         self.configuration = f"hosts={hosts},slots={slots}"
         if cluster.namespaces:
             self.configuration += ",manager=apart"
+        self.of_runs = self.configuration
         self.record = job.directory / "local.run.json"
         self.plan = job.directory / "plan.json"
         self.seconds, self.gain = {}, None
@@ -385,12 +408,17 @@ class Forecast:
 def run_once(application, arguments, job, cluster, system):
     """One run in a directory of its own. Returns its record and what it moved."""
     first = next(iter(cluster.mounts.values()))
-    shutil.copytree(job.inputs, first / system)
+    if cluster.server:
+        (first / system).mkdir()
+        os.setxattr(first / system, "user.mosa.placement", f"node:{cluster.server}".encode())
+    shutil.copytree(job.inputs, first / system, dirs_exist_ok=True)
     before = cluster.counters()
-    flags = ["--plan", job.directory / "plan.json"] if system == "plan" else ["--system", system]
+    flags = ["--system", "dss" if system == "server" else system]
+    if system == "plan":
+        flags = ["--plan", job.directory / "plan.json"]
     record = job.run(
         system,
-        *("--cluster", cluster.name, "--workdir", system),
+        *(*cluster.host_flags(), "--workdir", system),
         *(["--slots", str(arguments.slots)] if arguments.slots else []),
         *flags,
     )
@@ -408,11 +436,13 @@ def run_once(application, arguments, job, cluster, system):
     return record, carried
 
 
-def show_times(runs, forecast, namespaces):
+def show_times(runs, local, forecast, namespaces):
     heading = ["system", "runs", "seconds", "least", "most"]
     heading += ["over the network"] if namespaces else []
     heading += ["predicted", "off by"] if forecast else []
-    rows = [heading]
+    on_disk = f"{local['turnaround_seconds']:.2f}"
+    rows = [heading, ["local disk", "1", on_disk, on_disk, on_disk]]
+    rows[1] += ["-"] * (len(heading) - len(rows[1]))
     medians = {}
     for system, each in runs.items():
         seconds = [record["turnaround_seconds"] for record, _ in each]
@@ -421,9 +451,11 @@ def show_times(runs, forecast, namespaces):
         row += [f"{min(seconds):.2f}", f"{max(seconds):.2f}"]
         if namespaces:
             row.append(human(statistics.median(carried["sent"] for _, carried in each)))
-        if forecast:
+        if forecast and system in forecast.seconds:
             predicted = forecast.seconds[system]
             row += [f"{predicted:.2f}", f"{100 * (predicted / medians[system] - 1):+.0f} %"]
+        elif forecast:
+            row += ["-", "-"]
         rows.append(row)
     print_table("Medians of all runs, taken in turns", rows)
     if forecast and {"wass", "plan"} <= set(medians):
@@ -431,40 +463,49 @@ def show_times(runs, forecast, namespaces):
         print(f"  The plan gains {100 * gain:.1f} %; {100 * forecast.gain:.1f} % were predicted.")
 
 
+def write_report(arguments, job, forecast):
+    record = job.directory / f"{arguments.systems[-1]}.run.json"
+    flags = ["--platform", forecast.platform, "--config", forecast.of_runs] if forecast else []
+    run([arguments.mosa, "report", record, *flags, "-o", arguments.report])
+    print(f"\nThe last run as a page, with its prediction: open {arguments.report} in a browser.")
+
+
 def run_on_cluster(application, arguments, job, local):
     runs = {system: [] for system in arguments.systems}
-    forecast = None
+    forecast, hosts = None, {}
     for number in range(arguments.repeats):
         # In turns, the other way round each time: what changes on the machine meets all alike.
         for system in arguments.systems[:: -1 if number % 2 else 1]:
-            with Cluster(arguments, f"{application.name}-{os.getpid()}") as cluster:
+            with Cluster(arguments, system) as cluster:
                 if not any(runs.values()):
                     where = "namespaces" if cluster.namespaces else "plain processes (not root)"
                     rate = f", {arguments.rate} each way" if arguments.rate else ""
-                    tasks, hosts = len(local["tasks"]), len(cluster.mounts)
+                    tasks = len(local["tasks"])
                     print(
-                        f"{application.name}: {tasks} tasks on {hosts} hosts, {where}{rate}",
+                        f"{application.name}: {tasks} tasks on {len(cluster.mounts)} hosts, {where}{rate}",
                         flush=True,
                     )
-                    if arguments.platform:
-                        forecast = Forecast(arguments, job, cluster)
-                        forecast.make(arguments.systems)
+                if forecast is None and arguments.predicts and not cluster.server:
+                    forecast = Forecast(arguments, job, cluster)
+                    forecast.make(arguments.systems)
                 runs[system].append(run_once(application, arguments, job, cluster, system))
-                namespaces, hosts = cluster.namespaces, list(cluster.mounts)
+                namespaces, hosts[system.upper()] = cluster.namespaces, list(cluster.all_mounts)
     records = {system.upper(): each[-1][0] for system, each in runs.items()}
     show_stages(local, records)
     show_carried({system.upper(): each[-1][1] for system, each in runs.items()}, namespaces)
     for name, record in records.items():
-        show_places(name, record, hosts)
-    show_times(runs, forecast, namespaces)
+        show_places(name, record, hosts[name])
+    show_times(runs, local, forecast, namespaces)
+    if arguments.report:
+        write_report(arguments, job, forecast)
 
 
 def compare(application, arguments):
     application.check(arguments)
     if arguments.repeats < 1:
         raise Failed(f"--repeats {arguments.repeats}: at least 1")
-    if "plan" in arguments.systems and not arguments.platform:
-        raise Failed("a plan needs --platform FILE: make one with 'mosa identify'")
+    if "plan" in arguments.systems and not arguments.predicts:
+        raise Failed("a plan needs --platform FILE, made with 'mosa identify', or --identify SECONDS")
     if arguments.write:
         job = Job(application, arguments, arguments.write)
         print(
@@ -493,12 +534,21 @@ def main(application, description):
     parser.add_argument("--rate", default="", help="of every host's link, each way (needs root)")
     parser.add_argument("--ram", default=application.ram, help="what each node may hold")
     parser.add_argument(
-        "--systems", nargs="+", choices=("dss", "wass", "plan"), default=["dss", "wass"]
+        "--systems", nargs="+", choices=SYSTEMS, default=["dss", "wass"], help="what to compare"
     )
     parser.add_argument("--slots", type=int, help="of each host; default: as mosa run chooses")
     parser.add_argument("--repeats", type=int, default=1, help="runs of each system, in turns")
     parser.add_argument(
         "--platform", type=pathlib.Path, help="file of 'mosa identify': predict and plan the runs"
+    )
+    parser.add_argument(
+        "--identify",
+        type=float,
+        metavar="SECONDS",
+        help="instead of --platform: measure the platform first, in at most so many seconds",
+    )
+    parser.add_argument(
+        "--report", type=pathlib.Path, metavar="FILE", help="HTML page about the last system's run"
     )
     parser.add_argument(
         "--write",
@@ -511,6 +561,9 @@ def main(application, description):
     arguments.mosa = arguments.mosa.resolve()
     if arguments.platform:
         arguments.platform = arguments.platform.resolve()
+    if arguments.report:
+        arguments.report = arguments.report.resolve()
+    arguments.predicts = bool(arguments.platform or arguments.identify)
     # An end by a time limit ends the cluster too.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
