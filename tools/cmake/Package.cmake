@@ -6,7 +6,8 @@ include(GNUInstallDirs)
 install(FILES README.md ARCHITECTURE.md CHANGELOG.md CONTRIBUTING.md SECURITY.md LICENSE CITATION.cff
   DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR})
-install(DIRECTORY deploy/config deploy/slurm DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples USE_SOURCE_PERMISSIONS)
+install(DIRECTORY deploy/config deploy/slurm deploy/prometheus deploy/grafana
+  DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples USE_SOURCE_PERMISSIONS)
 install(DIRECTORY tools/python/snakemake-scheduler-plugin-mosa DESTINATION ${CMAKE_INSTALL_DATADIR}/mosa
   PATTERN tests EXCLUDE PATTERN __pycache__ EXCLUDE PATTERN build EXCLUDE PATTERN *.egg-info EXCLUDE)
 install(PROGRAMS deploy/mosa-hosts DESTINATION ${CMAKE_INSTALL_BINDIR})
