@@ -67,17 +67,19 @@ std::vector<double> SharesOf(const Platform& platform, const Configuration& conf
   return shares;
 }
 
-// What each task takes apart from moving bytes, on a host of speed 1.
-std::vector<double> SecondsOfTasks(const Prediction& prediction, const Platform& platform,
-                                   const Configuration& configuration) {
+// What each task takes apart from moving bytes, on a host of speed 1, times its slots.
+std::vector<double> SecondsOfTasks(const Workflow& workflow, const Prediction& prediction,
+                                   const Platform& platform, const Configuration& configuration) {
   std::vector<double> seconds;
   for (const PredictedTask& task : prediction.tasks) {
     const double read = static_cast<double>(task.read_local + task.read_cached);
     const double all = read + static_cast<double>(task.read_remote);
     const double near = all > 0 ? read / all : 1;
     const double speed = HostOf(platform, configuration, task.host.value).speed;
-    seconds.push_back(speed * SecondsOf(task.launching + task.computing) + SecondsOf(task.writing) +
-                      near * SecondsOf(task.reading));
+    const double alone = speed * SecondsOf(task.launching + task.computing) +
+                         SecondsOf(task.writing) + near * SecondsOf(task.reading);
+    const uint32_t slots = SlotsOf(platform, configuration, task.host.value);
+    seconds.push_back(alone * std::min(workflow.tasks[seconds.size()].needs.cores, slots));
   }
   return seconds;
 }
@@ -210,7 +212,8 @@ class PlanSearch {
     MOSA_ASSIGN_OR_RETURN(const auto unplanned, AllDraws(workflow_));
     patience_ = std::max(seen.turnaround, kPatienceMin);
     Plan plan = Unplanned(unplanned);
-    std::vector<Places> divisions = AllPlaces(SecondsOfTasks(seen, platform_, configuration_));
+    std::vector<Places> divisions =
+        AllPlaces(SecondsOfTasks(workflow_, seen, platform_, configuration_));
     divisions.push_back(PlacesOf(seen));
     std::vector<Candidate> candidates;
     for (const Places& division : divisions)
@@ -236,7 +239,8 @@ class PlanSearch {
     }
     if (!best && !plan.unplanned_failure.empty())
       return FailedPreconditionError(
-          fmt::format("the run would fail with and without a plan: {}", plan.unplanned_failure));
+          fmt::format("the run would fail with and without a plan: {}{}", plan.unplanned_failure,
+                      seen.full ? ": use more hosts, or nodes with more room" : ""));
     MOSA_RETURN_IF_ERROR(Describe(best ? *best : workflow_, best.has_value(), plan));
     return plan;
   }

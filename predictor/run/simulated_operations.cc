@@ -2,9 +2,37 @@
 
 #include <algorithm>
 
+#include "predictor/des/waiting.h"
+
 namespace mosa::predict {
 
 using Kind = TaskOperation::Kind;
+
+namespace {
+
+// More threads than this are simulated as so many that compute for longer.
+constexpr uint32_t kThreadsMax = 64;
+
+des::Activity<void> ComputeOnOne(Machines& machines, MachineIndex machine, Duration seconds,
+                                 des::Group& threads) {
+  co_await machines.Work(machine, seconds, WorkOf::kApplication);
+  threads.End();
+}
+
+}  // namespace
+
+des::Activity<void> Compute(des::EventLoop& loop, Machines& machines, MachineIndex machine,
+                            Duration duration, uint32_t cores, uint32_t threads) {
+  const uint32_t count = std::clamp(std::min(cores, threads), 1U, kThreadsMax);
+  const Duration share = duration * int64_t{cores} / int64_t{count};
+  if (count == 1) co_return co_await machines.Work(machine, share, WorkOf::kApplication);
+  des::Group running(loop);
+  for (uint32_t i = 0; i < count; ++i) {
+    running.Begin();
+    des::Spawn(loop, ComputeOnOne(machines, machine, share, running));
+  }
+  while (running.under_way() > 0) co_await running.changed().Wait();
+}
 
 des::Activity<sai::Outcome<sai::Done>> SimulatedOperations::Play() {
   last_ = loop_.now();
@@ -14,7 +42,8 @@ des::Activity<sai::Outcome<sai::Done>> SimulatedOperations::Play() {
   for (const TaskOperation& operation : task_.operations) {
     if (operation.before.ns > 0) {
       const Time begin = loop_.now();
-      co_await machines_.Work(client_.machine(), operation.before, WorkOf::kApplication);
+      co_await Compute(loop_, machines_, client_.machine(), operation.before, task_.needs.cores,
+                       slots_);
       predicted_.computes.push_back({begin, loop_.now()});
       predicted_.computing = predicted_.computing + Lap();
     }
@@ -52,7 +81,10 @@ des::Activity<SimulatedOperations::Done> SimulatedOperations::Read(Used& used,
     if (!opened.ok()) co_return opened;
     used.reading = co_await client_.ReadBack(*used.writing);
   } else if (!used.reading) {
-    auto opened = co_await client_.OpenToRead(workflow_.at(operation.file).path, task_.id);
+    const std::string& path = workflow_.at(operation.file).path;
+    if (const auto file = being_read_.find(path); file != being_read_.end())
+      co_await file->second->Wait();
+    auto opened = co_await client_.OpenToRead(path, task_.id);
     if (!opened.ok()) co_return opened.failure();
     used.reading = *std::move(opened);
   }

@@ -6,11 +6,14 @@
 #ifndef MOSA_PREDICTOR_RUN_SIMULATED_OPERATIONS_H_
 #define MOSA_PREDICTOR_RUN_SIMULATED_OPERATIONS_H_
 
+#include <cstdint>
 #include <map>
 #include <memory>
+#include <string>
 #include <utility>
 
 #include "predictor/des/activity.h"
+#include "predictor/des/waiting.h"
 #include "predictor/run/machines.h"
 #include "predictor/run/prediction.h"
 #include "predictor/run/simulated_client.h"
@@ -18,16 +21,27 @@
 
 namespace mosa::predict {
 
+// Files that a host reads ahead now, by path: a task that opens one meanwhile reads it at the same
+// pace.
+using BeingRead = std::map<std::string, std::unique_ptr<des::Signal>>;
+
+// Computes what takes so long on so many cores, on at most `threads` of them at a time.
+des::Activity<void> Compute(des::EventLoop& loop, Machines& machines, MachineIndex machine,
+                            Duration duration, uint32_t cores, uint32_t threads);
+
 // For one task. All constructor arguments must outlive it.
 class SimulatedOperations {
  public:
   SimulatedOperations(des::EventLoop& loop, const Workflow& workflow, TaskIndex task,
-                      Machines& machines, SimulatedClient& client, PredictedTask& predicted)
+                      Machines& machines, SimulatedClient& client, const BeingRead& being_read,
+                      uint32_t slots, PredictedTask& predicted)
       : loop_(loop),
         workflow_(workflow),
         task_(workflow.at(task)),
         machines_(machines),
         client_(client),
+        being_read_(being_read),
+        slots_(slots),
         predicted_(predicted) {}
 
   // Adds times and bytes to the predicted task. On failure it stops and closes the open files.
@@ -59,6 +73,8 @@ class SimulatedOperations {
   const Task& task_;
   Machines& machines_;
   SimulatedClient& client_;
+  const BeingRead& being_read_;
+  const uint32_t slots_;  // The host's.
   PredictedTask& predicted_;
   std::map<PathIndex, Used> files_;
   Time last_;

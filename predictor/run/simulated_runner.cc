@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "predictor/run/simulated_operations.h"
 #include "predictor/workflow/patterns.h"
 
 namespace mosa::predict {
@@ -195,6 +194,7 @@ des::Activity<std::optional<ReadyTask>> SimulatedRunner::Look(TaskIndex task) {
   ready.task = task;
   ready.levels_to_end = workflow_.at(task).levels_to_end;
   ready.planned = workflow_.at(task).planned;
+  ready.needs = workflow_.at(task).needs;
   std::map<HostIndex, uint64_t> held;
   for (const PathIndex input : workflow_.at(task).inputs) {
     const WorkflowFile& file = workflow_.at(input);
@@ -257,7 +257,8 @@ des::Activity<void> SimulatedRunner::RunTask(TaskIndex task, HostIndex host) {
       const Duration compute = part_ != nullptr ? ComputingOf(*part_, task)
                                                 : workflow_.at(task).expected.value_or(Duration());
       const Time begin = loop_.now();
-      co_await machines_.Work(machine, compute, WorkOf::kApplication);
+      co_await Compute(loop_, machines_, machine, compute, workflow_.at(task).needs.cores,
+                       SlotsOf(platform_, configuration_, host.value));
       predicted.computes.push_back({begin, loop_.now()});
       predicted.computing = lap();
       const Time making = loop_.now();
@@ -273,7 +274,9 @@ des::Activity<void> SimulatedRunner::RunTask(TaskIndex task, HostIndex host) {
 }
 
 des::Activity<void> SimulatedRunner::PlayOperations(TaskIndex task, HostIndex host) {
-  SimulatedOperations operations(loop_, workflow_, task, machines_, at(host), at(task));
+  SimulatedOperations operations(loop_, workflow_, task, machines_, at(host),
+                                 being_read_[host.value],
+                                 SlotsOf(platform_, configuration_, host.value), at(task));
   const auto played = co_await operations.Play();
   if (!played.ok())
     Fail(Describe(workflow_.at(task)), host, played.failure(), workflow_.at(task).id);
@@ -333,7 +336,7 @@ des::Activity<void> SimulatedRunner::WriteOutputs(TaskIndex task, HostIndex host
 des::Activity<void> SimulatedRunner::Handle(Ended ended) {
   --running_;
   std::erase(running_on_[ended.host.value], ended.task);
-  scheduler_.Release(ended.host);
+  scheduler_.Release(ended.host, workflow_.at(ended.task).needs);
   if (prediction_.failure) co_return;
   const bool located = co_await LocateOutputs(ended.task, ended.host);
   if (!located) co_return;

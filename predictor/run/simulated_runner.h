@@ -18,6 +18,7 @@
 #include "predictor/des/waiting.h"
 #include "predictor/run/prediction.h"
 #include "predictor/run/simulated_client.h"
+#include "predictor/run/simulated_operations.h"
 #include "predictor/workflow/execution.h"
 #include "predictor/workflow/read_ahead.h"
 #include "predictor/workflow/scheduler.h"
@@ -96,8 +97,7 @@ class SimulatedRunner {
   Execution execution_;
   Scheduler scheduler_;
   ReadAhead read_ahead_;
-  // By host: a task that opens the file meanwhile reads it at the same pace.
-  std::vector<std::map<std::string, std::unique_ptr<des::Signal>>> being_read_;
+  std::vector<BeingRead> being_read_;  // By host.
   Time begun_;
   std::map<PathIndex, HintMap> hints_;
   std::set<PathIndex> inheriting_;  // Files whose directory carries their hints.

@@ -368,6 +368,7 @@ class Builder {
     const auto recorded = recorded_.find(traced.id);
     if (recorded != recorded_.end()) {
       const RecordedTask& said = recorded->second;
+      task.cores = said.cores;
       if (!said.stage.empty()) task.stage = Printable(said.stage);
       if (!said.command.empty()) task.command.clear();
       for (const std::string& word : said.command) task.command.push_back(Printable(word));

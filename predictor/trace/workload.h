@@ -40,6 +40,7 @@ struct WorkloadTask {
   std::vector<uint32_t> outputs;  // Sorted, too.
   std::vector<uint32_t> after;    // Indices of tasks: order that no file expresses.
   Duration runtime;  // From its first operation to the end of its last, or as recorded.
+  uint32_t cores = 1;
   std::vector<WorkloadOperation> operations;  // Empty: unknown.
 };
 
@@ -61,6 +62,7 @@ struct RecordedTask {
   Duration runtime;
   std::string stage;                   // Empty: derived from the id.
   std::vector<std::string> command{};  // Empty: the kernel's name of the program.
+  uint32_t cores = 1;
 };
 
 // Leaves out tasks that used no file. If a recorded runtime is longer than the span of the task's

@@ -144,6 +144,7 @@ ordered_json CommandOf(const WorkloadTask& task) {
 
 ordered_json ExecutionOf(const WorkloadTask& task) {
   ordered_json run = {{"id", task.id}, {"runtimeInSeconds", SecondsOf(task.runtime)}};
+  if (task.cores > 1) run["coreCount"] = task.cores;
   if (task.start.ns > 0) run["executedAt"] = DateText(task.start);
   run["command"] = CommandOf(task);
   if (!task.operations.empty()) {

@@ -108,11 +108,12 @@ std::vector<bool> PlanResume(const Workflow& workflow, const std::vector<Earlier
   }
   for (auto task = workflow.order.rbegin(); task != workflow.order.rend(); ++task) {
     const EarlierRun& run = earlier[task->value];
-    const auto& after = workflow.at(*task).successors;
-    const bool needless =
-        run.outputs_spent &&
-        std::all_of(after.begin(), after.end(), [&](TaskIndex t) { return keep[t.value]; });
-    keep[task->value] = !writes_anew[task->value] && (run.outputs_intact || needless);
+    const bool misses_none = std::all_of(run.spent.begin(), run.spent.end(), [&](PathIndex file) {
+      const auto& readers = workflow.at(file).consumers;
+      return std::all_of(readers.begin(), readers.end(),
+                         [&](TaskIndex reader) { return keep[reader.value]; });
+    });
+    keep[task->value] = !writes_anew[task->value] && run.outputs_intact && misses_none;
   }
   return keep;
 }

@@ -58,16 +58,17 @@ class Execution {
 
 // What an earlier run says about a task.
 struct EarlierRun {
-  bool done = false;            // It succeeded.
-  bool same = false;            // Its command, inputs and outputs are unchanged.
-  bool outputs_intact = false;  // Its outputs are as it left them.
-  // Those of its outputs that are not were removed because their lifetime had ended.
-  bool outputs_spent = false;
+  bool done = false;  // It succeeded.
+  bool same = false;  // Its command, inputs and outputs are unchanged.
+  // Its outputs are as it left them, apart from those that are spent: they were removed because
+  // their lifetime had ended.
+  bool outputs_intact = false;
+  std::vector<PathIndex> spent;
 };
 
 // Returns which tasks need not run again. A task that was changed or did not finish makes all its
 // successors run again. A task whose outputs are lost reruns alone, since it writes the same bytes.
-// One whose outputs are spent reruns if a task after it does.
+// One that has spent outputs reruns if a task that reads one of them does.
 std::vector<bool> PlanResume(const Workflow& workflow, const std::vector<EarlierRun>& earlier);
 
 }  // namespace mosa::predict

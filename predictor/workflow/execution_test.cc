@@ -148,8 +148,8 @@ TEST(Execution, NeverRunsATaskBeforeItsInputs) {
 
 TEST(PlanResume, KeepsWhatIsIntact) {
   const Workflow workflow = Diamond();
-  const EarlierRun kept{true, true, true}, lost{true, true, false}, changed{true, false, true},
-      never;
+  const EarlierRun kept{true, true, true, {}}, lost{true, true, false, {}},
+      changed{true, false, true, {}}, never;
   EXPECT_THAT(PlanResume(workflow, {kept, kept, kept, never}),
               ElementsAre(true, true, true, false));
   // Lost outputs are written again unchanged.
@@ -161,15 +161,27 @@ TEST(PlanResume, KeepsWhatIsIntact) {
 }
 
 TEST(PlanResume, WritesSpentOutputsAgainOnlyForTasksThatReadThem) {
-  const Workflow workflow = Diamond();
-  const EarlierRun kept{true, true, true}, lost{true, true, false}, spent{true, true, false, true},
-      never;
-  EXPECT_THAT(PlanResume(workflow, {spent, spent, spent, kept}),
-              ElementsAre(true, true, true, true));
-  EXPECT_THAT(PlanResume(workflow, {spent, spent, kept, never}),
-              ElementsAre(false, false, true, false));
-  EXPECT_THAT(PlanResume(workflow, {spent, lost, kept, kept}),
+  BuildResult built = BuildWorkflow(
+      {.name = "",
+       .directories = {},
+       .tasks = {{.id = "make", .command = {"x"}, .outputs = {"part", "data"}},
+                 {.id = "a", .command = {"x"}, .inputs = {"part"}, .outputs = {"sum"}},
+                 {.id = "b", .command = {"x"}, .inputs = {"sum"}},
+                 {.id = "c", .command = {"x"}, .inputs = {"data"}, .after = {"a"}}},
+       .files = {}});
+  ASSERT_TRUE(built.faults.empty());
+  const Workflow& workflow = built.workflow;
+  const PathIndex part = workflow.tasks[0].outputs[0], sum = workflow.tasks[1].outputs[0];
+  const EarlierRun kept{true, true, true, {}}, lost{true, true, false, {}},
+      made{true, true, true, {part}}, spent{true, true, true, {sum}}, never;
+  EXPECT_THAT(PlanResume(workflow, {made, spent, kept, kept}), ElementsAre(true, true, true, true));
+  // "c" reads another output of "make".
+  EXPECT_THAT(PlanResume(workflow, {made, spent, kept, never}),
+              ElementsAre(true, true, true, false));
+  EXPECT_THAT(PlanResume(workflow, {made, lost, kept, kept}),
               ElementsAre(false, false, true, true));
+  EXPECT_THAT(PlanResume(workflow, {made, spent, never, kept}),
+              ElementsAre(false, false, false, true));
 }
 
 }  // namespace

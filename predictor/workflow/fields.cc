@@ -110,6 +110,22 @@ std::optional<uint64_t> Fields::Bytes(const Value& map, std::string_view key, st
   return std::nullopt;
 }
 
+std::optional<uint32_t> Fields::Count(const Value& map, std::string_view key, std::string_view of,
+                                      uint32_t most) {
+  const Value* value = map.Find(key);
+  if (value == nullptr || value->kind == Value::Kind::kNull) return std::nullopt;
+  // Some JSON writers know only one kind of number: 4.0.
+  double number = 0;
+  const char* end = value->text.data() + value->text.size();
+  const auto [read, error] = std::from_chars(value->text.data(), end, number);
+  if (value->is_scalar() && error == std::errc() && read == end && number >= 1 && number <= most &&
+      number == std::floor(number))
+    return static_cast<uint32_t>(number);
+  Fault(value->line, fmt::format("'{}' of {} must be a whole number from 1 to {}, not '{}'", key,
+                                 of, most, value->text.substr(0, 80)));
+  return std::nullopt;
+}
+
 std::optional<Duration> Fields::Seconds(const Value& map, std::string_view key,
                                         std::string_view of) {
   const Value* value = map.Find(key);

@@ -26,6 +26,9 @@ class Fields {
   std::vector<std::string> Texts(const Value& map, std::string_view key, std::string_view of);
   // A size: "10M", or a number of bytes.
   std::optional<uint64_t> Bytes(const Value& map, std::string_view key, std::string_view of);
+  // A whole number from 1 to `most`.
+  std::optional<uint32_t> Count(const Value& map, std::string_view key, std::string_view of,
+                                uint32_t most);
   std::optional<Duration> Seconds(const Value& map, std::string_view key, std::string_view of);
   // The items of a list of maps; any other item is a fault and left out.
   std::vector<const Value*> Maps(const Value& map, std::string_view key, std::string_view of);

@@ -22,12 +22,16 @@ TaskDraft ReadTask(const Value& map, const std::vector<std::string>& shell, Fiel
   task.line = map.line;
   task.id = fields.Text(map, "id", "the task");
   const std::string of = task.id.empty() ? "the task" : fmt::format("task '{}'", task.id);
-  fields.AllowOnly(map, {"id", "stage", "command", "inputs", "outputs", "after", "runtime"}, of);
+  fields.AllowOnly(
+      map, {"id", "stage", "command", "inputs", "outputs", "after", "runtime", "cores", "memory"},
+      of);
   task.stage = fields.Text(map, "stage", of);
   task.inputs = fields.Texts(map, "inputs", of);
   task.outputs = fields.Texts(map, "outputs", of);
   task.after = fields.Texts(map, "after", of);
   task.expected = fields.Seconds(map, "runtime", of);
+  task.needs.cores = fields.Count(map, "cores", of, kTaskCoresMax).value_or(1);
+  task.needs.memory_bytes = fields.Bytes(map, "memory", of).value_or(0);
   const Value* command = map.Find("command");
   if (command != nullptr && command->is_scalar()) {
     task.command = ShellCommand(shell, command->text);

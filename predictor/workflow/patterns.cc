@@ -34,6 +34,7 @@ class Planner {
       if (!file.producer || file.consumers.size() < 2) continue;
       FanOuts& level = fan_outs_[workflow.at(*file.producer).level];
       ++level.files;
+      level.writers.insert(*file.producer);
       level.bytes += file.size_bytes.value_or(0);
       level.sizes_are_known = level.sizes_are_known && file.size_bytes.has_value();
     }
@@ -63,12 +64,14 @@ class Planner {
   // Files that tasks of one level write and several tasks read.
   struct FanOuts {
     uint32_t files = 0;
+    std::set<TaskIndex> writers;
     uint64_t bytes = 0;
     bool sizes_are_known = true;
 
     // This file's share of `hosts`, rounded up.
     uint32_t ShareOf(const WorkflowFile& file, uint32_t hosts) const {
-      if (!sizes_are_known || bytes == 0) return (hosts + files - 1) / files;
+      const auto tasks = static_cast<uint32_t>(writers.size());
+      if (!sizes_are_known || bytes == 0) return (hosts + tasks - 1) / tasks;
       const double part = static_cast<double>(*file.size_bytes) * hosts;
       return static_cast<uint32_t>(std::ceil(part / static_cast<double>(bytes)));
     }

@@ -5,8 +5,9 @@
 //  fan-in  reduce    one reader, which gathers the files of several tasks: on one node
 //  fan-out broadcast several readers: enough copies that no single node serves them all
 //
-// Files that several tasks read share the hosts of their level in proportion to their bytes (or
-// equally, if sizes are not known). Each gets as many copies as its share has hosts: many files
+// Files that several tasks read share the hosts of their level in proportion to their bytes. If
+// sizes are not known, the tasks that write them share the hosts equally: what one task writes
+// would otherwise lie on one host. Each file gets as many copies as its share has hosts: many files
 // spread the readers by themselves, and a copy costs as much as a remote read. A graph cannot show
 // scatter and gather, so the workflow must state them. The user's own hints always win. A file that
 // no task reads is a result and gets no hint. If Workflow::hints_are_whole, nothing is derived from

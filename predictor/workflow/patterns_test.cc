@@ -101,6 +101,15 @@ TEST(PlanHints, FanOutsOfALevelShareTheHostsByTheirBytes) {
   EXPECT_EQ(hints(std::nullopt), "protein placement=local; " + ligands);
 }
 
+// BLAST's database, if nobody says how large its parts are: all lie on the host of the one task
+// that writes them, which would serve all hosts.
+TEST(PlanHints, FilesOfOneTaskDoNotSpreadTheirReaders) {
+  std::vector<Line> lines = {{"makeblastdb", {}, {"phr", "pin", "psq"}}};
+  for (int i = 0; i < 6; ++i) lines.push_back({fmt::format("p{}", i), {"phr", "pin", "psq"}, {}});
+  EXPECT_EQ(Hints(Graph(lines), 4),
+            "phr pattern=broadcast:4; pin pattern=broadcast:4; psq pattern=broadcast:4");
+}
+
 // BLAST: a shared input does not turn a private file into a reduce.
 TEST(PlanHints, ABroadcastBesideAPrivateFileLeavesItAPipeline) {
   EXPECT_EQ(Hints(Graph({{"db", {}, {"db"}},

@@ -27,6 +27,7 @@ void ReadAhead::RemoveFile(PathIndex file) {
   for (Host& host : hosts_) {
     for (const TaskIndex task : workflow_.at(file).consumers) RemoveWant(host, task, file);
     Forget(host, file);
+    if (host.reading == file) host.is_stale = true;
   }
 }
 
@@ -39,6 +40,7 @@ void ReadAhead::Start(TaskIndex task, HostIndex host) {
     if (planned->host == host) {
       const auto ahead = there.ahead.find(input);
       if (ahead != there.ahead.end()) used_bytes_ += ahead->second;
+      if (there.reading == input) there.is_used = true;
       Forget(there, input);
     }
     RemoveWant(there, task, input);
@@ -55,6 +57,7 @@ std::optional<PathIndex> ReadAhead::Next(HostIndex index) {
   // One reading serves all tasks that want the file.
   for (const TaskIndex task : workflow_.at(file).consumers) host.wanted.erase(WantOf(task, file));
   host.reading = file;
+  host.is_used = host.is_stale = false;
   return file;
 }
 
@@ -64,9 +67,10 @@ void ReadAhead::End(HostIndex index, bool has_read) {
   const PathIndex file = *host.reading;
   host.reading.reset();
   const auto size = sizes_.find(file);
-  if (!has_read || size == sizes_.end()) return;
+  if (!has_read || host.is_stale || size == sizes_.end()) return;
   read_bytes_ += size->second;
-  if (!host.wanted_by.contains(file)) return;
+  if (host.is_used) used_bytes_ += size->second;
+  if (host.is_used || !host.wanted_by.contains(file)) return;
   host.ahead[file] = size->second;
   host.ahead_bytes += size->second;
 }

@@ -34,6 +34,8 @@ class ReadAhead {
   void RemoveFile(PathIndex file);
   // The task starts on this host, planned or not.
   void Start(TaskIndex task, HostIndex host);
+  // The task need not run.
+  void Skip(TaskIndex task) { started_[task.value] = true; }
 
   // The file that the host should read now, which it is reading until End(); nothing: it need not,
   // or it is reading one. Precondition: not called for a host that is lost.
@@ -54,6 +56,8 @@ class ReadAhead {
     std::map<PathIndex, uint64_t> ahead;  // Read, and not used yet: bytes.
     uint64_t ahead_bytes = 0;
     std::optional<PathIndex> reading;
+    bool is_used = false;   // A task that has started reads the file as well.
+    bool is_stale = false;  // The file was removed meanwhile.
   };
 
   Want WantOf(TaskIndex task, PathIndex file) const {

@@ -98,6 +98,25 @@ TEST_F(ReadAheadTest, ForgetsFilesThatAreWrittenAgain) {
   ahead.AddFile(File("a"), kBytes, {});
   EXPECT_EQ(ahead.Next(kH1), File("a"));
   EXPECT_EQ(ahead.Next(kH2), File("a"));
+  // A reader of the file as it was before does not count for the file as it is now.
+  ahead.RemoveFile(File("a"));
+  ahead.AddFile(File("a"), kBytes, {});
+  ahead.End(kH2, true);
+  EXPECT_EQ(ahead.read_bytes(), 0U);
+  EXPECT_EQ(ahead.Next(kH2), File("a"));
+}
+
+TEST_F(ReadAheadTest, CountsATaskThatStartsMeanwhile) {
+  ReadAhead ahead(workflow, 2);
+  ahead.Skip(TaskIndex{0});
+  ahead.AddFile(File("b"), kBytes, {});
+  EXPECT_EQ(ahead.Next(kH2), std::nullopt);  // Only a task that need not run reads it.
+  ahead.AddFile(File("c"), kBytes, {});
+  EXPECT_EQ(ahead.Next(kH2), File("c"));
+  ahead.Start(TaskIndex{2}, kH2);
+  ahead.End(kH2, true);
+  EXPECT_EQ(ahead.read_bytes(), kBytes);
+  EXPECT_EQ(ahead.used_bytes(), kBytes);
 }
 
 }  // namespace

@@ -201,6 +201,20 @@ files:
   EXPECT_EQ(workflow.at(workflow.tasks[0].outputs[0]).hints.size(), 1U);
 }
 
+TEST(ReadWorkflow, TakesWhatATaskNeedsOfItsHost) {
+  const Workflow own =
+      Good("tasks:\n  - {id: a, command: x, cores: 4, memory: 2G}\n  - {id: b, command: x}\n");
+  EXPECT_EQ(own.tasks[0].needs, (TaskNeeds{4, uint64_t{2} << 30}));
+  EXPECT_EQ(own.tasks[1].needs, TaskNeeds{});
+  const Workflow recorded = Good(R"({"schemaVersion": "1.5", "name": "w", "workflow": {
+    "specification": {"tasks": [{"id": "a", "name": "a"}, {"id": "b", "name": "b"}], "files": []},
+    "execution": {"tasks": [
+      {"id": "a", "runtimeInSeconds": 1, "coreCount": 2.0, "command": {"program": "x"}},
+      {"id": "b", "runtimeInSeconds": 1, "coreCount": 0, "command": {"program": "x"}}]}}})");
+  EXPECT_EQ(recorded.tasks[0].needs.cores, 2U);
+  EXPECT_EQ(recorded.tasks[1].needs.cores, 1U);
+}
+
 TEST(ReadWorkflow, TakesADirectoryAsOneOutput) {
   const Workflow workflow = Good(R"(tasks:
   - {id: use, command: cat out/deep/a, inputs: [out/deep/a, out/b, out], outputs: [x]}
@@ -255,7 +269,7 @@ const Bad kBad[] = {
      "line 2: task 'a' has an unknown key 'comand': did you mean 'command'?"},
     {"tasks:\n  - {id: a, command: x, in: [f]}\n",
      "line 2: task 'a' has an unknown key 'in': known keys are id, stage, command, inputs, "
-     "outputs, after, runtime"},
+     "outputs, after, runtime, cores, memory"},
     {"tasks:\n  - {id: a, command: x, priority: 1}\n",
      "has an unknown key 'priority': known keys are id, "},
     {"tasks:\n  - {id: a, command: x, output: [f]}\n", "did you mean 'outputs'?"},
@@ -269,6 +283,10 @@ const Bad kBad[] = {
      "line 2: 'inputs' of task 'a' must be a list of texts"},
     {"tasks:\n  - {id: a, command: x, runtime: soon}\n",
      "line 2: 'runtime' of task 'a' must be seconds from 0 to 1e9, not 'soon'"},
+    {"tasks:\n  - {id: a, command: x, cores: 0}\n",
+     "line 2: 'cores' of task 'a' must be a whole number from 1 to 4096, not '0'"},
+    {"tasks:\n  - {id: a, command: x, cores: 1.5}\n", "from 1 to 4096, not '1.5'"},
+    {"tasks:\n  - {id: a, command: x, memory: lots}\n", "line 2: 'memory' of task 'a' must be"},
     {"tasks:\n  - {id: [a], command: x}\n", "line 2: 'id' of the task must be a text"},
     {"tasks:\n  - {id: a, command: x, outputs: [f]}\nfiles:\n  f: {size: much}\n",
      "line 4: 'size' of file 'f' must be a whole number with an optional K, M, G or T, such as "

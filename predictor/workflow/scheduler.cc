@@ -15,6 +15,8 @@ namespace {
 constexpr size_t kHoldersMax = 8;
 // A host with less than this share of a task's bytes is not worth waiting for: one eighth.
 constexpr uint64_t kWorthShare = 8;
+// Hosts are kept for at most so many large tasks at a time.
+constexpr size_t kKeptMax = 16;
 
 int64_t TransferNs(uint64_t bytes, uint64_t bytes_per_second) {
   const Wide ns = static_cast<Wide>(bytes) * 1'000'000'000 / bytes_per_second;
@@ -53,9 +55,9 @@ Scheduler::Scheduler(System system, std::vector<SchedulerHost> hosts) : system_(
   for (const SchedulerHost& host : hosts) {
     Host own;
     own.slots = own.free = host.slots;
+    own.memory = own.free_memory = host.memory_bytes;
     own.rate = std::max<uint64_t>(1, host.link_bytes_per_second);
     rate_max_ = std::max(rate_max_, own.rate);
-    living_ += host.slots > 0 ? 1 : 0;
     hosts_.push_back(std::move(own));
   }
 }
@@ -72,14 +74,29 @@ int64_t Scheduler::MoveNs(const ReadyTask& task, HostIndex host) const {
   return TransferNs(task.input_bytes - HeldBy(task, host), hosts_[host.value].rate);
 }
 
+// Whether there is room now. If the host cannot hold so much at all, all of its memory must be
+// free.
+bool Scheduler::HasRoom(HostIndex host, const TaskNeeds& needs) const {
+  const Host& own = hosts_[host.value];
+  if (own.free == 0 || own.free < SlotsOn(own, needs)) return false;
+  return own.memory == 0 || std::min(needs.memory_bytes, own.memory) <= own.free_memory;
+}
+
+// Whether it could run there, if the host were empty.
+bool Scheduler::IsUsable(HostIndex host, const TaskNeeds& needs) const {
+  if (CanHold(hosts_[host.value], needs)) return true;
+  return hosts_[host.value].slots > 0 &&
+         std::none_of(hosts_.begin(), hosts_.end(),
+                      [&](const Host& other) { return CanHold(other, needs); });
+}
+
 bool Scheduler::MayUse(const ReadyTask& task, HostIndex host) const {
-  if (hosts_[host.value].slots == 0) return false;
+  if (!IsUsable(host, task.needs)) return false;
   if (!task.avoid.contains(host)) return true;
-  // If all living hosts are to be avoided, none is.
-  const auto avoided = std::count_if(task.avoid.begin(), task.avoid.end(), [this](HostIndex other) {
-    return hosts_[other.value].slots > 0;
-  });
-  return static_cast<uint32_t>(avoided) == living_;
+  // If all usable hosts are to be avoided, none is.
+  for (uint32_t i = 0; i < hosts_.size(); ++i)
+    if (!task.avoid.contains(HostIndex{i}) && IsUsable(HostIndex{i}, task.needs)) return false;
+  return true;
 }
 
 // Hosts worth waiting for, nearest first.
@@ -102,6 +119,7 @@ void Scheduler::AddReady(ReadyTask task, Time now) {
   Waiting& waiting = waiting_[index];
   MOSA_CHECK(waiting.listed.empty() && !waiting.anywhere);
   waiting.ready = std::move(task);
+  large_ += IsSmall(waiting.ready.needs) ? 0 : 1;
   const std::optional<PlannedHost>& planned = waiting.ready.planned;
   if (planned && MayUse(waiting.ready, planned->host)) {
     ListPlanned(waiting, now);
@@ -177,6 +195,7 @@ void Scheduler::Withdraw(TaskIndex task) {
   }
   if (waiting.anywhere) anywhere_.erase(*waiting.anywhere);
   for (const Change& change : waiting.changes) changes_.erase(change);
+  large_ -= IsSmall(waiting.ready.needs) ? 0 : 1;
   waiting_.erase(found);
 }
 
@@ -190,12 +209,45 @@ void Scheduler::Promote(Time now) {
   }
 }
 
-std::optional<Scheduler::Choice> Scheduler::BestHeld() const {
+// For each task that may go anywhere and finds no room, first ones first: the host with the most
+// free slots, so that it fills no more.
+Scheduler::Kept Scheduler::KeepHosts() const {
+  Kept kept;
+  if (large_ == 0) return kept;
+  size_t looked_at = 0;
+  for (const Key& key : anywhere_) {
+    const ReadyTask& task = waiting_.at(key.task).ready;
+    if (IsSmall(task.needs)) continue;
+    if (++looked_at > kKeptMax) break;
+    std::optional<HostIndex> emptiest;
+    bool has_room = false;
+    for (uint32_t i = 0; i < hosts_.size() && !has_room; ++i) {
+      const HostIndex host{i};
+      if (!MayUse(task, host) || kept.contains(host)) continue;
+      has_room = HasRoom(host, task.needs);
+      if (!emptiest || hosts_[i].free > hosts_[emptiest->value].free) emptiest = host;
+    }
+    if (!has_room && emptiest) kept.emplace(*emptiest, key);
+  }
+  return kept;
+}
+
+// Whether no earlier task waits for room on the host.
+bool Scheduler::IsOpenTo(const Key& key, HostIndex host, const Kept& kept) const {
+  if (const auto other = kept.find(host); other != kept.end() && other->second < key) return false;
+  const Host& own = hosts_[host.value];
+  if (large_ == 0 || own.tasks.empty() || !(*own.tasks.begin() < key)) return true;
+  return HasRoom(host, waiting_.at(own.tasks.begin()->task).ready.needs);
+}
+
+std::optional<Scheduler::Choice> Scheduler::BestHeld(const Kept& kept) const {
   std::optional<Choice> best;
   for (uint32_t i = 0; i < hosts_.size(); ++i) {
     const Host& host = hosts_[i];
     if (host.free == 0 || host.tasks.empty()) continue;
     const Key& key = *host.tasks.begin();
+    if (!HasRoom(HostIndex{i}, waiting_.at(key.task).ready.needs)) continue;
+    if (!IsOpenTo(key, HostIndex{i}, kept)) continue;
     if (!best || key < best->key ||
         (key == best->key && IsBetterHost(waiting_.at(key.task).ready, HostIndex{i}, best->host))) {
       best = Choice{key, HostIndex{i}};
@@ -219,29 +271,38 @@ bool Scheduler::IsBetterHost(const ReadyTask& task, HostIndex host, HostIndex th
   return (host.value + count - turn_.value) % count < (than.value + count - turn_.value) % count;
 }
 
-std::optional<Scheduler::Choice> Scheduler::BestAnywhere() const {
+std::optional<Scheduler::Choice> Scheduler::BestAnywhere(const Kept& kept) const {
+  if (std::none_of(hosts_.begin(), hosts_.end(), [](const Host& host) { return host.free > 0; }))
+    return std::nullopt;
+  // Later tasks with the same needs find no room either.
+  std::vector<TaskNeeds> in_vain;
   for (const Key& key : anywhere_) {
     const ReadyTask& task = waiting_.at(key.task).ready;
+    if (std::find(in_vain.begin(), in_vain.end(), task.needs) != in_vain.end()) continue;
     std::optional<HostIndex> best;
     for (uint32_t i = 0; i < hosts_.size(); ++i) {
       const HostIndex host{i};
-      if (hosts_[i].free == 0 || !MayUse(task, host)) continue;
+      if (!HasRoom(host, task.needs) || !MayUse(task, host) || !IsOpenTo(key, host, kept)) continue;
       if (!best || IsBetterHost(task, host, *best)) best = host;
     }
     if (best) {
       const int64_t move = system_ == System::kWass ? MoveNs(task, *best) : 0;
       return Choice{{key.levels_to_end, move, key.task}, *best};
     }
-    // While there is a free slot, only a task that avoids the free hosts gets here.
-    if (task.avoid.empty()) return std::nullopt;
+    // Only a task that avoids the free hosts gets here, or one that is large or comes after a large
+    // one. What a small one does not find, no later one finds.
+    if (!task.avoid.empty()) continue;
+    if (IsSmall(task.needs)) return std::nullopt;
+    in_vain.push_back(task.needs);
   }
   return std::nullopt;
 }
 
 std::optional<Assignment> Scheduler::Next(Time now) {
   Promote(now);
-  const std::optional<Choice> held = BestHeld();
-  const std::optional<Choice> anywhere = BestAnywhere();
+  const Kept kept = KeepHosts();
+  const std::optional<Choice> held = BestHeld(kept);
+  const std::optional<Choice> anywhere = BestAnywhere(kept);
   if (!held && !anywhere) return std::nullopt;
   if (!held) return Assign(*anywhere);
   if (!anywhere) return Assign(*held);
@@ -265,8 +326,10 @@ Assignment Scheduler::Assign(const Choice& choice) {
                         : nearest               ? Reason::kHoldsMost
                                                 : Reason::kWaited;
   }
+  Host& host = hosts_[choice.host.value];
+  host.free -= SlotsOn(host, waiting.ready.needs);
+  host.free_memory -= std::min(waiting.ready.needs.memory_bytes, host.memory);
   Withdraw(task);
-  --hosts_[choice.host.value].free;
   turn_.value = (choice.host.value + 1) % static_cast<uint32_t>(hosts_.size());
   return assignment;
 }
@@ -276,17 +339,18 @@ std::optional<Time> Scheduler::NextChange() const {
   return changes_.begin()->at;
 }
 
-void Scheduler::Release(HostIndex host) {
+void Scheduler::Release(HostIndex host, const TaskNeeds& needs) {
   Host& own = hosts_[host.value];
   if (own.slots == 0) return;
-  MOSA_CHECK(own.free < own.slots);
-  ++own.free;
+  own.free += SlotsOn(own, needs);
+  own.free_memory += std::min(needs.memory_bytes, own.memory);
+  MOSA_CHECK(own.free <= own.slots && own.free_memory <= own.memory);
 }
 
 void Scheduler::Remove(HostIndex host, Time now) {
   Host& own = hosts_[host.value];
-  if (own.slots > 0) --living_;
   own.slots = own.free = 0;
+  own.free_memory = own.memory;
   std::vector<ReadyTask> held;
   for (const auto& [task, waiting] : waiting_) {
     const auto& planned = waiting.ready.planned;

@@ -12,10 +12,17 @@
 // lost, or if it has waited there for as long as the plan says.
 //
 // Tasks with a longer path ahead of them go first; among equals, the one that needs the least
-// moving. One decision costs O(hosts + log tasks).
+// moving. One decision costs O(hosts + log tasks), or O(hosts * kinds) where tasks with so many
+// different needs wait.
+//
+// A task takes as many slots as it has cores, or all of a host that has fewer, and its memory where
+// the host's is known. While the first task that may go to a host finds no room there, no later
+// one starts on it; so a large task waits for the tasks that run, not for all that come. If no
+// host that is left has enough memory, the task goes to any.
 #ifndef MOSA_PREDICTOR_WORKFLOW_SCHEDULER_H_
 #define MOSA_PREDICTOR_WORKFLOW_SCHEDULER_H_
 
+#include <algorithm>
 #include <compare>
 #include <cstdint>
 #include <map>
@@ -33,7 +40,8 @@ namespace mosa::predict {
 enum class System : uint8_t { kDss, kWass };
 
 struct SchedulerHost {
-  uint32_t slots = 1;  // Concurrent tasks.
+  uint32_t slots = 1;         // Tasks of one core at a time.
+  uint64_t memory_bytes = 0;  // For tasks; 0: not known.
   // Rate of its link; 0 counts as 1.
   uint64_t link_bytes_per_second = 125'000'000;
 };
@@ -52,6 +60,7 @@ struct ReadyTask {
   // Hosts on which it has failed. It runs on another one if there is any.
   std::set<HostIndex> avoid;
   std::optional<PlannedHost> planned;
+  TaskNeeds needs;
 };
 
 enum class Reason : uint8_t {
@@ -87,8 +96,8 @@ class Scheduler {
   // none will.
   std::optional<Time> NextChange() const;
 
-  // Frees a slot of `host`.
-  void Release(HostIndex host);
+  // Frees what a task with these needs took of `host`.
+  void Release(HostIndex host, const TaskNeeds& needs);
   // Removes a lost host: it gets no more tasks, and its slots do not come back. Tasks that hold
   // bytes on it are placed again, and none waits for it any longer.
   void Remove(HostIndex host, Time now);
@@ -124,6 +133,8 @@ class Scheduler {
   struct Host {
     uint32_t slots = 0;
     uint32_t free = 0;
+    uint64_t memory = 0;
+    uint64_t free_memory = 0;
     uint64_t rate = 1;
     std::optional<Time> expected_free;
     std::set<Key> tasks;  // Tasks that may start on it and are planned there or hold bytes there.
@@ -132,7 +143,20 @@ class Scheduler {
     Key key;
     HostIndex host;
   };
+  // Hosts that are kept for tasks that may go anywhere and find no room yet, with their keys.
+  using Kept = std::map<HostIndex, Key>;
 
+  static bool IsSmall(const TaskNeeds& needs) { return needs == TaskNeeds{}; }
+  static uint32_t SlotsOn(const Host& host, const TaskNeeds& needs) {
+    return std::min(needs.cores, host.slots);
+  }
+  static bool CanHold(const Host& host, const TaskNeeds& needs) {
+    return host.slots > 0 && (host.memory == 0 || needs.memory_bytes <= host.memory);
+  }
+  bool HasRoom(HostIndex host, const TaskNeeds& needs) const;
+  bool IsUsable(HostIndex host, const TaskNeeds& needs) const;
+  Kept KeepHosts() const;
+  bool IsOpenTo(const Key& key, HostIndex host, const Kept& kept) const;
   static uint64_t HeldBy(const ReadyTask& task, HostIndex host);
   int64_t MoveNs(const ReadyTask& task, HostIndex host) const;
   bool MayUse(const ReadyTask& task, HostIndex host) const;
@@ -142,16 +166,16 @@ class Scheduler {
   bool IsFreeBy(const Waiting& waiting, const std::vector<HostIndex>& holders, Time limit) const;
   void List(Waiting& waiting, std::optional<HostIndex> host);
   void Promote(Time now);
-  std::optional<Choice> BestHeld() const;
-  std::optional<Choice> BestAnywhere() const;
+  std::optional<Choice> BestHeld(const Kept& kept) const;
+  std::optional<Choice> BestAnywhere(const Kept& kept) const;
   bool IsBetterHost(const ReadyTask& task, HostIndex host, HostIndex than) const;
   Assignment Assign(const Choice& choice);
 
   const System system_;
   std::vector<Host> hosts_;
-  uint32_t living_ = 0;
   uint64_t rate_max_ = 1;
-  HostIndex turn_;  // First choice among equals; advances with each assignment.
+  size_t large_ = 0;  // Waiting tasks that are not IsSmall().
+  HostIndex turn_;    // First choice among equals; advances with each assignment.
   std::map<TaskIndex, Waiting> waiting_;
   std::set<Key> anywhere_;
   std::set<Change> changes_;

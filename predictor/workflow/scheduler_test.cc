@@ -14,7 +14,8 @@ constexpr uint64_t kRate = 100'000'000;  // 100 bytes per microsecond.
 constexpr uint64_t kMegabyte = 1'000'000;
 
 std::vector<SchedulerHost> Hosts(size_t count, uint32_t slots = 1) {
-  return std::vector<SchedulerHost>(count, SchedulerHost{slots, kRate});
+  return std::vector<SchedulerHost>(count,
+                                    SchedulerHost{.slots = slots, .link_bytes_per_second = kRate});
 }
 
 ReadyTask Ready(uint32_t task, std::vector<HostBytes> held = {}, uint64_t bytes = kMegabyte) {
@@ -69,7 +70,7 @@ TEST(Scheduler, TakesTheNearHostWhenItIsFreeInTime) {
   scheduler.AddReady(Ready(0, {On(0)}), {});
   EXPECT_EQ(Start(scheduler, {}), "0>0");
   scheduler.AddReady(Ready(1, {On(0)}), {});
-  scheduler.Release(HostIndex{0});
+  scheduler.Release(HostIndex{0}, {});
   EXPECT_EQ(Start(scheduler, Time{Milliseconds(5).ns}), "1>0");
   EXPECT_EQ(scheduler.NextChange(), std::nullopt);
 }
@@ -118,7 +119,7 @@ TEST(Scheduler, DssIgnoresWhereBytesAre) {
   Scheduler scheduler(System::kDss, Hosts(3));
   for (uint32_t i = 0; i < 4; ++i) scheduler.AddReady(Ready(i, {On(2)}), {});
   EXPECT_EQ(Start(scheduler, {}), "0>0 1>1 2>2");
-  scheduler.Release(HostIndex{1});
+  scheduler.Release(HostIndex{1}, {});
   EXPECT_EQ(Start(scheduler, {}), "3>1");
 }
 
@@ -142,9 +143,9 @@ TEST(Scheduler, LeavesDeadHostsAlone) {
   scheduler.Remove(HostIndex{0}, {});
   scheduler.AddReady(Ready(1, {On(0)}), {});
   EXPECT_EQ(Start(scheduler, {}), "0>1");
-  scheduler.Release(HostIndex{1});
+  scheduler.Release(HostIndex{1}, {});
   EXPECT_EQ(Start(scheduler, {}), "1>1");
-  scheduler.Release(HostIndex{0});
+  scheduler.Release(HostIndex{0}, {});
   scheduler.AddReady(Ready(2), {});
   EXPECT_EQ(Start(scheduler, {}), "");
 }
@@ -268,7 +269,7 @@ class Simulation {
       now_ = running_.begin()->first;
       running_.erase(running_.begin());
       --used_[ended.host.value];
-      scheduler_.Release(ended.host);
+      scheduler_.Release(ended.host, {});
       for (const PathIndex output : workflow_.at(ended.task).outputs)
         places_[output.value] = ended.host;
       execution_.Finish(ended.task);
@@ -317,7 +318,7 @@ TEST(SchedulerPlan, AHostIsWaitedForThatIsNotNearest) {
   scheduler.AddReady(PlannedOn(1, 0, Seconds(1), {On(1)}), {});
   EXPECT_EQ(Start(scheduler, {}), "0>0");
   EXPECT_EQ(Start(scheduler, Time{Milliseconds(900).ns}), "");
-  scheduler.Release(HostIndex{0});
+  scheduler.Release(HostIndex{0}, {});
   const auto next = scheduler.Next(Time{Milliseconds(900).ns});
   ASSERT_TRUE(next);
   EXPECT_EQ(next->host, HostIndex{0});
@@ -346,12 +347,114 @@ TEST(SchedulerPlan, ALostHostAndOneOnWhichTheTaskHasFailedAreLeft) {
   EXPECT_EQ(Start(scheduler, {}), "1>1");
   ReadyTask failed = PlannedOn(2, 2, Seconds(9));
   failed.avoid = {HostIndex{2}};
-  scheduler.Release(HostIndex{1});
+  scheduler.Release(HostIndex{1}, {});
   scheduler.AddReady(failed, {});
   const auto next = scheduler.Next({});
   ASSERT_TRUE(next);
   EXPECT_EQ(next->host, HostIndex{1});
   EXPECT_NE(next->reason, Reason::kPlanLate);
+}
+
+ReadyTask Large(uint32_t task, uint32_t cores, uint64_t memory_bytes = 0) {
+  ReadyTask ready = Ready(task);
+  ready.needs = {cores, memory_bytes};
+  return ready;
+}
+
+TEST(Scheduler, ATaskTakesAsManySlotsAsItHasCores) {
+  Scheduler scheduler(System::kWass, Hosts(1, 4));
+  scheduler.AddReady(Large(0, 3), {});
+  scheduler.AddReady(Large(1, 2), {});
+  scheduler.AddReady(Ready(2), {});
+  EXPECT_EQ(Start(scheduler, {}), "0>0");  // The slot that is left is kept for task 1.
+  scheduler.Release(HostIndex{0}, {.cores = 3});
+  EXPECT_EQ(Start(scheduler, {}), "1>0 2>0");
+  // A host with fewer slots gives all of them.
+  Scheduler small(System::kWass, Hosts(1, 2));
+  small.AddReady(Large(0, 16), {});
+  small.AddReady(Ready(1), {});
+  EXPECT_EQ(Start(small, {}), "0>0");
+  small.Release(HostIndex{0}, {.cores = 16});
+  EXPECT_EQ(Start(small, {}), "1>0");
+}
+
+TEST(Scheduler, SmallTasksGoOnBesideTheHostThatIsKept) {
+  Scheduler scheduler(System::kWass, Hosts(2, 2));
+  for (uint32_t i = 0; i < 2; ++i) scheduler.AddReady(Ready(i), {});
+  EXPECT_EQ(Start(scheduler, {}), "0>0 1>1");
+  scheduler.AddReady(Large(2, 2), {});
+  for (uint32_t i = 3; i < 6; ++i) scheduler.AddReady(Ready(i), {});
+  EXPECT_EQ(Start(scheduler, {}), "3>1");  // h1 is kept for task 2.
+  scheduler.Release(HostIndex{1}, {});
+  EXPECT_EQ(Start(scheduler, {}), "4>1");
+  scheduler.Release(HostIndex{0}, {});
+  EXPECT_EQ(Start(scheduler, {}), "2>0");
+}
+
+TEST(Scheduler, MemoryLimitsWhatRunsAtATime) {
+  std::vector<SchedulerHost> hosts = Hosts(2, 4);
+  hosts[0].memory_bytes = 10;
+  hosts[1].memory_bytes = 4;
+  Scheduler scheduler(System::kWass, hosts);
+  for (uint32_t i = 0; i < 3; ++i) scheduler.AddReady(Large(i, 1, 5), {});
+  EXPECT_EQ(Start(scheduler, {}), "0>0 1>0");
+  scheduler.Release(HostIndex{0}, {.cores = 1, .memory_bytes = 5});
+  EXPECT_EQ(Start(scheduler, {}), "2>0");
+  // The only host that can hold it is lost: it goes where it may.
+  scheduler.AddReady(Large(3, 1, 5), {});
+  scheduler.Remove(HostIndex{0}, {});
+  EXPECT_EQ(Start(scheduler, {}), "3>1");
+}
+
+// Tasks of all sizes come at random: no host ever holds more than it has, and all tasks run.
+TEST(Scheduler, NeverOverfillsAHostAndStarvesNoTask) {
+  for (uint64_t seed = 1; seed <= 200; ++seed) {
+    SCOPED_TRACE(fmt::format("seed {}", seed));
+    Rng rng(seed);
+    std::vector<SchedulerHost> hosts = Hosts(1 + rng.Below(4));
+    for (SchedulerHost& host : hosts) {
+      host.slots = static_cast<uint32_t>(1 + rng.Below(6));
+      host.memory_bytes = rng.Chance(500) ? 1 + rng.Below(20) : 0;
+    }
+    Scheduler scheduler(rng.Chance(500) ? System::kWass : System::kDss, hosts);
+    struct Runs {
+      TaskNeeds needs;
+      HostIndex host;
+    };
+    std::map<TaskIndex, TaskNeeds> waiting;
+    std::vector<Runs> running;
+    uint32_t added = 0;
+    Time now;
+    for (int step = 0; added < 120 || !waiting.empty() || !running.empty(); ++step) {
+      ASSERT_LT(step, 5000) << waiting.size() << " wait, " << running.size() << " run";
+      now = now + Milliseconds(1);
+      if (added < 120 && rng.Chance(600)) {
+        ReadyTask task = Large(added, static_cast<uint32_t>(1 + rng.Below(8)), rng.Below(25));
+        if (rng.Chance(400)) task.held = {On(static_cast<uint32_t>(rng.Below(hosts.size())))};
+        waiting.emplace(task.task, task.needs);
+        scheduler.AddReady(std::move(task), now);
+        ++added;
+      }
+      while (const auto next = scheduler.Next(now)) {
+        running.push_back({waiting.at(next->task), next->host});
+        waiting.erase(next->task);
+        uint64_t slots = 0, memory = 0;
+        const SchedulerHost& host = hosts[next->host.value];
+        for (const Runs& each : running) {
+          if (each.host != next->host) continue;
+          slots += std::min(each.needs.cores, host.slots);
+          memory += std::min(each.needs.memory_bytes, host.memory_bytes);
+        }
+        ASSERT_LE(slots, host.slots);
+        ASSERT_LE(memory, host.memory_bytes);
+      }
+      if (!running.empty() && rng.Chance(500)) {
+        const size_t ends = rng.Below(running.size());
+        scheduler.Release(running[ends].host, running[ends].needs);
+        running.erase(running.begin() + static_cast<long>(ends));
+      }
+    }
+  }
 }
 
 }  // namespace

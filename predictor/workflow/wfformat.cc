@@ -152,6 +152,7 @@ class WfFormatReader {
   void ReadExecution(const Value& map, std::string_view runtime, TaskDraft& task) {
     task.expected =
         fields_.Seconds(map, map.Find(runtime) ? runtime : "runtimeInSeconds", Of(task.id));
+    task.needs.cores = CoresOf(map, task.id);
     const Value* command = map.Find("command");
     if (command == nullptr) return;
     const std::string of = fmt::format("the command of task '{}'", task.id);
@@ -169,6 +170,14 @@ class WfFormatReader {
         task.command.push_back(argument.substr(blank + 1));
       }
     }
+  }
+
+  // Recorders also write 0, for none that was asked for.
+  uint32_t CoresOf(const Value& map, const std::string& id) {
+    const std::string_view key = map.Find("coreCount") ? "coreCount" : "cores";
+    const Value* cores = map.Find(key);
+    if (cores != nullptr && (cores->text == "0" || cores->text == "0.0")) return 1;
+    return fields_.Count(map, key, Of(id), kTaskCoresMax).value_or(1);
   }
 
   // Either end of a dependency may state it.

@@ -83,6 +83,7 @@ class WorkflowBuilder {
     task.stage = draft.stage.empty() ? StageOf(draft.id) : draft.stage;
     task.command = draft.command;
     task.expected = draft.expected;
+    task.needs = draft.needs;
     task.line = draft.line;
     const auto [named, fresh] = tasks_.emplace(draft.id, index);
     if (draft.id.empty() || draft.id.find_first_of(std::string_view("\0\n", 2)) != draft.id.npos) {
@@ -209,7 +210,11 @@ class WorkflowBuilder {
     const auto found = files_.find(path);
     const std::string line = draft.line > 0 ? fmt::format(" (line {})", draft.line) : "";
     if (found == files_.end()) {
-      if (draft.must_be_used)
+      const std::string above = WithoutInside(path, /*is_input=*/true);
+      if (above != path)
+        Fault(fmt::format("file '{}'{} lies in '{}/', which is one output: say it of '{}/'",
+                          draft.path, line, above, above));
+      else if (draft.must_be_used)
         Fault(fmt::format("file '{}'{} is neither read nor written by any task", draft.path, line));
       return;
     }

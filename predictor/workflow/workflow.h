@@ -48,13 +48,22 @@ struct PlannedHost {
   Duration patience;
 };
 
+// What a task takes of its host while it runs.
+struct TaskNeeds {
+  uint32_t cores = 1;         // Slots; all of a host that has fewer.
+  uint64_t memory_bytes = 0;  // 0: not known.
+  bool operator==(const TaskNeeds&) const = default;
+};
+inline constexpr uint32_t kTaskCoresMax = 4096;
+
 struct Task {
   std::string id;
   std::string stage;                 // The name that tasks of one kind share.
   std::vector<std::string> command;  // A program and its arguments.
   std::vector<PathIndex> inputs;
   std::vector<PathIndex> outputs;
-  std::optional<Duration> expected;  // Expected runtime.
+  std::optional<Duration> expected;  // Expected runtime, on all of its cores.
+  TaskNeeds needs;
   // In order. Empty: it reads its inputs, computes and writes its outputs.
   std::vector<TaskOperation> operations;
   int line = 0;  // Line in the text it was read from; 0 if unknown.
@@ -109,6 +118,7 @@ struct TaskDraft {
   std::vector<std::string> outputs;
   std::vector<std::string> after;  // Ids of tasks that must have finished.
   std::optional<Duration> expected;
+  TaskNeeds needs;
   int line = 0;
 };
 

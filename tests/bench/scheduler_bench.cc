@@ -38,7 +38,7 @@ void Decide(benchmark::State& state, System system, uint32_t width, bool copies)
   Rng rng(1);
   std::vector<ReadyTask> tasks;
   for (uint32_t i = 0; i < kTasks; ++i) tasks.push_back(MakeTask(i, width, copies, rng));
-  Scheduler scheduler(system, std::vector<SchedulerHost>(kHosts, SchedulerHost{2}));
+  Scheduler scheduler(system, std::vector<SchedulerHost>(kHosts, SchedulerHost{.slots = 2}));
   Time now;
   for (const ReadyTask& task : tasks) scheduler.AddReady(task, now);
   std::deque<HostIndex> busy;
@@ -49,7 +49,7 @@ void Decide(benchmark::State& state, System system, uint32_t width, bool copies)
       scheduler.AddReady(tasks[next->task.value], now);
     }
     if (busy.size() > kHosts) {
-      scheduler.Release(busy.front());
+      scheduler.Release(busy.front(), {});
       busy.pop_front();
     }
   }

@@ -241,9 +241,9 @@ def check_directories(runner):
     check(runner.path("directories", "total", "h3").read_text() == "130001\n", "total is wrong")
     tasks = by_id(record)
     sizes = {file["path"]: file["size_bytes"] for task in record["tasks"] for file in task["outputs"]}
-    check(sizes["out"] == sum(len(str(i)) + 1 for i in range(1, 60001)) + 2, f"{sizes}")
+    check(sizes["out/"] == sum(len(str(i)) + 1 for i in range(1, 60001)) + 2, f"{sizes}")
     read = tasks["use"]["input_bytes_local"] + tasks["use"]["input_bytes_remote"]
-    check(read == sizes["out"] + sizes["deep/own"], f"{read} bytes were read of {sizes}")
+    check(read == sizes["out/"] + sizes["deep/own/"], f"{read} bytes were read of {sizes}")
     check(hint(runner.path("directories", "out/sub/b"), "pattern").startswith("reduce:use"), "out/sub/b has no hint")
     record, _ = runner.run("directories", "--resume")
     check(not ran(record), f"an unchanged run ran {ran(record)} again")
@@ -266,6 +266,33 @@ def check_directories(runner):
     check("failed 3 times" in said and "'made' is a directory: remove it, or name the output 'made/'" in said, said)
 
 
+    # What a user has put there is not a run's to remove.
+    runner.write("own", 'tasks:\n  - {id: a, command: "mkdir -p d; echo > d/x", outputs: [d/]}\n')
+    runner.path("own", "d").mkdir(parents=True)
+    runner.path("own", "d/genome").write_text("ACGT\n")
+    _, said = runner.run("own", expect=3)
+    check("task 'a' (line 2) fills 'd/', which holds 5 bytes that no earlier run with this record has written" in said, said)
+    check(runner.path("own", "d/genome").read_text() == "ACGT\n", "a user's file in an output directory is gone")
+
+
+def check_needs(runner):
+    """A task takes as many slots as it has cores, and memory where --memory says how much there is."""
+    runner.write("needs", "tasks:\n" + "".join(
+        f"  - {{id: t{i}, cores: {1 + i % 3}, memory: {300 + 100 * (i % 2)}M, command: 'echo $MOSA_CORES > x{i}; sleep 0.1', outputs: [x{i}]}}\n"
+        for i in range(18)))
+    record, _ = runner.run("needs", "--slots", "3", "--memory", "750M")
+    for i in range(18):
+        check(runner.path("needs", f"x{i}").read_text() == f"{1 + i % 3}\n", f"MOSA_CORES of t{i} is wrong")
+    spans = [(task["host"], attempt["start"], attempt["end"], 1 + i % 3, 300 + 100 * (i % 2))
+             for i, task in enumerate(record["tasks"]) for attempt in task["attempts"]]
+    for host, start, _, _, _ in spans:
+        beside = [other for other in spans if other[0] == host and other[1] <= start < other[2]]
+        check(sum(other[3] for other in beside) <= 3, f"more cores than 3 on {host}: {beside}")
+        check(sum(other[4] for other in beside) <= 750, f"more memory than 750M on {host}: {beside}")
+    _, said = runner.run("needs", "--memory", "350M", expect=2)
+    check("task 't1' (line 3) needs 400.0 MiB of memory, and no host has more than 350.0 MiB for tasks" in said, said)
+
+
 def is_gone(path, seconds=10):
     end = time.monotonic() + seconds
     while path.exists() and time.monotonic() < end:
@@ -274,7 +301,8 @@ def is_gone(path, seconds=10):
 
 
 LIVES = """tasks:
-  - {id: make, command: "seq 50000 > part; seq 60000 > once; seq 70000 > scratch", outputs: [part, once, scratch]}
+  - {id: make, command: "test -e made || { touch made; exit 1; }; seq 50000 > part; seq 60000 > once; seq 70000 > scratch",
+     outputs: [part, once, scratch]}
   - {id: fast, command: "wc -l < part > fast", inputs: [part], outputs: [fast]}
   - {id: shaky, command: "wc -l < part > shaky; test -e tried || { touch tried; exit 1; }", inputs: [part], outputs: [shaky]}
   - {id: slow, command: "sleep 1; wc -l < part > slow", inputs: [part, fast], outputs: [slow]}
@@ -291,7 +319,8 @@ def check_lifetimes(runner):
     """Files go when the tasks that read them have succeeded, or with their run; a run that failed keeps what it needs."""
     runner.write("lives", LIVES % "; test -e ready")
     record, _ = runner.run("lives", expect=3)
-    check(len(by_id(record)["shaky"]["attempts"]) == 2, "shaky was not tried twice")
+    for task in ("make", "shaky"):
+        check(len(by_id(record)[task]["attempts"]) == 2, f"{task} was not tried twice")
     check(record["store_run"].startswith("mosa-run-"), f"{record.get('store_run')}")
     for file in ("part", "once"):
         check(is_gone(runner.path("lives", file)), f"{file} is there after its last reader has succeeded")
@@ -382,6 +411,11 @@ def check_read_ahead(runner):
         check(size <= read < 1.5 * size, f"with reads_ahead {ahead}, h2 read {read} bytes from others; the file has {size}")
         check(record.get("read_ahead_bytes", 0) == (size if ahead else 0), f"{record.get('read_ahead_bytes')}")
         check(record.get("read_ahead_used_bytes", 0) == (size if ahead else 0), f"{record.get('read_ahead_used_bytes')}")
+    command = [*runner.command("ahead")[:3], *exec_flags(runner), "--workdir", "ahead", "--plan", str(plan)]
+    done = subprocess.run(command, cwd=runner.directory, env=runner.environment, capture_output=True, text=True,
+                          timeout=100, check=False)
+    check(done.returncode == 0, f"with --exec: {done.stderr}")
+    check(runner.record("ahead")["read_ahead_bytes"] == size, f"with --exec, not {size} bytes were read ahead")
 
 
 def check_failures(runner):
@@ -590,13 +624,17 @@ def check_refusals(runner):
     check(done.returncode == 3 and "there is no cluster named 'nobody'" in done.stderr, done.stderr)
 
 
-def check_exec(runner):
-    """Hosts that are reached by a command: here the cluster's own."""
+def exec_flags(runner):
+    """Names the cluster's hosts as if they were reached by a command."""
     store = runner.store
     mount = str(pathlib.Path(store.mount("h1")).parent.parent / "{host}" / "mount")
     through = f"{store.binaries.resolve()}/mosa cluster exec --name {store.name} --dir {store.directory} {{host}} -- sh -c"
-    command = [*runner.command("wass")[:3], "--mount", mount, "--hosts", "h1,h2,h3", "--exec", through,
-               "--workdir", "exec", "--record", "exec.run.json"]
+    return ["--mount", mount, "--hosts", "h1,h2,h3", "--exec", through]
+
+
+def check_exec(runner):
+    """Hosts that are reached by a command: here the cluster's own."""
+    command = [*runner.command("wass")[:3], *exec_flags(runner), "--workdir", "exec", "--record", "exec.run.json"]
     done = subprocess.run(command, cwd=runner.directory, env=runner.environment, capture_output=True, text=True,
                           timeout=100, check=False)
     check(done.returncode == 0, f"with --exec: {done.stderr}")
@@ -606,7 +644,7 @@ def check_exec(runner):
 
 def test(arguments):
     groups = ((check_refusals, check_systems_agree, check_copies_are_near, check_one_directory, check_rules, check_plan,
-               check_read_ahead, check_resume, check_exec, check_retry, check_directories, check_lifetimes, check_failures, check_interrupt, check_killed_runner, check_lost_host),
+               check_read_ahead, check_resume, check_exec, check_retry, check_directories, check_needs, check_lifetimes, check_failures, check_interrupt, check_killed_runner, check_lost_host),
               (check_hung_host, check_lost_node))
     for parts in groups:
         with cluster.Cluster(arguments.bin, 3, ram="256M", rate="400mbit") as store, tempfile.TemporaryDirectory() as directory:

@@ -120,9 +120,9 @@ _mosa_of() {
       flags="-h --help --json"
       ;;
     'run')
-      flags="-h --help --cluster --name --dir --mount --hosts --exec --workdir --slots --link \
-        --system --rules --plan --platform --retries --keep-going --resume --record --logs \
-        --dry-run --json"
+      flags="-h --help --cluster --name --dir --mount --hosts --exec --workdir --slots --memory \
+        --link --system --rules --plan --platform --retries --keep-going --resume --record \
+        --logs --dry-run --json"
       ;;
     'workflow')
       below="begin task end"

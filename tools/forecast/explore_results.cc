@@ -93,6 +93,7 @@ void Mix(uint64_t& digest, uint64_t number) { digest = HashCombine(digest, numbe
 uint64_t DigestOf(const predict::Workflow& workflow) {
   uint64_t digest = Hash64("workflow");
   Mix(digest, workflow.hints_are_whole ? 1U : 0U);
+  Mix(digest, workflow.reads_ahead ? 1U : 0U);
   for (const predict::WorkflowFile& file : workflow.files) {
     Mix(digest, file.path);
     Mix(digest, file.size_bytes.value_or(0));
@@ -107,6 +108,8 @@ uint64_t DigestOf(const predict::Workflow& workflow) {
     Mix(digest, task.stage);
     Mix(digest, static_cast<uint64_t>(task.line));  // Appears in failure texts.
     Mix(digest, static_cast<uint64_t>(task.expected.value_or(Duration{-1}).ns));
+    Mix(digest, task.needs.cores);
+    Mix(digest, task.needs.memory_bytes);
     Mix(digest, task.inputs.size());
     for (const predict::PathIndex file : task.inputs) Mix(digest, file.value);
     Mix(digest, task.outputs.size());

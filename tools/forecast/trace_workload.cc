@@ -66,6 +66,8 @@ Result<RecordedRun> ReadRecordedRun(const std::string& path) {
   RecordedRun run;
   run.workload.name = file.workflow.name;
   std::map<std::string, uint32_t> files;
+  std::map<std::string, uint32_t> slots;
+  for (const RunHost& host : file.hosts) slots.emplace(host.name, host.slots);
   for (const RecordedTask& recorded : file.tasks) {
     if (recorded.state != "done" || recorded.attempts.empty())
       return InvalidArgumentError(
@@ -91,10 +93,20 @@ Result<RecordedRun> ReadRecordedRun(const std::string& path) {
     task.start = std::max(last.start, Time());
     const Duration took = std::max(last.end - last.start, Duration());
     // What it read and wrote is simulated, so only its computing is taken over.
-    task.runtime = last.processor ? std::min(took, *last.processor) : took;
+    // Those that it had there. It may have used fewer: at most so many as explain its processor
+    // seconds.
+    const auto host = slots.find(last.host);
+    const uint32_t most = host == slots.end() ? 1 : std::max(host->second, 1U);
+    task.cores = std::clamp(recorded.cores, 1U, most);
+    task.runtime = took;
+    if (last.processor) {
+      const int64_t used = took.ns > 0 ? (last.processor->ns + took.ns - 1) / took.ns : 1;
+      task.runtime =
+          std::min(took, *last.processor / std::clamp(used, int64_t{1}, int64_t{task.cores}));
+    }
     task.inputs = FilesOf(recorded.inputs, files, run.workload);
     task.outputs = FilesOf(recorded.outputs, files, run.workload);
-    run.tasks.push_back({task.id, took, task.stage, task.command});
+    run.tasks.push_back({task.id, took, task.stage, task.command, task.cores});
     run.workload.tasks.push_back(std::move(task));
   }
   return run;

@@ -181,9 +181,10 @@ Result<FileFacts> Locate(const std::string& path) {
   struct stat status {};
   if (stat(path.c_str(), &status) != 0) return ErrorOf(path, errno);
   MOSA_ASSIGN_OR_RETURN(FileFacts facts, LocateOne(path, status));
-  if (!S_ISDIR(status.st_mode)) return facts;
+  if (!S_ISDIR(status.st_mode) || !path.ends_with('/')) return facts;
   MOSA_RETURN_IF_ERROR(Walk(path, [&](const std::string& inside) -> Status {
-    if (lstat(inside.c_str(), &status) != 0) return ErrorOf(inside, errno);
+    if (lstat(inside.c_str(), &status) != 0)
+      return errno == ENOENT ? OkStatus() : ErrorOf(inside, errno);
     MOSA_ASSIGN_OR_RETURN(const FileFacts one, LocateOne(inside, status));
     facts.size_bytes += one.size_bytes;
     facts.mtime_ns = std::max(facts.mtime_ns, one.mtime_ns);
@@ -290,6 +291,15 @@ Status PrepareOutput(const std::string& directory, const std::string& path,
   return Mark(full);
 }
 
+Status GiveHints(const std::string& path, const predict::HintMap& hints) {
+  if (!path.ends_with('/')) return SetHints(path, hints);
+  return Walk(path, [&](const std::string& inside) -> Status {
+    struct stat status {};
+    if (lstat(inside.c_str(), &status) != 0) return ErrorOf(inside, errno);
+    return S_ISREG(status.st_mode) ? SetHints(inside, hints) : OkStatus();
+  });
+}
+
 Status CheckWritten(const std::string& directory, const std::string& path) {
   const bool is_directory = path.ends_with('/');
   const std::string full =
@@ -307,7 +317,9 @@ Status CheckWritten(const std::string& directory, const std::string& path) {
         fmt::format("it made '{0}' as a directory: name the output '{0}/' if that is meant", path));
   if (!is_directory && !S_ISREG(status.st_mode))
     return FailedPreconditionError(fmt::format("it made '{}', which is not a regular file", path));
-  if (IsMarked(status)) return FailedPreconditionError(fmt::format("it did not write '{}'", path));
+  std::error_code error;
+  if (IsMarked(status) && (!is_directory || fs::is_empty(full, error)))
+    return FailedPreconditionError(fmt::format("it did not write '{}'", path));
   return OkStatus();
 }
 

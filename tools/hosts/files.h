@@ -24,8 +24,9 @@ struct FileFacts {
 // How many bytes of a file of that size each node has a copy of, from its `user.mosa.layout`.
 std::map<std::string, uint64_t> BytesByNode(const nlohmann::json& layout, uint64_t size_bytes);
 
-// Size, time and place of the file at `path`; of a directory, those of all regular files in it
-// together (the latest time, also of its directories). NotFound if there is none.
+// Size, time and place of the file at `path`; of a directory, if the path has a slash at its end,
+// those of all regular files in it together (the latest time, also of its directories), else its
+// own. NotFound if there is none.
 Result<FileFacts> Locate(const std::string& path);
 
 // Whether the bytes can be had: it can be opened, and a byte read of each piece of its stripe; of a
@@ -43,6 +44,10 @@ Result<bool> SettleDirectory(const std::string& path, const predict::HintMap& hi
 // directory carries the hints. A directory at a path without one is left: FailedPrecondition.
 Status PrepareOutput(const std::string& directory, const std::string& path,
                      const predict::HintMap& hints);
+
+// Gives hints to a file that is written already; to all regular files in a directory, if the path
+// has a slash at its end.
+Status GiveHints(const std::string& path, const predict::HintMap& hints);
 
 // Whether a task has written the output since PrepareOutput(), as what its path says: a regular
 // file, or a directory. FailedPrecondition says what is there instead.

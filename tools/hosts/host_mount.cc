@@ -66,6 +66,15 @@ Result<FileFacts> LocateOne(const RunHost& host, const std::string& how, const s
   return Locate(full);
 }
 
+json GiveAll(const RunHost& host, const json& files) {
+  for (const json& file : files) {
+    const fs::path full = fs::path(host.directory) / file.at(0).get<std::string>();
+    const Status given = GiveHints(full, file.at(1).get<predict::HintMap>());
+    if (!given.ok()) return StatusJson(given);
+  }
+  return StatusJson(OkStatus());
+}
+
 json Prepare(const RunHost& host, const json& outputs) {
   for (const json& output : outputs) {
     const Status ready = PrepareOutput(host.directory, output.at(0).get<std::string>(),
@@ -99,15 +108,22 @@ Result<std::unique_ptr<sai::AdminClient>> Connect(const RunHost& host) {
   return ConnectManagerOf(choice, host.mount_point);
 }
 
-Status EndTasksOf(sai::AdminClient& manager, const json& tasks) {
-  for (const json& task : tasks)
-    MOSA_RETURN_IF_ERROR(manager.EndTask(task.at(0).get<std::string>(), task.at(1).get<bool>()));
-  return OkStatus();
+// Goes on after a task that the manager refuses, but not if the manager does not answer.
+json EndTasksOf(sai::AdminClient& manager, const json& tasks) {
+  size_t answered = 0;
+  for (const json& task : tasks) {
+    const Status ended = manager.EndTask(task.at(0).get<std::string>(), task.at(1).get<bool>());
+    if (ended.code() == StatusCode::kUnavailable || ended.code() == StatusCode::kAborted) break;
+    ++answered;
+  }
+  json answer = StatusJson(OkStatus());
+  answer["answered"] = answered;
+  return answer;
 }
 
 json AnswerOfManager(sai::AdminClient& manager, const std::string& does, const json& what) {
   if (does == "begin") return StatusJson(manager.BeginWorkflow(what.get<std::string>()));
-  if (does == "tasks") return StatusJson(EndTasksOf(manager, what));
+  if (does == "tasks") return EndTasksOf(manager, what);
   if (does == "end") return StatusJson(manager.EndWorkflow(what.get<std::string>()).status());
   const auto taken = TakeResidence(manager);
   json answer = StatusJson(taken.status());
@@ -159,6 +175,7 @@ json Work(const RunHost& host, const json& question) {
   }
   if (does == "lost") return ListLostFiles(host);
   if (does == "prepare") return Prepare(host, what);
+  if (does == "give") return GiveAll(host, what);
   if (does == "try") return StatusJson(TryHints(host.directory, what.get<predict::HintMap>()));
   if (does == "settle") {
     const std::string full = fs::path(host.directory) / what.at(0).get<std::string>();
@@ -316,10 +333,23 @@ Status HostMount::BeginWorkflow(const std::string& run) {
   return AskManager("begin", run).status();
 }
 
-Status HostMount::EndTasks(const std::vector<std::pair<std::string, bool>>& tasks) {
+Status HostMount::PostTasks(const std::vector<std::pair<std::string, bool>>& tasks) {
   json list = json::array();
   for (const auto& [task, succeeded] : tasks) list.push_back(json::array({task, succeeded}));
-  return AskManager("tasks", std::move(list)).status();
+  tasks_posted_ = SystemClock().Monotonic();
+  return manager_.Post({{"does", "tasks"}, {"what", std::move(list)}});
+}
+
+Result<std::optional<size_t>> HostMount::TakeTasks(Duration at_most) {
+  MOSA_ASSIGN_OR_RETURN(const auto answer, manager_.Take(at_most));
+  if (answer) {
+    MOSA_RETURN_IF_ERROR(StatusIn(*answer));
+    return std::optional(answer->at("answered").get<size_t>());
+  }
+  if (SystemClock().Monotonic() - tasks_posted_ < kManagerMax) return std::optional<size_t>();
+  manager_.GiveUp();
+  return UnavailableError(
+      fmt::format("the manager did not answer within {} s", kManagerMax.ns / Seconds(1).ns));
 }
 
 Status HostMount::EndWorkflow(const std::string& run) { return AskManager("end", run).status(); }
@@ -329,12 +359,17 @@ Result<ClusterResidence> HostMount::TakeResidence() {
   return ResidenceFromJson(answer.at("residence"));
 }
 
-Status HostMount::PrepareOutputs(
-    const std::vector<std::pair<std::string, predict::HintMap>>& outputs) {
+Status HostMount::AskWithHints(const char* does, const HintsOfFiles& files) {
   json list = json::array();
-  for (const auto& [path, hints] : outputs) list.push_back(json::array({path, json(hints)}));
-  MOSA_ASSIGN_OR_RETURN(const json answer, Ask({{"do", "prepare"}, {"what", std::move(list)}}));
+  for (const auto& [path, hints] : files) list.push_back(json::array({path, json(hints)}));
+  MOSA_ASSIGN_OR_RETURN(const json answer, Ask({{"do", does}, {"what", std::move(list)}}));
   return StatusIn(answer);
+}
+
+Status HostMount::GiveHints(const HintsOfFiles& files) { return AskWithHints("give", files); }
+
+Status HostMount::PrepareOutputs(const HintsOfFiles& outputs) {
+  return AskWithHints("prepare", outputs);
 }
 
 }  // namespace mosa::cli

@@ -54,16 +54,22 @@ class HostMount {
   // host's environment names no manager.
   Result<std::vector<std::string>> ListLost();
   // Tell the manager of the mount about a run and its tasks, by MOSA_TASK and whether they have
-  // succeeded. FailedPrecondition as for TakeResidence(). Within kManagerMax.
+  // succeeded. FailedPrecondition as for TakeResidence(). Within kManagerMax. Nothing else may be
+  // asked of the manager between PostTasks() and its answer.
   Status BeginWorkflow(const std::string& run);
-  Status EndTasks(const std::vector<std::pair<std::string, bool>>& tasks);
+  // Posts only; TakeTasks() has the answer: how many of them, from the first on, the manager has
+  // taken or refused for good; nothing while there is no answer.
+  Status PostTasks(const std::vector<std::pair<std::string, bool>>& tasks);
+  Result<std::optional<size_t>> TakeTasks(Duration at_most);
   Status EndWorkflow(const std::string& run);
   // How long requests have stayed in the cluster's daemons so far, if that is known within
   // kManagerMax. FailedPrecondition if neither the host's environment nor ours names the manager,
   // or if that one has no such mount.
   Result<ClusterResidence> TakeResidence();
   // The first that is wrong.
-  Status PrepareOutputs(const std::vector<std::pair<std::string, predict::HintMap>>& outputs);
+  using HintsOfFiles = std::vector<std::pair<std::string, predict::HintMap>>;
+  Status GiveHints(const HintsOfFiles& files);
+  Status PrepareOutputs(const HintsOfFiles& outputs);
 
  private:
   static constexpr Duration kLookEach = Seconds(2);
@@ -74,6 +80,7 @@ class HostMount {
 
   Result<nlohmann::json> AskManager(const char* does, nlohmann::json what);
   Result<nlohmann::json> Ask(const nlohmann::json& question, Duration at_most = kWorkMax);
+  Status AskWithHints(const char* does, const HintsOfFiles& files);
   Result<Found> LocateAll(const char* how, const std::vector<std::string>& paths);
 
   const RunHost host_;
@@ -81,6 +88,7 @@ class HostMount {
   Hand reach_;
   Hand work_;
   Hand manager_;
+  Time tasks_posted_;
   Time looked_;
 };
 

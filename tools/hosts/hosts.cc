@@ -10,6 +10,7 @@
 #include <sstream>
 #include <thread>
 
+#include "common/base/units.h"
 #include "tools/cluster/state.h"
 #include "tools/hosts/host_mount.h"
 
@@ -127,6 +128,13 @@ Result<FoundHosts> FindHosts(const HostsRequest& request) {
   const auto share = elsewhere ? 1 : std::max<size_t>(1, cores / hosts.size());
   for (RunHost& host : hosts) {
     host.slots = request.slots > 0 ? request.slots : static_cast<uint32_t>(share);
+    if (!request.memory.empty()) {
+      const auto bytes = ParseBytes(request.memory);
+      if (!bytes.ok() || *bytes <= 0)
+        return InvalidArgumentError(
+            fmt::format("--memory '{}' is not a size: write it like 64G", request.memory));
+      host.memory_bytes = static_cast<uint64_t>(*bytes);
+    }
     if (!request.link.empty()) {
       MOSA_ASSIGN_OR_RETURN(host.link_bytes_per_second, ParseRate(request.link));
     }

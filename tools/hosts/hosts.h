@@ -22,6 +22,7 @@ struct HostsRequest {
   std::string directory;  // Below the mount, where tasks run; empty: the mount itself.
   std::string link;       // "1gbit": what a host's link carries; empty: as the cluster is shaped.
   uint32_t slots = 0;     // 0: cores of this machine over the hosts on it, at least one.
+  std::string memory;     // "64G": what tasks may take on each host; empty: not known.
 };
 
 struct RunHost {
@@ -33,6 +34,7 @@ struct RunHost {
   std::vector<std::string> exec;  // Empty: a child of ours.
   std::map<std::string, std::string> environment;
   uint32_t slots = 1;
+  uint64_t memory_bytes = 0;  // For tasks; 0: not known.
   uint64_t link_bytes_per_second = 0;
   bool mosa = false;  // It is a Mosa mount: it takes hints and says where bytes are.
 };

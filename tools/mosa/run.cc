@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "common/base/text_file.h"
+#include "common/base/units.h"
 #include "predictor/plan/plan.h"
 #include "predictor/run/prediction.h"
 #include "predictor/workflow/read.h"
@@ -57,6 +58,22 @@ Result<Workflow> ParseWorkflow(const std::string& path, const std::string& text,
   if (shown < read.faults.size())
     all += fmt::format("\nmosa: {}: and {} more", path, read.faults.size() - shown);
   return InvalidArgumentError(all);
+}
+
+// Fails if a task needs more memory than any host has for tasks.
+Status CheckNeeds(const Workflow& workflow, const std::vector<RunHost>& hosts) {
+  uint64_t most = 0;
+  for (const RunHost& host : hosts) {
+    if (host.memory_bytes == 0) return OkStatus();
+    most = std::max(most, host.memory_bytes);
+  }
+  for (const predict::Task& task : workflow.tasks)
+    if (task.needs.memory_bytes > most)
+      return InvalidArgumentError(fmt::format(
+          "{} needs {} of memory, and no host has more than {} for tasks: raise --memory",
+          predict::Describe(task), HumanBytes(static_cast<int64_t>(task.needs.memory_bytes)),
+          HumanBytes(static_cast<int64_t>(most))));
+  return OkStatus();
 }
 
 // Makes the workflow follow a plan that is made now, if there is one, and says so. Sizes and times
@@ -121,6 +138,7 @@ Status RunWorkflow(RunOptions options, const CommandLine& line) {
   }
   record.hosts = std::move(found->hosts);
   MOSA_ASSIGN_OR_RETURN(Workflow workflow, ParseWorkflow(options.workflow, text, record.hosts));
+  MOSA_RETURN_IF_ERROR(CheckNeeds(workflow, record.hosts));
   if (!options.rules.empty()) MOSA_RETURN_IF_ERROR(ReadRules(options.rules, workflow));
   EngineOptions& engine = options.engine;
   if (engine.record_path.empty())
@@ -165,6 +183,9 @@ void AddRun(CLI::App& app, CommandLine& line) {
       "Directory below the mount to run tasks in; created if absent; default: the mount");
   command->add_option("--slots", options->hosts.slots,
                       "Concurrent tasks per host; default: a share of the cores, 1 with --exec");
+  command->add_option("--memory", options->hosts.memory,
+                      "Memory for tasks on each host, such as 64G, for tasks that say what they "
+                      "take; default: no limit");
   command->add_option(
       "--link", options->hosts.link,
       "Link rate for the scheduler, such as 1gbit; default: the cluster's, or 16gbit");

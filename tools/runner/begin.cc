@@ -121,7 +121,7 @@ void CheckOutputs(const Workflow& workflow, TaskIndex index, RunRecord& record,
                   HostMount::Found& found, size_t at, predict::EarlierRun& earlier, size_t& told) {
   const Task& task = workflow.at(index);
   TaskRecord& own = record.tasks[index.value];
-  earlier.outputs_intact = earlier.outputs_spent = true;
+  earlier.outputs_intact = true;
   for (const PathIndex output : task.outputs) {
     Result<FileFacts>& now = found[at++];
     const auto then = own.outputs.find(output);
@@ -130,9 +130,14 @@ void CheckOutputs(const Workflow& workflow, TaskIndex index, RunRecord& record,
       then->second = *std::move(now);
       continue;
     }
+    // A directory itself stays when its files go.
+    const bool is_gone = now.status().code() == StatusCode::kNotFound ||
+                         (workflow.at(output).is_directory && now.ok() && now->size_bytes == 0);
+    if (is_gone && GoesByItself(record, output)) {
+      earlier.spent.push_back(output);
+      continue;
+    }
     earlier.outputs_intact = false;
-    if (now.status().code() == StatusCode::kNotFound && GoesByItself(record, output)) continue;
-    earlier.outputs_spent = false;
     if (told++ < kLostShownMax)
       fmt::print(stderr, "mosa run: '{}' is {}: {} runs again\n", workflow.at(output).path,
                  now.ok() ? "changed" : "lost", predict::Describe(task));
@@ -175,6 +180,30 @@ Status ResumeRun(const Workflow& workflow, const std::string& path, HostMount& m
   }
   fmt::print(stderr, "mosa run: {} of {} tasks are kept from the earlier run{}\n", kept,
              keep.size(), told > 0 ? fmt::format("; {} outputs are lost or changed", told) : "");
+  return OkStatus();
+}
+
+Status CheckDirectories(const Workflow& workflow, HostMount& mount, const RunFile* earlier) {
+  std::set<std::string> ours;
+  if (earlier != nullptr)
+    for (const RecordedTask& task : earlier->tasks)
+      for (const RecordedFile& file : task.outputs) ours.insert(file.path);
+  std::vector<PathIndex> directories;
+  for (uint32_t i = 0; i < workflow.files.size(); ++i) {
+    const predict::WorkflowFile& file = workflow.files[i];
+    if (file.is_directory && !ours.contains(predict::NameOf(file)))
+      directories.push_back(PathIndex{i});
+  }
+  MOSA_ASSIGN_OR_RETURN(const HostMount::Found found, mount.Locate(Paths(workflow, directories)));
+  for (size_t i = 0; i < directories.size(); ++i) {
+    if (!found[i].ok() || found[i]->size_bytes == 0) continue;
+    const predict::WorkflowFile& file = workflow.at(directories[i]);
+    return FailedPreconditionError(fmt::format(
+        "{} fills '{}', which holds {} bytes that no earlier run with this record has written: "
+        "remove the directory, or name another one",
+        predict::Describe(workflow.at(*file.producer)), predict::NameOf(file),
+        found[i]->size_bytes));
+  }
   return OkStatus();
 }
 

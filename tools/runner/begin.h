@@ -8,6 +8,7 @@
 #include "predictor/workflow/workflow.h"
 #include "tools/hosts/host_mount.h"
 #include "tools/runner/record.h"
+#include "tools/runner/run_file.h"
 
 namespace mosa::cli {
 
@@ -24,6 +25,11 @@ Status PlanRecordHints(const predict::Workflow& workflow, HostMount& mount, RunR
 // readable. Prints which outputs are lost and which tasks run again for them.
 Status ResumeRun(const predict::Workflow& workflow, const std::string& path, HostMount& mount,
                  RunRecord& record);
+
+// FailedPrecondition if a directory that a task fills holds files, and the run of the record
+// `earlier` (null: there is none) had no such output: they are not ours to remove.
+Status CheckDirectories(const predict::Workflow& workflow, HostMount& mount,
+                        const RunFile* earlier);
 
 // Lets a directory of outputs carry the hints if all outputs in it want the same, and removes hints
 // that an earlier run put there.

@@ -137,11 +137,13 @@ Status CarryOut(const Workflow& workflow, RunRecord& record, EngineOptions engin
   if (!engine.plan.empty()) MOSA_RETURN_IF_ERROR(WriteWhole(record.plan_path, engine.plan));
   {
     HostMount mount(record.hosts.front());
+    const Result<RunFile> earlier = ReadRunFile(engine.record_path, CutFiles::kReadAsFarAsTheyGo);
     MOSA_RETURN_IF_ERROR(BeginRun(workflow, mount, record));
+    MOSA_RETURN_IF_ERROR(CheckDirectories(workflow, mount, earlier.ok() ? &*earlier : nullptr));
     if (resume)
       MOSA_RETURN_IF_ERROR(ResumeRun(workflow, engine.record_path, mount, record));
-    else
-      EndEarlierRun(engine.record_path, mount);
+    else if (earlier.ok() && earlier->outcome != "done")
+      EndEarlierRun(earlier->store_run, mount);
     MOSA_RETURN_IF_ERROR(SettleDirectories(workflow, mount, record));
     if (const Status begun = BeginInStore(mount, record); !begun.ok())
       fmt::print(stderr,

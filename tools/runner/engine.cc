@@ -36,7 +36,7 @@ std::vector<bool> DoneOf(const RunRecord& record) {
 std::vector<predict::SchedulerHost> SchedulerHosts(const RunRecord& record) {
   std::vector<predict::SchedulerHost> hosts;
   for (const RunHost& host : record.hosts)
-    hosts.push_back({host.slots, host.link_bytes_per_second});
+    hosts.push_back({host.slots, host.memory_bytes, host.link_bytes_per_second});
   return hosts;
 }
 
@@ -51,6 +51,17 @@ std::string PlainName(const Task& task) {
   return name;
 }
 
+// How many bytes of the file each host holds.
+std::map<HostIndex, uint64_t> HeldOf(const FileFacts& facts,
+                                     const std::map<std::string, HostIndex>& host_names) {
+  std::map<HostIndex, uint64_t> held;
+  for (const auto& [node, bytes] : facts.bytes_by_node) {
+    if (const auto host = host_names.find(node); host != host_names.end())
+      held[host->second] += bytes;
+  }
+  return held;
+}
+
 }  // namespace
 
 Engine::Engine(const predict::Workflow& workflow, RunRecord& record, const EngineOptions& options)
@@ -59,7 +70,7 @@ Engine::Engine(const predict::Workflow& workflow, RunRecord& record, const Engin
       options_(options),
       execution_(workflow, DoneOf(record)),
       scheduler_(record.system, SchedulerHosts(record)),
-      reports_(record.store_run),
+      reports_(record.store_run, record.reports_tasks),
       processes_(options.held),
       readers_(workflow, record.hosts, processes_),
       tries_(workflow.tasks.size()),
@@ -67,6 +78,8 @@ Engine::Engine(const predict::Workflow& workflow, RunRecord& record, const Engin
   for (const RunHost& host : record.hosts) mounts_.emplace_back(host);
   for (uint32_t i = 0; i < record.hosts.size(); ++i)
     host_names_.emplace(record.hosts[i].name, HostIndex{i});
+  for (uint32_t i = 0; i < record.tasks.size(); ++i)
+    if (record.tasks[i].kept) readers_.files().Skip(TaskIndex{i});
   for (const auto& [file, facts] : record.outside) NoteFile(file, facts);
   for (size_t i = 0; i < record.tasks.size(); ++i) {
     TaskRecord& task = record.tasks[i];
@@ -135,29 +148,21 @@ std::optional<predict::ReadyTask> Engine::Look(TaskIndex task) {
   ready.levels_to_end = workflow_.at(task).levels_to_end;
   ready.avoid = tries_[task.value].avoid;
   ready.planned = workflow_.at(task).planned;
+  ready.needs = workflow_.at(task).needs;
   if (!LocateInputs(task)) return std::nullopt;
   std::map<HostIndex, uint64_t> held;
   for (const PathIndex input : workflow_.at(task).inputs) {
     if (workflow_.at(input).path.starts_with('/')) continue;
     const FileFacts& facts = files_.at(input);
     ready.input_bytes += facts.size_bytes;
-    for (const auto& [host, bytes] : HeldOf(facts)) held[host] += bytes;
+    for (const auto& [host, bytes] : HeldOf(facts, host_names_)) held[host] += bytes;
   }
   for (const auto& [host, bytes] : held) ready.held.push_back({host, bytes});
   return ready;
 }
 
-std::map<HostIndex, uint64_t> Engine::HeldOf(const FileFacts& facts) const {
-  std::map<HostIndex, uint64_t> held;
-  for (const auto& [node, bytes] : facts.bytes_by_node) {
-    if (const auto host = host_names_.find(node); host != host_names_.end())
-      held[host->second] += bytes;
-  }
-  return held;
-}
-
 void Engine::NoteFile(PathIndex file, FileFacts facts) {
-  readers_.files().AddFile(file, facts.size_bytes, HeldOf(facts));
+  readers_.files().AddFile(file, facts.size_bytes, HeldOf(facts, host_names_));
   files_[file] = std::move(facts);
 }
 
@@ -225,13 +230,13 @@ void Engine::Launch(const predict::Assignment& assignment) {
   ++changes_;
   const Status prepared = Prepare(task, assignment.host);
   if (!prepared.ok()) {
-    scheduler_.Release(assignment.host);
+    scheduler_.Release(assignment.host, workflow_.at(task).needs);
     FailAttempt(task, assignment.host, MessageOf(prepared));
     return;
   }
   const auto pid = processes_.Start(CommandOf(task, assignment.host, attempt));
   if (!pid.ok()) {
-    scheduler_.Release(assignment.host);
+    scheduler_.Release(assignment.host, workflow_.at(task).needs);
     FailAttempt(task, assignment.host, MessageOf(pid.status()));
     return;
   }
@@ -268,6 +273,8 @@ TaskCommand Engine::CommandOf(TaskIndex task, HostIndex host, const Attempt& att
   TaskCommand command;
   command.host = &at(host);
   command.argv = workflow_.at(task).command;
+  command.environment["MOSA_CORES"] =
+      fmt::format("{}", std::min(workflow_.at(task).needs.cores, at(host).slots));
   command.environment["MOSA_TASK"] = reports_.NameOf(workflow_.at(task).id);
   command.output_path = attempt.output_path;
   command.error_path = attempt.error_path;
@@ -379,7 +386,8 @@ Status Engine::End() {
   ShowProgress(true);
   KeepRecord(true);
   if (HostMount* const mount = LivingMount()) {
-    if (const Status told = reports_.Finish(*mount, done); !told.ok()) Say(MessageOf(told));
+    if (const Status told = reports_.Finish(*mount, done); !told.ok())
+      fmt::print(stderr, "mosa run: {}\n", MessageOf(told));
   }
   if (done) return first_failure_;
   const std::string on =

@@ -66,7 +66,6 @@ class Engine {
   void AddReady();
   std::optional<predict::ReadyTask> Look(predict::TaskIndex task);
   bool LocateInputs(predict::TaskIndex task);
-  std::map<predict::HostIndex, uint64_t> HeldOf(const FileFacts& facts) const;
   void NoteFile(predict::PathIndex file, FileFacts facts);
   void DropFile(predict::PathIndex file);
   std::string LogOf(predict::TaskIndex task) const;
@@ -80,6 +79,7 @@ class Engine {
   void Handle(const TaskProcesses::Ended& ended);
   void Succeed(predict::TaskIndex task, predict::HostIndex host);
   Status LocateOutputs(predict::TaskIndex task, predict::HostIndex host);
+  Status GiveLifetimes(predict::TaskIndex task, predict::HostIndex host);
   void FailAttempt(predict::TaskIndex task, predict::HostIndex host, const std::string& why);
   bool UndoLostInputs(predict::TaskIndex task);
   void Undo(predict::TaskIndex task, predict::PathIndex lost);

@@ -13,7 +13,9 @@ void HostReaders::Start(const std::vector<bool>& lost) {
     if (!file) continue;
     TaskCommand command;
     command.host = &hosts_[i];
-    command.argv = {"nice", "-n", "19", "cat", "--", workflow_.at(*file).path};
+    // What it reads must not leave its host.
+    command.argv = {"sh", "-c", "exec nice -n 19 cat -- \"$1\" > /dev/null", "sh",
+                    workflow_.at(*file).path};
     command.environment["MOSA_TASK"] = kReadAheadTask;
     command.output_path = command.error_path = "/dev/null";
     const auto pid = processes_.Start(command);
@@ -22,6 +24,11 @@ void HostReaders::Start(const std::vector<bool>& lost) {
     else
       files_.End(HostIndex{i}, false);
   }
+}
+
+void HostReaders::Lose(HostIndex host) {
+  for (const auto& [pid, on] : readers_)
+    if (on == host) processes_.Kill(pid);
 }
 
 bool HostReaders::Handle(const TaskProcesses::Ended& ended) {

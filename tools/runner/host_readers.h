@@ -29,6 +29,8 @@ class HostReaders {
   predict::ReadAhead& files() { return files_; }
   // Starts a reader on each host that has none and should have one. `lost`: by host.
   void Start(const std::vector<bool>& lost);
+  // Ends the reader on a host that is lost.
+  void Lose(predict::HostIndex host);
   // True if it was a reader.
   bool Handle(const TaskProcesses::Ended& ended);
 

@@ -52,7 +52,7 @@ void Engine::Handle(const TaskProcesses::Ended& ended) {
   if (found == running_.end()) return;
   const auto [task, host] = found->second;
   running_.erase(found);
-  scheduler_.Release(host);
+  scheduler_.Release(host, workflow_.at(task).needs);
   Attempt& attempt = at(task).attempts.back();
   attempt.end = clock_.Now();
   attempt.exit_code = ended.exit_code;
@@ -75,8 +75,21 @@ void Engine::Handle(const TaskProcesses::Ended& ended) {
                           last.empty() ? "" : ": ", last));
 }
 
+// A task that was tried again wrote its outputs without their hints. Those for speed come too late,
+// but files must still go when they should.
+Status Engine::GiveLifetimes(TaskIndex task, HostIndex host) {
+  if (tries_[task.value].failures == 0) return OkStatus();
+  HostMount::HintsOfFiles files;
+  for (const PathIndex output : workflow_.at(task).outputs)
+    if (GoesByItself(record_, output))
+      files.push_back({predict::NameOf(workflow_.at(output)),
+                       {{"lifetime", record_.hints.at(output).at("lifetime")}}});
+  return files.empty() ? OkStatus() : mounts_[host.value].GiveHints(files);
+}
+
 void Engine::Succeed(TaskIndex task, HostIndex host) {
-  const Status located = LocateOutputs(task, host);
+  Status located = LocateOutputs(task, host);
+  if (located.ok()) located = GiveLifetimes(task, host);
   if (!located.ok()) {
     FailAttempt(task, host, fmt::format("exit code 0, but {}", MessageOf(located)));
     return;
@@ -209,6 +222,7 @@ void Engine::LoseHost(HostIndex host) {
   Say(fmt::format("host {} is lost: {}its mount {} does not answer; its tasks run elsewhere",
                   at(host).name, at(host).exec.empty() ? "" : "commands cannot be run there, or ",
                   at(host).mount_point));
+  readers_.Lose(host);
   for (const auto& [pid, running] : running_) {
     if (running.host == host) processes_.Kill(pid);
   }

@@ -52,7 +52,7 @@ std::vector<RecordedFile> FilesOf(const Workflow& workflow, const std::vector<Pa
   std::vector<RecordedFile> list;
   for (const PathIndex index : files) {
     RecordedFile& file = list.emplace_back();
-    file.path = workflow.at(index).path;
+    file.path = predict::NameOf(workflow.at(index));
     if (const auto facts = known.find(index); facts != known.end()) file.facts = facts->second;
     if (const auto hints = record.hints.find(index); hints != record.hints.end())
       file.hints = hints->second;
@@ -99,8 +99,9 @@ json ToJson(const RunRecord& record, const Workflow& workflow) {
   for (size_t i = 0; i < record.tasks.size(); ++i) {
     const Task& task = workflow.tasks[i];
     const TaskRecord& own = record.tasks[i];
+    const uint32_t cores = task.needs.cores > 1 ? task.needs.cores : 0;
     run.tasks.push_back({task.id, task.stage, ToText(own.state), own.kept, DigestOf(workflow, task),
-                         task.command, FilesOf(workflow, task.inputs, own.inputs, record),
+                         cores, task.command, FilesOf(workflow, task.inputs, own.inputs, record),
                          FilesOf(workflow, task.outputs, own.outputs, record), own.attempts});
   }
   return ToJson(run);

@@ -31,9 +31,10 @@ struct TaskRecord {
 
 struct RunRecord {
   std::string workflow_path;
-  std::string rules_path;  // Empty: none.
-  std::string plan_path;   // Empty: none.
-  std::string store_run;   // As in RunFile.
+  std::string rules_path;      // Empty: none.
+  std::string plan_path;       // Empty: none.
+  std::string store_run;       // As in RunFile.
+  bool reports_tasks = false;  // The store has begun `store_run`, and is told of its tasks.
   predict::System system = predict::System::kWass;
   std::string outcome = "running";  // Then "done", "failed" or "interrupted".
   Time start;

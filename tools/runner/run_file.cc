@@ -58,6 +58,7 @@ void List(auto& fields, ConstOr<RecordedFile> auto& file) {
 
 void List(auto& fields, ConstOr<RecordedTask> auto& task) {
   fields.May("kept", task.kept);
+  fields.Rare("cores", task.cores);
   fields.Must("id", task.id, "stage", task.stage, "state", task.state, "digest", task.digest,
               "command", task.command, "inputs", task.inputs, "outputs", task.outputs, "attempts",
               task.attempts);

@@ -55,6 +55,7 @@ struct RecordedTask {
   std::string id, stage, state;
   bool kept = false;  // An earlier run did it.
   std::string digest;
+  uint32_t cores = 0;  // That it asked for; 0: one.
   std::vector<std::string> command;
   std::vector<RecordedFile> inputs, outputs;
   std::vector<Attempt> attempts;

@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <random>
 
+#include "common/base/clock.h"
 #include "common/model/task_names.h"
 
 namespace mosa::cli {
@@ -22,6 +24,7 @@ Status BeginInStore(HostMount& mount, RunRecord& record) {
     return GoesByItself(record, hints.first);
   });
   if (!any) {
+    EndEarlierRun(record.store_run, mount);
     record.store_run.clear();
     return OkStatus();
   }
@@ -29,32 +32,63 @@ Status BeginInStore(HostMount& mount, RunRecord& record) {
     std::random_device random;
     record.store_run = OwnRunName(uint64_t{random()} << 32 | random());
   }
-  return mount.BeginWorkflow(record.store_run);
+  const Status begun = mount.BeginWorkflow(record.store_run);
+  record.reports_tasks = begun.ok();
+  return begun;
 }
 
-void EndEarlierRun(const std::string& path, HostMount& mount) {
-  const Result<RunFile> earlier = ReadRunFile(path, CutFiles::kReadAsFarAsTheyGo);
-  if (earlier.ok() && !earlier->store_run.empty() && earlier->outcome != "done")
-    (void)mount.EndWorkflow(earlier->store_run);
+void EndEarlierRun(const std::string& run, HostMount& mount) {
+  if (!run.empty()) (void)mount.EndWorkflow(run);
 }
 
 void TaskReports::Tell(HostMount& mount, Time now) {
-  if (noted_.empty() || now < retry_) return;
-  if (mount.EndTasks(noted_).ok()) {
-    noted_.clear();
-  } else {
-    retry_ = now + kRetryEach;
+  if (is_telling_ && !Take(mount, Duration()).ok()) retry_ = now + kRetryEach;
+  if (is_telling_ || noted_.empty() || now < retry_) return;
+  const size_t count = std::min(noted_.size(), kToldAtOnce);
+  is_telling_ =
+      mount.PostTasks({noted_.begin(), noted_.begin() + static_cast<std::ptrdiff_t>(count)}).ok();
+  if (!is_telling_) retry_ = now + kRetryEach;
+}
+
+Status TaskReports::Take(HostMount& mount, Duration at_most) {
+  const Result<std::optional<size_t>> answered = mount.TakeTasks(at_most);
+  if (!answered.ok()) {
+    is_telling_ = false;
+    return answered.status();
   }
+  if (!*answered) return OkStatus();
+  is_telling_ = false;
+  noted_.erase(noted_.begin(),
+               noted_.begin() + static_cast<std::ptrdiff_t>(std::min(**answered, noted_.size())));
+  return **answered > 0 ? OkStatus() : UnavailableError("the manager is starting again");
 }
 
 Status TaskReports::Finish(HostMount& mount, bool done) {
   if (run_.empty()) return OkStatus();
-  Status told = noted_.empty() ? OkStatus() : mount.EndTasks(noted_);
-  if (told.ok() && done) told = mount.EndWorkflow(run_);
-  if (told.ok()) return told;
-  return Status(told.code(), fmt::format("the store still holds files of this run that should have "
-                                         "gone ({}): remove them with 'mosa workflow end {}'",
-                                         MessageOf(told), run_));
+  const SystemClock clock;
+  const Time limit = clock.Monotonic() + kFinishMax;
+  Status told;
+  retry_ = Time();
+  while (told.ok() && (is_telling_ || !noted_.empty()) && clock.Monotonic() < limit) {
+    Tell(mount, clock.Monotonic());
+    told = is_telling_ ? Take(mount, limit - clock.Monotonic())
+                       : UnavailableError("the manager does not take the reports");
+  }
+  if (told.ok() && (is_telling_ || !noted_.empty()))
+    told = UnavailableError(fmt::format("{} reports were left", noted_.size()));
+  if (done) {
+    const Status ended = mount.EndWorkflow(run_);
+    if (!ended.ok())
+      return Status(ended.code(),
+                    fmt::format("the store keeps the temporary files of this run ({}): remove them "
+                                "with 'mosa workflow end {}'",
+                                MessageOf(ended), run_));
+  }
+  if (told.ok() || told.code() == StatusCode::kAborted) return OkStatus();
+  return Status(told.code(),
+                fmt::format("the store does not know of all tasks that have succeeded ({}): files "
+                            "of lifetime=readers:N may stay",
+                            MessageOf(told)));
 }
 
 }  // namespace mosa::cli

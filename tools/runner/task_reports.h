@@ -5,9 +5,10 @@
 #ifndef MOSA_TOOLS_RUNNER_TASK_REPORTS_H_
 #define MOSA_TOOLS_RUNNER_TASK_REPORTS_H_
 
+#include <cstddef>
+#include <deque>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "common/base/status.h"
 #include "common/base/time.h"
@@ -20,17 +21,17 @@ namespace mosa::cli {
 // Whether the store removes the output by itself, as its hints say.
 bool GoesByItself(const RunRecord& record, predict::PathIndex file);
 
-// Has the store begin the run, as `record.store_run`, if any of its outputs goes by itself.
-// `record.store_run` is not empty if an earlier run is resumed.
+// Has the store begin the run, as `record.store_run`, if any of its outputs goes by itself, and
+// sets `record.reports_tasks`. `record.store_run` is not empty if an earlier run is resumed.
 Status BeginInStore(HostMount& mount, RunRecord& record);
 
-// Ends the run with the record at `path` in the store, if it was begun there and has not ended.
-void EndEarlierRun(const std::string& path, HostMount& mount);
+// Ends a run in the store that was begun there and has not ended; nothing if `run` is empty.
+void EndEarlierRun(const std::string& run, HostMount& mount);
 
 class TaskReports {
  public:
-  // Reports nothing if `run` is empty.
-  explicit TaskReports(std::string run) : run_(std::move(run)) {}
+  // `run`: what the store calls the run; empty: it knows of none. `reports`: it has begun there.
+  TaskReports(std::string run, bool reports) : run_(std::move(run)), reports_(reports) {}
 
   // What the task's processes get as MOSA_TASK.
   std::string NameOf(const std::string& task) const {
@@ -38,18 +39,27 @@ class TaskReports {
   }
   // Notes that the task has succeeded, or has failed for good.
   void Note(const std::string& task, bool succeeded) {
-    if (!run_.empty()) noted_.emplace_back(NameOf(task), succeeded);
+    if (reports_) noted_.emplace_back(NameOf(task), succeeded);
   }
-  // Tells what has been noted. After a failure it is tried again no sooner than kRetryEach later.
+  // Tells some of what has been noted, without waiting for an answer. After a failure it is tried
+  // again no sooner than kRetryEach later.
   void Tell(HostMount& mount, Time now);
-  // Tells the rest and, if the run is done, ends it in the store, so that its temporary files go.
+  // Tells the rest, within kFinishMax, and if the run is done ends it in the store, so that its
+  // temporary files go. A failure says what stays.
   Status Finish(HostMount& mount, bool done);
 
  private:
   static constexpr Duration kRetryEach = Seconds(2);
+  static constexpr Duration kFinishMax = Seconds(20);
+  static constexpr size_t kToldAtOnce = 256;
+
+  // Takes the answer to what was told, if there is one yet.
+  Status Take(HostMount& mount, Duration at_most);
 
   const std::string run_;
-  std::vector<std::pair<std::string, bool>> noted_;
+  const bool reports_;
+  std::deque<std::pair<std::string, bool>> noted_;
+  bool is_telling_ = false;
   Time retry_;
 };
 

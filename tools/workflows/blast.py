@@ -14,6 +14,7 @@ Exit code 0 only if everything is equal; 3 if a program or the proteins are not 
 import gzip
 import os
 import pathlib
+import random
 import sys
 
 import comparison
@@ -39,6 +40,34 @@ def read_sequences(directory, name, count):
     return ["".join(lines) for lines in sequences]
 
 
+ACIDS = "ACDEFGHIKLMNPQRSTVWY"
+MUTATED = 0.4  # Share of the residues of a repeated protein that are drawn anew.
+
+
+def repeat_sequences(sequences, megabytes):
+    """As many proteins as have so many megabytes: the given ones, and mutants of them."""
+    rng = random.Random(1)
+    size = 0
+    for turn in range(1 << 20):
+        for sequence in sequences:
+            if turn > 0:
+                head, _, residues = sequence.partition("\n")
+                name, _, rest = head.partition(" ")
+                letters = bytearray(residues.replace("\n", ""), "ascii")
+                for _ in range(int(MUTATED * len(letters))):
+                    letters[int(rng.random() * len(letters))] = ord(ACIDS[int(rng.random() * 20)])
+                sequence = f"{mutant_name(name, turn)} {rest}\n{letters.decode()}\n"
+            yield sequence
+            size += len(sequence)
+            if size >= megabytes * 1_000_000:
+                return
+
+
+def mutant_name(name, turn):
+    """A name of its own, in a form that makeblastdb takes as it is."""
+    return f">lcl|{turn}_{''.join(c if c.isalnum() else '_' for c in name[1:])}"[:50]
+
+
 class Blast(comparison.Application):
     name = "blast"
     ram = "256M"
@@ -48,6 +77,12 @@ class Blast(comparison.Application):
         parser.add_argument("--parts", type=int, default=16)
         parser.add_argument(
             "--proteins", type=int, default=0, help="in the database; 0: all 20,000"
+        )
+        parser.add_argument(
+            "--megabytes",
+            type=int,
+            default=0,
+            help="of proteins in the database: the proteins, and mutants of them; 0: no mutants",
         )
         parser.add_argument(
             "--sequences", default=SEQUENCES, help="where DB.fasta.gz and QUERY.fasta.gz are"
@@ -67,7 +102,10 @@ class Blast(comparison.Application):
     def prepare(self, arguments, inputs):
         queries = read_sequences(arguments.sequences, "QUERY.fasta.gz", arguments.queries)
         proteins = read_sequences(arguments.sequences, "DB.fasta.gz", arguments.proteins)
-        (inputs / "proteins.fasta").write_text("".join(proteins), encoding="ascii")
+        if arguments.megabytes:
+            proteins = repeat_sequences(proteins, arguments.megabytes)
+        with open(inputs / "proteins.fasta", "w", encoding="ascii") as file:
+            file.writelines(proteins)
         (inputs / "queries").mkdir()
         tasks = [
             {

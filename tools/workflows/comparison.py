@@ -464,10 +464,12 @@ def show_times(runs, local, forecast, namespaces):
 
 
 def write_report(arguments, job, forecast):
-    record = job.directory / f"{arguments.systems[-1]}.run.json"
+    system = [system for system in arguments.systems if system != "server"][-1]
+    record = job.directory / f"{system}.run.json"
     flags = ["--platform", forecast.platform, "--config", forecast.of_runs] if forecast else []
     run([arguments.mosa, "report", record, *flags, "-o", arguments.report])
-    print(f"\nThe last run as a page, with its prediction: open {arguments.report} in a browser.")
+    what = "with its prediction" if forecast else "without a prediction"
+    print(f"\nThe run '{system}' as a page, {what}: open {arguments.report} in a browser.")
 
 
 def run_on_cluster(application, arguments, job, local):
@@ -502,6 +504,8 @@ def run_on_cluster(application, arguments, job, local):
 
 def compare(application, arguments):
     application.check(arguments)
+    if arguments.report and arguments.systems == ["server"]:
+        raise Failed("--report is for a run on the cluster: name another system too")
     if arguments.repeats < 1:
         raise Failed(f"--repeats {arguments.repeats}: at least 1")
     if "plan" in arguments.systems and not arguments.predicts:
@@ -548,7 +552,7 @@ def main(application, description):
         help="instead of --platform: measure the platform first, in at most so many seconds",
     )
     parser.add_argument(
-        "--report", type=pathlib.Path, metavar="FILE", help="HTML page about the last system's run"
+        "--report", type=pathlib.Path, metavar="FILE", help="HTML page about a run of the last system"
     )
     parser.add_argument(
         "--write",

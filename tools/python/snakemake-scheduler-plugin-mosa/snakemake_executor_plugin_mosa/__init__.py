@@ -75,8 +75,8 @@ class Executor(local.Executor):
         return self.pool.submit(self.cached_or_run, job, self.spawn_job, job)
 
     def run_group_job(self, job):
-        """All jobs of a group run in one Snakemake on one host: it starts those that a pipe
-        connects together, and the others one after the other."""
+        """All jobs of a group run in one Snakemake on one host, which starts those that a pipe
+        connects at the same time."""
         self.spawn_job(job)
 
     def spawn_job(self, job):

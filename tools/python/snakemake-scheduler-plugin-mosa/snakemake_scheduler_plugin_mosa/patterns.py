@@ -59,16 +59,18 @@ def plan_hints(tasks, hosts):
         for path in dict.fromkeys(task.inputs if task.outputs else ()):
             readers[path].append(number)
     level = levels(tasks, writer)
-    fan_outs = collections.Counter(
-        level[writer[path]] for path in readers if path in writer and len(readers[path]) > 1
-    )
+    # The jobs of each level that write such files: what one job writes lies on one host.
+    fan_outs = collections.defaultdict(set)
+    for path in readers:
+        if path in writer and len(readers[path]) > 1:
+            fan_outs[level[writer[path]]].add(writer[path])
 
     def pattern(path):
         if not readers[path]:
             return ()  # A result.
         if len(readers[path]) > 1:
-            files = fan_outs[level[writer[path]]]
-            copies = min(len(readers[path]), -(-hosts // files), BROADCAST_COPIES_MAX)
+            writers = len(fan_outs[level[writer[path]]])
+            copies = min(len(readers[path]), -(-hosts // writers), BROADCAST_COPIES_MAX)
             # One of many such files: they spread their readers by themselves.
             return (f"pattern=broadcast:{copies}",) if copies > 1 else ("placement=local",)
         reader = tasks[readers[path][0]]
