@@ -208,7 +208,7 @@ class Served:
             check(found, f"{kind} serves '{line}'")
             name, labels, value = found.groups()
             self.series.setdefault(name, []).append(dict(LABEL.findall(labels or "")))
-            # Of a histogram, the samples have longer names, and all of them grow.
+            # A histogram's samples have longer names, and all of them grow.
             grows = kinds.get(name) != "gauge"
             self.inputs.append(
                 {

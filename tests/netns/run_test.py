@@ -318,7 +318,8 @@ files:
 def check_lifetimes(runner):
     """Files go when the tasks that read them have succeeded, or with their run; a run that failed keeps what it needs."""
     runner.write("lives", LIVES % "; test -e ready")
-    record, _ = runner.run("lives", expect=3)
+    record, said = runner.run("lives", expect=3)
+    check("the store" not in said, f"the store was not told: {said}")
     for task in ("make", "shaky"):
         check(len(by_id(record)[task]["attempts"]) == 2, f"{task} was not tried twice")
     check(record["store_run"].startswith("mosa-run-"), f"{record.get('store_run')}")

@@ -71,8 +71,10 @@ Status TaskReports::Finish(HostMount& mount, bool done) {
   retry_ = Time();
   while (told.ok() && (is_telling_ || !noted_.empty()) && clock.Monotonic() < limit) {
     Tell(mount, clock.Monotonic());
-    told = is_telling_ ? Take(mount, limit - clock.Monotonic())
-                       : UnavailableError("the manager does not take the reports");
+    if (is_telling_)
+      told = Take(mount, limit - clock.Monotonic());
+    else if (!noted_.empty())
+      told = UnavailableError("the manager does not take the reports");
   }
   if (told.ok() && (is_telling_ || !noted_.empty()))
     told = UnavailableError(fmt::format("{} reports were left", noted_.size()));
