@@ -1,5 +1,6 @@
-"""The program mosa with a directory of its own, and what it may leave on the machine: for cli_test.py."""
+"""The program mosa with a directory of its own, and what it may leave on the machine: for cli_test.py and hosts_test.py."""
 
+import argparse
 import contextlib
 import json
 import os
@@ -7,6 +8,12 @@ import pathlib
 import pty
 import signal
 import subprocess
+import sys
+import tempfile
+import traceback
+
+SKIPPED = 77
+MOSA_HOSTS = pathlib.Path(__file__).resolve().parents[2] / "deploy/mosa-hosts"
 
 
 class Failed(Exception):
@@ -131,3 +138,43 @@ def up(tool, suffix, *flags, hosts=2):
 
 def down(tool, suffix):
     tool.good("cluster", "down", "--name", name(suffix))
+
+
+def why_no_cluster():
+    """Why clusters cannot run here; None if they can."""
+    if not os.access("/dev/fuse", os.R_OK | os.W_OK):
+        return "there is no /dev/fuse for this user"
+    if os.geteuid() == 0 and subprocess.run(["ip", "netns", "list"], capture_output=True, check=False).returncode != 0:
+        return "ip netns does not work here"
+    return None
+
+
+def show_logs(directory):
+    """The last lines of every daemon of every cluster that is still there."""
+    for log in sorted(pathlib.Path(directory).glob("*/h*/run/*.log")):
+        print(f"--- {log}", *log.read_text(errors="replace").splitlines()[-5:], sep="\n", file=sys.stderr)
+
+
+def run_case(cases, why_not):
+    """The command line of a test: runs the case that it names, and cleans up behind it. Returns the exit code."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--binaries", required=True)
+    parser.add_argument("case", choices=[case.__name__ for case in cases])
+    arguments = parser.parse_args()
+    case = next(c for c in cases if c.__name__ == arguments.case)
+    reason = why_not(case)
+    if reason:
+        print(f"skipped: {reason}")
+        return SKIPPED
+    with tempfile.TemporaryDirectory(prefix="mosa-cli-", dir="/dev/shm") as directory:
+        tool = Tool(arguments.binaries, directory)
+        try:
+            case(tool)
+        except Exception:  # pylint: disable=broad-except
+            traceback.print_exc()
+            show_logs(directory)
+            return 1
+        finally:
+            for path in pathlib.Path(directory).glob("*/state.json"):
+                tool.run("cluster", "down", "--discard", "--name", path.parent.name)
+    return 0
