@@ -147,7 +147,7 @@ class MooseFs(PeerStore):
         network = master.rpartition(".")[0] + ".0/24"
         self._serve(self.hosts[0], "mfsmaster", {
             "exports.cfg": f"{network} / rw,alldirs,admin,maproot=0:0\n{network} . rw\n", "topology.cfg": "",
-        }, f"EXPORTS_FILENAME = {{etc}}/exports.cfg\nTOPOLOGY_FILENAME = {{etc}}/topology.cfg\n", first="MFSM NEW")
+        }, "EXPORTS_FILENAME = {etc}/exports.cfg\nTOPOLOGY_FILENAME = {etc}/topology.cfg\n", first="MFSM NEW")
         wait_until(lambda: self._listens(self.hosts[0], master, 9421), 30, "mfsmaster")
         for host in self.hosts:
             (self.base / host / "objects").mkdir(parents=True)

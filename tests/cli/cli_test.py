@@ -19,9 +19,8 @@ import sys
 import tempfile
 import time
 
-from cli_tool import (MOSA_HOSTS, answer_on_terminal, check, check_clean, down, name, processes, remember_bridges, run_case, up,
+from cli_tool import (MOSA_HOSTS, Tool, answer_on_terminal, check, check_clean, down, name, processes, remember_bridges, run_case, up,
                       why_no_cluster)
-
 
 
 def inputs(tool):

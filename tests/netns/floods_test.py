@@ -10,7 +10,6 @@ import json
 import os
 import pathlib
 import random
-import re
 import shutil
 import signal
 import socket

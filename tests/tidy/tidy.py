@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
-"""House rules that the build runs. `tidy.py` checks the repository; `tidy.py --self-test` shows that each rule can fail.
+"""House rules that the build runs. `tidy.py` checks the repository; `tidy.py --self-test` shows that each rule can fail;
+`tidy.py --python` has pyflakes look at all Python.
 
 Every complaint says file:line, what is wrong and what to do. Exit 1 if there is one.
 """
 import os
 import re
+import shutil
 import subprocess
 import sys
+import tempfile
 
 import classes
 import functions
@@ -219,6 +222,24 @@ def check_repository():
     return found, len(files)
 
 
+def check_python(files):
+    """What pyflakes says of Python: names that nothing defines, imports that nothing uses."""
+    done = subprocess.run(["pyflakes3", *files], cwd=ROOT, capture_output=True, text=True, check=False)
+    return (done.stdout + done.stderr).splitlines()
+
+
+def python():
+    if not shutil.which("pyflakes3"):
+        print("skipped: pyflakes3 is not installed")
+        return 77
+    with tempfile.NamedTemporaryFile("w", suffix=".py") as wrong:
+        wrong.write("import os\nprint(path)\n")
+        wrong.flush()
+        assert len(check_python([wrong.name])) == 2, check_python([wrong.name])
+    files = [f for f in repository_files() if f.endswith(".py")]
+    return report(check_python(files), len(files))
+
+
 def self_test():
     def one(path, text, expected):
         found = check_code(path, text)
@@ -279,15 +300,20 @@ def self_test():
     print("35 passed, 0 failed")
 
 
-def main():
-    if sys.argv[1:] == ["--self-test"]:
-        self_test()
-        return 0
-    found, count = check_repository()
+def report(found, count):
     for complaint in found:
         print(complaint)
     print(f"{count} files, {len(found)} complaints")
     return 1 if found else 0
+
+
+def main():
+    if sys.argv[1:] == ["--self-test"]:
+        self_test()
+        return 0
+    if sys.argv[1:] == ["--python"]:
+        return python()
+    return report(*check_repository())
 
 
 if __name__ == "__main__":
