@@ -95,6 +95,7 @@ void SessionEvents::DropCached(Inode& inode, RecallKind kind) {
   rights_.DropUnusedInline(inode);
   if (inode.kernel.passthrough_handles == 0) inode.local.objects.clear();
   if (kind == RecallKind::kEntries) name_cache_.Clear(inode);
+  if (kind == RecallKind::kDelegation) inode.names.delegated = false;
   ++inode.known.unsettled;
 }
 
@@ -106,7 +107,7 @@ void SessionEvents::Recall(const RecallPush& push, const InodePtr& inode, uint64
   std::vector<FileId> unsent;
   {
     const MutexLock lock(known->mutex);
-    if (push.kind == RecallKind::kEntries) {
+    if (push.kind == RecallKind::kEntries || push.kind == RecallKind::kDelegation) {
       for (const auto& [name, file] : known->names.unsent) unsent.push_back(file);
     }
     known->uses.told_held = known->uses.told_held || known->uses.handles > 0;

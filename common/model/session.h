@@ -152,6 +152,9 @@ enum class RecallKind : uint8_t {
   // Only the layout and the right to store by it. Done when no store by it is in progress. Sent to
   // every session that has the file open.
   kAccess,
+  // Directories: ends a delegation, after deferred makes are sent, because others want to look.
+  // Names and their files stay as they are cached: the session keeps its interest.
+  kDelegation,
 };
 struct RecallPush {
   RecallId recall;

@@ -168,6 +168,30 @@ TEST_F(CoreLeases, EntriesAreRecalledFromWhoLookedUpAnAbsentName) {
   EXPECT_EQ(recalls_[kBen][0].kind, RecallKind::kEntries);
 }
 
+TEST_F(CoreLeases, WhoeverOnlyLooksLeavesTheHolderItsNames) {
+  const FileId d = Make(kAnna, kRootFile, "d", FileType::kDirectory);
+  EXPECT_TRUE(Ok<MakeReply>(kAnna, MakeOf(kAnna, d, "f")).delegated);
+  for (const Request& look : {Request(LookupRequest{d, "f"}), Request(LookupRequest{d, "g"}),
+                              Request(ListDirectoryRequest{.directory = d})}) {
+    const RequestId id = Send(kBen, {look});
+    if (!recalls_[kAnna].empty()) {
+      EXPECT_FALSE(Answered(kBen, id));
+      ASSERT_EQ(recalls_[kAnna].size(), 1U);
+      EXPECT_EQ(recalls_[kAnna][0].file, d);
+      EXPECT_EQ(recalls_[kAnna][0].kind, RecallKind::kDelegation);
+      Confirm(kAnna);
+    }
+    EXPECT_TRUE(Answered(kBen, id));
+  }
+  // The holder still knows names, so it is told of a change.
+  const RequestId id = Send(kBen, {MakeOf(kBen, d, "g")});
+  EXPECT_FALSE(Answered(kBen, id));
+  ASSERT_EQ(recalls_[kAnna].size(), 1U);
+  EXPECT_EQ(recalls_[kAnna][0].kind, RecallKind::kEntries);
+  Confirm(kAnna);
+  EXPECT_TRUE(Answered(kBen, id));
+}
+
 TEST_F(CoreLeases, WhatWasForgottenIsNotRecalled) {
   const FileId f = Make(kAnna, kRootFile, "f");
   Ok<AttributesReply>(kBen, GetAttributesRequest{f});

@@ -35,24 +35,24 @@ bool Delegations::IsHeldElsewhere(const Session& session, FileId directory) cons
   return shared_.HasNames(directory, session.start.client);
 }
 
-bool Delegations::RecallDelegationFromOthers(const Session& session, FileId directory) {
+bool Delegations::RecallDelegationFromOthers(const Session& session, FileId directory, Need need) {
   const auto found = by_directory_.find(directory);
   if (found == by_directory_.end() || found->second.holder == session.start.client) return false;
-  RecallDelegation(directory, found->second);
+  RecallDelegation(directory, found->second, need);
   return true;
 }
 
 bool Delegations::RecallNameFromOthers(const Session& session, FileId directory,
-                                       std::string_view name) {
-  if (RecallDelegationFromOthers(session, directory)) return true;
+                                       std::string_view name, Need need) {
+  if (RecallDelegationFromOthers(session, directory, need)) return true;
   const std::optional<ClientId> holder = shared_.HolderOf(directory, name);
   if (!holder || *holder == session.start.client) return false;
   RecallNames(directory, *holder);
   return true;
 }
 
-bool Delegations::RecallFromOthers(const Session& session, FileId directory) {
-  bool recalled = RecallDelegationFromOthers(session, directory);
+bool Delegations::RecallFromOthers(const Session& session, FileId directory, Need need) {
+  bool recalled = RecallDelegationFromOthers(session, directory, need);
   for (const ClientId holder : shared_.HoldersIn(directory)) {
     if (holder == session.start.client) continue;
     RecallNames(directory, holder);
@@ -236,17 +236,26 @@ void Delegations::Postpone(Duration time) {
 
 void Delegations::Recall(FileId directory) {
   const auto found = by_directory_.find(directory);
-  if (found != by_directory_.end()) RecallDelegation(directory, found->second);
+  if (found != by_directory_.end()) RecallDelegation(directory, found->second, Need::kChange);
   for (const ClientId holder : shared_.HoldersIn(directory)) RecallNames(directory, holder);
 }
 
-void Delegations::RecallDelegation(FileId directory, Delegation& delegation) {
+// While nobody changes the directory, what the holder's kernel knows of it stays true; and a kernel
+// that must forget names forgets pages of files with them. Whoever changes the directory later
+// recalls its entries from all that have interest.
+void Delegations::RecallDelegation(FileId directory, Delegation& delegation, Need need) {
   NoteContended(directory);
   if (!delegation.wanted_since) delegation.wanted_since = step_.now;
   if (std::exchange(delegation.recalled, true)) return;
   Session& holder = *sessions_.Find(delegation.holder);
-  if (Inode* inode = files_.Find(directory)) interests_.Drop(holder, directory, *inode);
-  recalls_.Send(holder, directory, RecallKind::kEntries);
+  Inode& inode = *files_.Find(directory);
+  if (need == Need::kLook) {
+    interests_.Add(holder, directory, inode);
+    recalls_.Send(holder, directory, RecallKind::kDelegation);
+  } else {
+    interests_.Drop(holder, directory, inode);
+    recalls_.Send(holder, directory, RecallKind::kEntries);
+  }
 }
 
 // No name is reserved there for the client while it has an entries recall to answer. If it has no

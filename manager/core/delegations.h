@@ -40,11 +40,14 @@ class Delegations {
   void Correct(ClientId client, Pending& pending) const;
   // True if another session holds the directory, or names in it.
   bool IsHeldElsewhere(const Session& session, FileId directory) const;
+  // Why others need what a session holds. Those that only look leave it the names that it knows.
+  enum class Need : uint8_t { kLook, kChange };
   // These recall what another session holds: the delegation of the directory; the same, or one name
   // in it; the same, or any name in it. False: nothing.
-  bool RecallDelegationFromOthers(const Session& session, FileId directory);
-  bool RecallNameFromOthers(const Session& session, FileId directory, std::string_view name);
-  bool RecallFromOthers(const Session& session, FileId directory);
+  bool RecallDelegationFromOthers(const Session& session, FileId directory, Need need);
+  bool RecallNameFromOthers(const Session& session, FileId directory, std::string_view name,
+                            Need need);
+  bool RecallFromOthers(const Session& session, FileId directory, Need need);
   // Mounts must not defer creations where a rule may settle the placement. These recall what they
   // hold of such directories: all below `within`, or those where one rule settles placement
   // (returns true if there are none).
@@ -90,7 +93,7 @@ class Delegations {
 
  private:
   void NoteContended(FileId directory);
-  void RecallDelegation(FileId directory, Delegation& delegation);
+  void RecallDelegation(FileId directory, Delegation& delegation, Need need);
   RecallId RecallNames(FileId directory, ClientId client);
   bool MayReserve(const Session& session, FileId directory) const;
   std::set<FileId> Held() const;

@@ -329,11 +329,12 @@ std::vector<FileId> Envelopes::RecallHeld(const Session& session, const Request&
     if (recalled) blocked.push_back(directory);
     return recalled;
   };
-  const auto add = [&](FileId directory) {
-    return await(directory, delegations_.RecallFromOthers(session, directory));
+  using Need = Delegations::Need;
+  const auto add = [&](FileId directory, Need need = Need::kChange) {
+    return await(directory, delegations_.RecallFromOthers(session, directory, need));
   };
-  const auto add_name = [&](FileId parent, std::string_view name) {
-    return await(parent, delegations_.RecallNameFromOthers(session, parent, name));
+  const auto add_name = [&](FileId parent, std::string_view name, Need need = Need::kChange) {
+    return await(parent, delegations_.RecallNameFromOthers(session, parent, name, need));
   };
   const auto add_entry = [&](FileId parent, std::string_view name) {
     if (add_name(parent, name)) return;
@@ -342,17 +343,19 @@ std::vector<FileId> Envelopes::RecallHeld(const Session& session, const Request&
   std::visit(
       [&](const auto& r) {
         using T = std::decay_t<decltype(r)>;
-        if constexpr (std::is_same_v<T, LookupRequest> || std::is_same_v<T, MakeRequest>) {
+        if constexpr (std::is_same_v<T, LookupRequest>) {
+          add_name(r.parent, r.name, Need::kLook);
+        } else if constexpr (std::is_same_v<T, MakeRequest>) {
           add_name(r.parent, r.name);
         } else if constexpr (std::is_same_v<T, GetAttributesRequest>) {
           // Those of a shared directory may be old.
-          await(r.file, delegations_.RecallDelegationFromOthers(session, r.file));
+          await(r.file, delegations_.RecallDelegationFromOthers(session, r.file, Need::kLook));
         } else if constexpr (std::is_same_v<T, SetAttributesRequest> ||
                              std::is_same_v<T, SetXattrRequest> ||
                              std::is_same_v<T, RemoveXattrRequest>) {
           add(r.file);
         } else if constexpr (std::is_same_v<T, ListDirectoryRequest>) {
-          add(r.directory);
+          add(r.directory, Need::kLook);
         } else if constexpr (std::is_same_v<T, LinkRequest>) {
           add_name(r.new_parent, r.new_name);
         } else if constexpr (std::is_same_v<T, RemoveRequest>) {

@@ -162,10 +162,11 @@ des::Activity<void> SimulatedClient::Confirm(RecallPush recall) {
   if (recall.kind != RecallKind::kAccess) files_.blocks().DropFile(recall.file);
   std::vector<FileId> unsent;
   if (recall.kind == RecallKind::kEntries) unsent = names_.Forget(recall.file);
+  if (recall.kind == RecallKind::kDelegation) unsent = names_.EndDelegation(recall.file);
   co_await Work(platform_.client.call);
   for (const FileId file : unsent)  // The file's close learns of a failure.
     static_cast<void>(co_await files_.EnsureMade(file));
-  names_.ForgetSent(recall.file, unsent);
+  if (recall.kind == RecallKind::kEntries) names_.ForgetSent(recall.file, unsent);
   RecallDoneRequest done;
   done.recall = recall.recall;
   done.holds_open = state.handles > 0;

@@ -245,11 +245,18 @@ des::Activity<sai::Outcome<sai::Done>> SimulatedNames::Remove(const std::string&
   co_return Done{};
 }
 
-std::vector<FileId> SimulatedNames::Forget(FileId id) {
+std::vector<FileId> SimulatedNames::EndDelegation(FileId id) {
   Directory& directory = directories_[id];
+  directory.delegated = false;
   std::vector<FileId> unsent;
   for (const auto& [name, known] : directory.names)
     if (known.file != FileId{} && files_.At(known.file).unsent) unsent.push_back(known.file);
+  return unsent;
+}
+
+std::vector<FileId> SimulatedNames::Forget(FileId id) {
+  std::vector<FileId> unsent = EndDelegation(id);
+  Directory& directory = directories_[id];
   sai::NameEpoch& epoch = files_.name_epoch();
   epoch.NoteForeignChange(loop_.now());
   if (directory.told_in == epoch.number()) {
@@ -257,7 +264,7 @@ std::vector<FileId> SimulatedNames::Forget(FileId id) {
     // Files that are open would keep their pages; they are not told apart here.
     files_.pages().Clear();
   }
-  directory.delegated = directory.complete = false;
+  directory.complete = false;
   directory.shared.Clear();
   // The unsent ones are found here until the manager knows them.
   std::erase_if(directory.names, [&](const auto& name) {

@@ -40,6 +40,9 @@ class SimulatedNames : private MountPart {
   des::Activity<Outcome<Done>> Remove(const std::string& path);
   // A hint was set here: what is known of where new files go is out of date.
   void NoteHintsChanged() { ++hints_generation_; }
+  // Another mount wants to look into the directory. Returns its files that only this mount knows,
+  // to be sent; what is known stays.
+  std::vector<FileId> EndDelegation(FileId directory);
   // Another mount changes the directory. Returns its files that only this mount knows. Once they
   // are sent, call ForgetSent.
   std::vector<FileId> Forget(FileId directory);

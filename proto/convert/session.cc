@@ -133,7 +133,7 @@ ManagerMessage ReadMessage(const wire::ManagerMessage& in, FieldChecker& check) 
       return RecallPush{.recall = RecallId{in.recall().recall_id()},
                         .file = FileId{in.recall().file_id()},
                         .kind = check.Enum("recall.kind", in.recall().kind(), RecallKind::kEntries,
-                                           RecallKind::kAccess)};
+                                           RecallKind::kDelegation)};
     case wire::ManagerMessage::kNodes:
       return NodesPush{ReadList<NodeAddress>("nodes.nodes", in.nodes().nodes(), kNodesMax, check)};
     case wire::ManagerMessage::kGrantRecall:

@@ -102,7 +102,31 @@ def check_written_stays(store):
         check(pathlib.Path(path).read_bytes() == changed, f"{path}: another host's change is not seen")
 
 
+def check_looking_costs_nothing(store):
+    """Another host looks into a directory, lists it and reads another file: this host keeps its pages."""
+    here = cluster.placed_directory(f"{store.mount('h1')}/looked-at", "node:h2")
+    there = here.replace(store.mount("h1"), store.mount("h2"), 1)
+    for name in ("own", "other"):
+        pathlib.Path(f"{here}/{name}").write_bytes(os.urandom(SIZE))
+        check(read(f"{here}/{name}") == SIZE, f"{name} is not whole")
+    before = received(store, "h1")
+    check(sorted(os.listdir(there)) == ["other", "own"], f"h2 lists {os.listdir(there)}")
+    check(os.stat(there).st_nlink >= 2 and not os.path.exists(f"{there}/absent"), "h2 sees another directory")
+    check(read(f"{there}/other") == SIZE, "other is not whole on h2")
+    check(read(f"{here}/own") == SIZE, "own is not whole")
+    moved = received(store, "h1") - before
+    print(f"a file of {SIZE} B, read again after another host has looked: {moved} B over the link")
+    check(moved < SIZE // 4, f"{moved} B came over the link because another host has looked into the directory")
+    pathlib.Path(f"{there}/absent").write_bytes(b"made")
+    check(pathlib.Path(f"{here}/absent").read_bytes() == b"made", "h1 does not see what h2 has made")
+    os.rename(f"{there}/absent", f"{there}/own")
+    check(pathlib.Path(f"{here}/own").read_bytes() == b"made" and not os.path.exists(f"{here}/absent"),
+          "h1 does not see what h2 has renamed")
+
+
 def test(arguments):
+    with cluster.Cluster(arguments.bin, 2) as store:
+        check_looking_costs_nothing(store)
     with cluster.Cluster(arguments.bin, 2) as store:
         check_written_stays(store)
         check_own_writes(store, "own")
