@@ -1,4 +1,4 @@
-// CopyApi over the bulk plane: frames over TCP, and descriptors over the nodes' Unix sockets.
+// NodeApi over the bulk plane: frames over TCP, and descriptors over the nodes' Unix sockets.
 //
 // A call is split into frames of at most frame_bytes, at multiples of that size, and one connection
 // has several requests in progress. Every call ends within call_wait. A broken connection is
@@ -33,7 +33,7 @@ struct BulkNodeApiOptions {
   DurationTable* residence = nullptr;
 };
 
-class BulkNodeApi final : public CopyApi {
+class BulkNodeApi final : public NodeApi {
  public:
   explicit BulkNodeApi(BulkNodeApiOptions options);
 

@@ -1,5 +1,5 @@
-// NodeApi: a client's access to the bytes on storage nodes; CopyApi: that of a node which copies
-// from others. Two implementations: the bulk plane (TCP and Unix sockets), and objects in the same
+// NodeApi: a client's access to the bytes on storage nodes, and that of a node which copies from
+// others. Two implementations: the bulk plane (TCP and Unix sockets), and objects in the same
 // process (tests).
 //
 // Thread-safe. Calls block, up to the deadline in the options, and may run concurrently. Offsets
@@ -53,6 +53,14 @@ struct LocalWrites {
   uint64_t next_bytes = 0;
 };
 
+// Asks for the checksums of `range` and the changes after `after_change` (BulkSums in bulk.proto).
+struct SumsQuestion {
+  ByteRange range;  // At most kSumsBytesMax.
+  uint64_t after_change = 0;
+  Duration wait{};                 // For how long the node may wait for a change before it answers.
+  std::vector<ByteRange> about{};  // Changes to wait for, at most kAboutRangesMax; empty: any.
+};
+
 class NodeApi {
  public:
   virtual ~NodeApi() = default;
@@ -97,18 +105,7 @@ class NodeApi {
   // Reports bytes written through a descriptor, so that nodes which copy the file eagerly learn of
   // them.
   virtual Status NoteWritten(const ObjectTarget& target, uint64_t offset, uint64_t length) = 0;
-};
-
-// Asks for the checksums of `range` and the changes after `after_change` (BulkSums in bulk.proto).
-struct SumsQuestion {
-  ByteRange range;
-  uint64_t after_change = 0;
-  Duration wait;                   // For how long the node may wait for a change before it answers.
-  std::vector<ByteRange> about{};  // Changes to wait for, at most kAboutRangesMax; empty: any.
-};
-
-class CopyApi : public NodeApi {
- public:
+  // An object that does not exist counts as empty, and the answer says so.
   virtual Result<BlockSums> Sums(const ObjectTarget& target, const SumsQuestion& question) = 0;
 };
 

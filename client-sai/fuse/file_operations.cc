@@ -207,23 +207,35 @@ int ReadAll(int descriptor, uint64_t offset, std::span<char> out) {
   return 0;
 }
 
-// Returns the number of bytes in the reply, or nothing.
-std::optional<size_t> AnswerRead(fuse_req_t request, fuse_ino_t ino, size_t size_bytes,
-                                 off_t offset, fuse_file_info* info) {
+// A read call of the kernel.
+struct ReadCall {
+  fuse_req_t request;
+  fuse_ino_t ino;
+  size_t size_bytes;
+  off_t offset;
+  HandleId handle;
+  int flags;
+};
+
+// Returns the number of bytes in the reply, or nothing after an error. Does not reply if it sets
+// `await` (ReadResult).
+using Await = decltype(ReadResult::await);
+std::optional<size_t> AnswerRead(const ReadCall& call, Await& await) {
+  const auto& [request, ino, size_bytes, offset, handle, flags] = call;
   Filesystem& filesystem = MountOf(request).filesystem;
-  const HandleId handle = DecodeHandle(info->fh).handle;
-  const Outcome<ReadResult> result =
-      filesystem.Read(handle, static_cast<uint64_t>(offset), size_bytes);
+  Outcome<ReadResult> result = filesystem.Read(handle, static_cast<uint64_t>(offset), size_bytes);
   if (!result.ok()) {
     ReplyFailure(request, result.failure(), "read", FileId{ino});
     return std::nullopt;
   }
+  await = std::move(result->await);
+  if (await) return std::nullopt;
   if (result->descriptor < 0) {
     fuse_reply_buf(request, reinterpret_cast<const char*>(result->bytes.data()),
                    result->bytes.size());
     return result->bytes.size();
   }
-  if (!result->mapped.empty() && (info->flags & O_DIRECT) == 0) {
+  if (!result->mapped.empty() && (flags & O_DIRECT) == 0) {
     // If the object is truncated meanwhile, the kernel gets no pages and asks again for those that
     // it needs. If that second reply were also short, the program would get EIO.
     const int error = fuse_reply_buf(request, reinterpret_cast<const char*>(result->mapped.data()),
@@ -245,12 +257,40 @@ std::optional<size_t> AnswerRead(fuse_req_t request, fuse_ino_t ino, size_t size
   return buffer.size();
 }
 
+// What a read that waits at the end of a stream holds until it is answered.
+struct StreamRead {
+  StreamRead(const ReadCall& read, const TraceEvent& begun, Mount& mount)
+      : call(read), event(begun), use(mount.tracer), unanswered(mount.session.Detach()) {}
+
+  ReadCall call;
+  TraceEvent event;
+  Tracer::Use use;
+  KernelSession::Detached unanswered;
+};
+
+// Answers from other threads, and no worker waits. A killed reader is answered by KilledAskers.
+void AwaitStream(Mount& mount, const Await& await, const std::shared_ptr<StreamRead>& read) {
+  await([&mount, read](bool may_read) {
+    if (!may_read) {
+      fuse_reply_err(read->call.request, EIO);
+      return;
+    }
+    Await again;
+    const std::optional<size_t> answered = AnswerRead(read->call, again);
+    if (again) return AwaitStream(mount, again, read);
+    if (answered) EndTransfer(mount.tracer, read->event, *answered);
+  });
+}
+
 void Read(fuse_req_t request, fuse_ino_t ino, size_t size_bytes, off_t offset,
           fuse_file_info* info) {
   Mount& mount = MountOf(request);
   const Tracer::Use use(mount.tracer);
   const TraceEvent event = BeginTransfer(request, TraceKind::kRead, ino, *info, offset);
-  const std::optional<size_t> answered = AnswerRead(request, ino, size_bytes, offset, info);
+  const ReadCall call{request, ino, size_bytes, offset, DecodeHandle(info->fh).handle, info->flags};
+  Await await;
+  const std::optional<size_t> answered = AnswerRead(call, await);
+  if (await) AwaitStream(mount, await, std::make_shared<StreamRead>(call, event, mount));
   if (answered) EndTransfer(mount.tracer, event, *answered);
 }
 

@@ -48,7 +48,9 @@ Outcome<Done> Closer::FlushData(OpenFile& handle, uint64_t lock_owner,
       if (handle.write && !by_kernel && !std::exchange(handle.closed, true))
         --inode.uses.unclosed_writers;
       handle.was_closed = true;
-      last = inode.uses.unclosed_writers <= (handle.write && by_kernel ? 1U : 0U) &&
+      // A program may write on through another descriptor, and a stream that has ended has ended.
+      last = !handle.stream &&
+             inode.uses.unclosed_writers <= (handle.write && by_kernel ? 1U : 0U) &&
              inode.known.attributes.link_count > 0 && !MappedStores::MayBeStoredInto(inode);
       awaits_copies =
           last && (inode.unsaved.data_dirty || (handle.write && inode.uses.awaits_copies));
@@ -93,6 +95,7 @@ Outcome<Done> Closer::Fsync(HandleId id) {
 void Closer::Release(HandleId id, std::optional<uint64_t> flock_owner) {
   const OpenFilePtr handle = handles_.TakeFile(id);
   if (!handle) return;
+  stream_waits_.EndOf(id);
   const InodePtr inode = handle->inode;
   const bool mapped = OpenModes::MayBeMapped(*handle);
   if (!mapped) open_modes_.LeaveBacking(*handle);
@@ -117,6 +120,17 @@ void Closer::Release(HandleId id, std::optional<uint64_t> flock_owner) {
   if (unfinished && mapped_stores_.Keep(handle)) return;
   if (mapped) open_modes_.LeaveBacking(*handle);
   mapped_stores_.EndHandle(*handle);
+  if (handle->stream && handle->write) EndStream(*inode);
+}
+
+// Readers wait for the end. The manager tells those of other mounts.
+void Closer::EndStream(Inode& inode) {
+  releases_.Send();
+  {
+    const MutexLock lock(inode.mutex);
+    inode.known.Invalidate();
+  }
+  stream_waits_.NoteChanged(inode.file);
 }
 
 // Commits pages that were stored into through mmap, which arrive after the flush. False: retry.

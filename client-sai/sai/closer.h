@@ -22,6 +22,7 @@
 #include "client-sai/sai/open_modes.h"
 #include "client-sai/sai/releases.h"
 #include "client-sai/sai/stats.h"
+#include "client-sai/sai/stream_waits.h"
 #include "client-sai/sai/write_behind.h"
 #include "client-sai/sai/writer.h"
 #include "common/model/session.h"
@@ -33,7 +34,7 @@ class Closer {
   Closer(HandleTable& handles, Releases& releases, Grants& grants, AttributeCache& attributes,
          WriteBehind& write_behind, Commits& commits, Writer& writer, Appends& appends,
          FileLocks& locks, CopiesAtClose& copies, OpenModes& open_modes,
-         MappedStores& mapped_stores, Stats& stats)
+         MappedStores& mapped_stores, StreamWaits& stream_waits, Stats& stats)
       : handles_(handles),
         releases_(releases),
         grants_(grants),
@@ -46,6 +47,7 @@ class Closer {
         copies_(copies),
         open_modes_(open_modes),
         mapped_stores_(mapped_stores),
+        stream_waits_(stream_waits),
         stats_(stats) {}
 
   // close(2) of one descriptor. `done` is called once the file has the copies that its `ack`
@@ -56,6 +58,7 @@ class Closer {
   void Release(HandleId handle, std::optional<uint64_t> flock_owner);
 
  private:
+  void EndStream(Inode& inode);
   // Does all of Flush except the wait for copies; sets `awaited` to the copies to wait for, if any.
   Outcome<Done> FlushData(OpenFile& handle, uint64_t lock_owner,
                           std::optional<AwaitCopiesRequest>* awaited);
@@ -74,6 +77,7 @@ class Closer {
   CopiesAtClose& copies_;
   OpenModes& open_modes_;
   MappedStores& mapped_stores_;
+  StreamWaits& stream_waits_;
   Stats& stats_;
 };
 

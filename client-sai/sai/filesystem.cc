@@ -87,7 +87,7 @@ Filesystem::Impl::Impl(FilesystemOptions options, ManagerApi& manager, NodeApi& 
                        write_behind_, commits_, writer_, size_changes_, copies_, mapped_stores_,
                        clock),
       xattrs_(calls_, recalls_, inodes_, attributes_, name_cache_, gate_, write_behind_, commits_,
-              writer_, mapped_stores_, stats_),
+              writer_, reader_, mapped_stores_, stats_),
       namespace_(manager, calls_, lease_, recalls_, inodes_, file_ids_, releases_, attributes_,
                  name_cache_, rights_, blocks_, kernel_names_, commits_, stats_, clock),
       directories_(calls_, lease_, recalls_, inodes_, handles_, attributes_, name_cache_, commits_),
@@ -95,12 +95,12 @@ Filesystem::Impl::Impl(FilesystemOptions options, ManagerApi& manager, NodeApi& 
               name_cache_, rights_, tasks_, kernel_names_, open_modes_, mapped_stores_,
               file_attributes_, stats_),
       closer_(handles_, releases_, grants_, attributes_, write_behind_, commits_, writer_, appends_,
-              locks_, copies_, open_modes_, mapped_stores_, stats_),
+              locks_, copies_, open_modes_, mapped_stores_, reader_.stream_waits(), stats_),
       handle_writer_(notifier, handles_, pages_, write_behind_, writer_, appends_, mapped_stores_,
-                     stats_, clock),
+                     reader_.stream_waits(), stats_, clock),
       session_(options_, client_, nodes, calls_, lease_, recalls_, inodes_, node_states_, file_ids_,
                releases_, grants_, name_cache_, rights_, gate_, blocks_, kernel_names_, service_,
-               pages_, commits_, copies_, stats_) {}
+               pages_, commits_, copies_, reader_.stream_waits(), stats_) {}
 
 Filesystem::Impl::~Impl() {
   if (!Stop().ok()) stats_.Add(Counter::kErrors);
@@ -122,9 +122,11 @@ Status Filesystem::Impl::Start() {
   timer_.Start([this](uint64_t round) { session_.RunTimers(round); });
   // A thread of its own, because it may wait for the manager, and queued requests must not wait
   // with it.
-  follower_.Start([this](uint64_t) {
+  follower_.Start([this](uint64_t round) {
     open_modes_.FollowKernelWrites();
     appends_.EndOverdue();
+    handle_writer_.PublishDue();
+    if (round % 10 == 0) reader_.stream_waits().LookAgain();
   });
   mapped_stores_.Start();
   started_ = true;
@@ -150,6 +152,7 @@ Status Filesystem::Impl::Stop() {
   timer_.Stop();
   follower_.Stop();
   write_behind_.Stop();
+  reader_.stream_waits().Stop();
   reads_.Stop();
   releases_.Send();
   copies_.EndAll();

@@ -152,6 +152,10 @@ struct ReadResult {
   // The same range mapped into memory, or empty. Only the kernel may copy from it: if the object is
   // truncated meanwhile, the copy faults and the bytes must be requested again.
   std::span<const std::byte> mapped;
+  // Set if there are no bytes yet, but there will be. It calls its argument, on another thread,
+  // when the read should be repeated (true), or when the handle is released or the mount ends
+  // (false). No thread waits.
+  std::function<void(std::function<void(bool may_read)>)> await{};
 };
 
 // The changes of a setattr. `size_bytes` truncates or extends.

@@ -1,6 +1,10 @@
 #include "client-sai/sai/handle_writer.h"
 
+#include <vector>
+
+#include "client-sai/api/wait_budget.h"
 #include "client-sai/core/rules.h"
+#include "client-sai/core/stream.h"
 #include "client-sai/sai/failures.h"
 #include "client-sai/sai/io_lock.h"
 #include "common/base/sync.h"
@@ -71,8 +75,60 @@ Outcome<Done> HandleWriter::WriteThrough(OpenFile& handle, const CallPiece& piec
   MOSA_RETURN_IF_FAILED(handle.TellError());
   if (data.empty()) return Done{};
   MOSA_RETURN_IF_FAILED(handle.EnsureCounted());
-  return handle.append ? appends_.Write(handle, data, piece)
-                       : writer_.WriteAt(*handle.inode, piece.offset, data, memory);
+  const Outcome<Done> written = handle.append
+                                    ? appends_.Write(handle, data, piece)
+                                    : writer_.WriteAt(*handle.inode, piece.offset, data, memory);
+  if (!written.ok() || !handle.stream) return written;
+  return NoteStreamed(handle.inode, data.size());
+}
+
+Outcome<Done> HandleWriter::NoteStreamed(const InodePtr& inode, uint64_t bytes) {
+  const Time now = clock_.Monotonic();
+  {
+    const MutexLock lock(mutex_);
+    Stream& stream =
+        streams_.try_emplace(inode->file, Stream{inode, now - kPublishAfter}).first->second;
+    stream.bytes += bytes;
+    if (stream.bytes < kPublishBytes && now - stream.published < kPublishAfter) return Done{};
+    stream.published = now;
+    stream.bytes = 0;
+  }
+  return Publish(*inode);
+}
+
+Outcome<Done> HandleWriter::Publish(Inode& inode) {
+  write_behind_.Drain(inode);
+  const Outcome<Done> committed = writer_.Commit(inode, false);
+  stream_waits_.NoteChanged(inode.file);  // The manager tells other mounts.
+  return committed;
+}
+
+void HandleWriter::PublishDue() {
+  std::vector<InodePtr> due;
+  const Time now = clock_.Monotonic();
+  {
+    const MutexLock lock(mutex_);
+    for (auto each = streams_.begin(); each != streams_.end();) {
+      Stream& stream = each->second;
+      const bool is_due = now - stream.published >= kPublishAfter;
+      if (is_due && stream.bytes == 0) {
+        each = streams_.erase(each);
+        continue;
+      }
+      if (is_due) {
+        due.push_back(stream.inode);
+        stream.published = now;
+        stream.bytes = 0;
+      }
+      ++each;
+    }
+  }
+  for (const InodePtr& inode : due) {
+    const WaitBudget budget(WaitBudget::ForBackground());
+    const IoLock io(*inode);
+    // What fails stays uncommitted, and the close tells the program.
+    if (!Publish(*inode).ok()) stats_.Add(Counter::kErrors);
+  }
 }
 
 }  // namespace mosa::sai

@@ -391,6 +391,7 @@ struct OpenFile {
   bool write = false;
   bool append = false;
   bool begins_empty = false;  // This open has made the file, or cut it to nothing.
+  bool stream = false;        // OpensAsStream().
   std::string task;
   std::optional<std::string> reader;  // The reading task, for a file that counts its readers.
   ObjectView view;                    // Thread-safe.

@@ -6,8 +6,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
+#include <map>
 #include <utility>
 
 #include "client-sai/api/wait_budget.h"
@@ -16,7 +18,9 @@
 #include "client-sai/sai/access_rights.h"
 #include "client-sai/sai/attribute_cache.h"
 #include "client-sai/sai/failures.h"
+#include "common/base/crc32c.h"
 #include "common/base/sync.h"
+#include "common/model/block_sums.h"
 
 namespace mosa::sai {
 namespace {
@@ -28,6 +32,21 @@ constexpr uint64_t kAnnouncedBytes = 1 << 20;
 bool IsThere(const LocalObject& object) {
   struct stat status {};
   return fstat(object.fd.get(), &status) == 0 && status.st_nlink > 0;
+}
+
+// The checksum of block `index` of the answer, which is `block` of the file, as if zeroes followed
+// the object's end. None if the answer does not tell.
+std::optional<uint32_t> ChecksumOf(const BlockSums& sums, size_t index, ByteRange block,
+                                   bool is_known_empty) {
+  static constexpr std::array<std::byte, kChecksumBlockBytes> kZeroes{};
+  const BlockSum& sum = sums.blocks[index];
+  const bool has_data = sum.has_data && sums.object_bytes > block.begin;
+  if (sum.damaged || (sums.absent && !is_known_empty)) return std::nullopt;
+  if (!has_data) return Crc32c(kZeroes.data(), block.size());
+  const uint64_t covered =
+      std::min(sums.object_bytes, block.begin + kChecksumBlockBytes) - block.begin;
+  if (covered > block.size()) return std::nullopt;  // The file ends before the object does.
+  return ExtendCrc32c(sum.crc, kZeroes.data(), block.size() - covered);
 }
 
 }  // namespace
@@ -192,6 +211,39 @@ Outcome<Done> NodeObjects::FetchPiece(Inode& inode, const DataAccess& access, co
   }
   if (status.code() == StatusCode::kNotFound) return Missing(inode, order.back());
   return FromStatus(status);
+}
+
+Outcome<std::vector<uint32_t>> NodeObjects::BlockChecksums(Inode& inode, const DataAccess& access,
+                                                           uint64_t file_bytes) {
+  std::vector<uint32_t> crcs;
+  for (uint64_t begin = 0; begin < file_bytes; begin += kSumsBytesMax) {
+    const ByteRange asked{begin, std::min(file_bytes, begin + kSumsBytesMax)};
+    std::map<NodeId, Result<BlockSums>> answers;
+    const auto ask = [&](NodeId node) -> const Result<BlockSums>& {
+      const auto [it, is_new] = answers.try_emplace(node, UnavailableError(""));
+      if (is_new && node_states_.IsAlive(node))
+        it->second = nodes_.Sums({node, inode.file, access.capability}, {.range = asked});
+      return it->second;
+    };
+    for (uint64_t at = asked.begin; at < asked.end; at += kChecksumBlockBytes) {
+      const ByteRange block{at, std::min(asked.end, at + kChecksumBlockBytes)};
+      std::optional<uint32_t> crc;
+      const std::vector<Piece> pieces = SplitRange(access.layout, block);
+      for (size_t i = 0; pieces.size() == 1 && i < pieces.front().nodes.size() && !crc; ++i) {
+        const NodeId node = pieces.front().nodes[i];
+        if (const Result<BlockSums>& sums = ask(node); sums.ok() && !sums->blocks.empty())
+          crc = ChecksumOf(*sums, (at - asked.begin) / kChecksumBlockBytes, block,
+                           IsKnownEmpty(access, node));
+      }
+      if (!crc) {
+        std::vector<std::byte> bytes(block.size());
+        MOSA_RETURN_IF_FAILED(Fetch(inode, access, block, bytes.data(), false));
+        crc = Crc32c(bytes.data(), bytes.size());
+      }
+      crcs.push_back(*crc);
+    }
+  }
+  return crcs;
 }
 
 bool NodeObjects::ReadLocal(Inode& inode, const DataAccess& access, NodeId node, ByteRange range,

@@ -65,6 +65,10 @@ class NodeObjects {
   // Reads bytes from whichever copies serve. `parallel`: from several nodes at a time.
   Outcome<Done> Fetch(Inode& inode, const DataAccess& access, ByteRange range, std::byte* out,
                       bool parallel);
+  // Returns the CRC-32C of each checksum block of a file of `file_bytes`, holes as zeroes: what the
+  // nodes know, or else computed from the bytes that Fetch() returns.
+  Outcome<std::vector<uint32_t>> BlockChecksums(Inode& inode, const DataAccess& access,
+                                                uint64_t file_bytes);
   // Returns the object's next data or hole; absent if there is none, or no object.
   Outcome<std::optional<uint64_t>> Seek(Inode& inode, NodeId node, uint64_t offset, SeekKind kind);
   // True if overwriting these bytes takes no room on the node.

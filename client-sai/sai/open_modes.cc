@@ -35,7 +35,7 @@ constexpr Duration kJoinAgainAfter = Milliseconds(10);
 Outcome<Done> OpenModes::Choose(OpenFile& handle) {
   Inode& inode = *handle.inode;
   const bool may_pass = options_.passthrough && passthrough_allowed_ &&
-                        notifier_.capabilities().passthrough && !handle.append &&
+                        notifier_.capabilities().passthrough && !handle.append && !handle.stream &&
                         (handle.flags & O_DIRECT) == 0;
   const bool may_map = (handle.flags & O_ACCMODE) != O_WRONLY;
   const Time begun = clock_.Monotonic();
@@ -190,7 +190,7 @@ void OpenModes::EnterPages(OpenFile& handle) {
   const bool only_writes = (handle.flags & O_ACCMODE) == O_WRONLY;
   const bool size_may_be_old =
       notifier_.capabilities().maps_direct && inode.kernel.size.may_be_old();
-  const bool past_pages = handle.append || (handle.flags & O_DIRECT) != 0;
+  const bool past_pages = handle.append || handle.stream || (handle.flags & O_DIRECT) != 0;
   handle.uses_pages = !only_writes && !past_pages;
   handle.fills_pages = only_writes && !past_pages && !size_may_be_old && FillsPages(handle);
   if (!only_writes || handle.fills_pages) {

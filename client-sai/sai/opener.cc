@@ -6,6 +6,7 @@
 
 #include <utility>
 
+#include "client-sai/core/stream.h"
 #include "client-sai/sai/failures.h"
 #include "common/base/sync.h"
 
@@ -162,6 +163,8 @@ Outcome<OpenResult> Opener::Open(FileId file, uint32_t flags, const Caller& call
   {
     const MutexLock lock(inode->mutex);
     if (write) inode->AskIfUncounted();
+    // The manager may still count an open from before the file became a stream.
+    if (write && inode->known.attributes.stream != StreamState::kNone) inode->right.era = 0;
   }
   Outcome<OpenResult> opened = OpenReserved(inode, flags, task);
   if (!opened.ok()) {
@@ -222,6 +225,10 @@ Outcome<OpenResult> Opener::AddHandle(const InodePtr& inode, uint32_t flags, std
   handle->begins_empty = begins_empty;
   handle->append = handle->write && (flags & O_APPEND) != 0;
   handle->task = std::move(task);
+  {
+    const MutexLock lock(inode->mutex);
+    handle->stream = OpensAsStream(inode->known.attributes.stream, handle->write);
+  }
   MOSA_RETURN_IF_FAILED(open_modes_.Choose(*handle));
   {
     const MutexLock lock(inode->mutex);

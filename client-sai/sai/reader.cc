@@ -13,8 +13,10 @@
 
 #include "client-sai/api/wait_budget.h"
 #include "client-sai/core/rules.h"
+#include "client-sai/core/stream.h"
 #include "client-sai/sai/failures.h"
 #include "client-sai/sai/io_lock.h"
+#include "common/base/crc32c.h"
 #include "common/base/hash.h"
 #include "common/base/sync.h"
 
@@ -132,7 +134,7 @@ Outcome<ReadResult> Reader::ReadOnce(OpenFile& handle, uint64_t offset, size_t s
     }
     file_bytes = AttributeCache::ViewOn(inode, fresh->attributes).size_bytes;
     if (inode.cut.to) file_bytes = std::min(file_bytes, *inode.cut.to);
-    if (offset >= file_bytes) return ReadResult{nullptr, -1, offset, 0, {}, {}};
+    if (offset >= file_bytes) return AtEndOf(handle, fresh->attributes.stream, offset);
     range = {offset, std::min(file_bytes, offset + size_bytes)};
     const bool from_access = !from_buffer && (!access->layout.bound() || access->is_inline);
     if (from_buffer || from_access) {
@@ -152,6 +154,24 @@ Outcome<ReadResult> Reader::ReadOnce(OpenFile& handle, uint64_t offset, size_t s
     break;
   }
   return ReadBound(handle, AfterOwnWrites(inode, range, access), range, file_bytes);
+}
+
+Outcome<ReadResult> Reader::AtEndOf(const OpenFile& handle, StreamState stream, uint64_t offset) {
+  ReadResult nothing{nullptr, -1, offset, 0, {}, {}, {}};
+  // Who writes would wait for itself.
+  const AtEnd at_end = handle.stream && !handle.write ? ReadAtEnd(stream) : AtEnd::kEnds;
+  if (at_end == AtEnd::kFails)
+    return Fail(StatusCode::kDataLoss, ErrorReason::kNodeLost,
+                fmt::format("file {} ends at byte {}, and its writer ended without closing it: run "
+                            "the task that writes it again",
+                            handle.inode->file.value, offset));
+  if (at_end == AtEnd::kWaits)
+    nothing.await = [this, id = handle.id, offset](StreamWaits::Done done) {
+      const std::shared_ptr<OpenFile> open = handles_.FindFile(id);
+      if (!open) return done(false);
+      stream_waits_.Wait(open, offset, std::move(done));
+    };
+  return nothing;
 }
 
 // Own writes of these bytes are stored first, so that the read returns them. Returns the right to
@@ -304,6 +324,48 @@ Outcome<uint64_t> Reader::SeekOnce(Inode& inode, uint64_t offset, SeekKind kind)
   const ByteRange range{offset, file_bytes};
   return kind == SeekKind::kData ? SeekData(inode, *access, range)
                                  : SeekHole(inode, *access, range);
+}
+
+Outcome<std::string> Reader::Checksum(const InodePtr& inode) {
+  return ByOneLayout<std::string>(*inode, [&] { return ChecksumOnce(inode); });
+}
+
+Outcome<std::string> Reader::ChecksumOnce(const InodePtr& inode) {
+  {
+    const IoLock io(*inode);
+    attributes_.NoteKernelWrites(*inode);
+    write_behind_.Drain(*inode);
+  }
+  auto fresh = rights_.EnsureFresh(*inode, false);
+  if (!fresh.ok()) return fresh.failure();
+  const DataAccess& access = *fresh->access;
+  uint64_t file_bytes = 0;
+  bool is_object = false;
+  {
+    const MutexLock lock(inode->mutex);
+    file_bytes = AttributeCache::ViewOn(*inode, fresh->attributes).size_bytes;
+    is_object = access.layout.bound() && !access.is_inline && !inode->content.buffer;
+  }
+  std::vector<uint32_t> crcs;
+  if (is_object && access.lost) return NodeObjects::LostBytes(*inode);
+  if (is_object) {
+    auto known = objects_.BlockChecksums(*inode, access, file_bytes);
+    if (!known.ok()) return known.failure();
+    crcs = *std::move(known);
+  } else {
+    OpenFile handle;
+    handle.inode = inode;
+    for (uint64_t at = 0; at < file_bytes; at += kChecksumBlockBytes) {
+      auto block = ReadOnce(handle, at, kChecksumBlockBytes);
+      if (!block.ok()) return block.failure();
+      if (block->bytes.size() != std::min(file_bytes - at, kChecksumBlockBytes))
+        return Fail(StatusCode::kAborted, ErrorReason::kStale, "the file changed meanwhile");
+      crcs.push_back(Crc32c(block->bytes.data(), block->bytes.size()));
+    }
+  }
+  uint64_t hash = Mix64(file_bytes);
+  for (const uint32_t crc : crcs) hash = HashCombine(hash, crc);
+  return fmt::format("{:016x}", hash);
 }
 
 // Node by node, so that the cost depends on the amount of data in a sparse file, not on its length.

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <string>
 
 #include "client-sai/api/node_api.h"
 #include "client-sai/core/outcome.h"
@@ -24,6 +25,7 @@
 #include "client-sai/sai/node_objects.h"
 #include "client-sai/sai/node_states.h"
 #include "client-sai/sai/stats.h"
+#include "client-sai/sai/stream_waits.h"
 #include "client-sai/sai/write_behind.h"
 #include "client-sai/sai/writer.h"
 #include "common/base/sync.h"
@@ -50,10 +52,15 @@ class Reader {
         writer_(writer),
         blocks_(blocks),
         stats_(stats),
-        fetch_lanes_(reads) {}
+        fetch_lanes_(reads),
+        stream_waits_(rights) {}
 
   Outcome<ReadResult> Read(HandleId handle, uint64_t offset, size_t size_bytes);
   Outcome<uint64_t> Seek(HandleId handle, uint64_t offset, SeekKind kind);
+  // A fingerprint of a file's content: 16 hexadecimal digits, the same wherever its bytes lie. It
+  // tells changes, but not forgeries.
+  Outcome<std::string> Checksum(const InodePtr& inode);
+  StreamWaits& stream_waits() { return stream_waits_; }
   // The kernel could not read what a ReadResult maps.
   void OnUnreadableMapping(HandleId handle);
 
@@ -72,6 +79,7 @@ class Reader {
   Outcome<Value> ByOneLayout(Inode& inode, const std::function<Outcome<Value>()>& read);
 
   Outcome<ReadResult> ReadOnce(OpenFile& handle, uint64_t offset, size_t size_bytes);
+  Outcome<ReadResult> AtEndOf(const OpenFile& handle, StreamState stream, uint64_t offset);
   AccessPtr AfterOwnWrites(Inode& inode, ByteRange range, AccessPtr access);
   Outcome<ReadResult> ReadBound(OpenFile& handle, const AccessPtr& access, ByteRange range,
                                 uint64_t file_bytes);
@@ -79,6 +87,7 @@ class Reader {
                                              ByteRange range);
   void FetchAhead(const InodePtr& inode, const AccessPtr& access, ByteRange range);
 
+  Outcome<std::string> ChecksumOnce(const InodePtr& inode);
   Outcome<uint64_t> SeekOnce(Inode& inode, uint64_t offset, SeekKind kind);
   Outcome<uint64_t> SeekData(Inode& inode, const DataAccess& access, ByteRange range);
   Outcome<uint64_t> SeekHole(Inode& inode, const DataAccess& access, ByteRange range);
@@ -96,6 +105,7 @@ class Reader {
   BlockCache& blocks_;
   Stats& stats_;
   Lanes fetch_lanes_;  // What `reads` runs, by file and node.
+  StreamWaits stream_waits_;
 };
 
 }  // namespace mosa::sai

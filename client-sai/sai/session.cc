@@ -114,6 +114,7 @@ void SessionEvents::Recall(const RecallPush& push, const InodePtr& inode, uint64
   }
   SendUnsent(unsent);
   blocks_.DropFile(push.file);
+  stream_waits_.NoteChanged(push.file);
   if (push.kind == RecallKind::kEntries) kernel_names_.Forget(*known);
   const auto dropped = [inode] {
     if (inode) AttributeCache::Settle(*inode);

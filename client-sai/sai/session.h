@@ -30,6 +30,7 @@
 #include "client-sai/sai/releases.h"
 #include "client-sai/sai/stats.h"
 #include "client-sai/sai/store_gate.h"
+#include "client-sai/sai/stream_waits.h"
 #include "common/base/sync.h"
 #include "common/model/ids.h"
 #include "common/model/session.h"
@@ -43,7 +44,7 @@ class SessionEvents final : public SessionListener {
                 NodeStates& node_states, FileIds& file_ids, Releases& releases, Grants& grants,
                 NameCache& name_cache, AccessRights& rights, StoreGate& gate, BlockCache& blocks,
                 KernelNames& kernel_names, Executor& service, KernelPages& pages, Commits& commits,
-                CopiesAtClose& copies, Stats& stats)
+                CopiesAtClose& copies, StreamWaits& stream_waits, Stats& stats)
       : options_(options),
         client_(client),
         nodes_(nodes),
@@ -64,6 +65,7 @@ class SessionEvents final : public SessionListener {
         pages_(pages),
         commits_(commits),
         copies_(copies),
+        stream_waits_(stream_waits),
         stats_(stats) {}
 
   void OnSessionReady(const SessionReady& ready) override;
@@ -106,6 +108,7 @@ class SessionEvents final : public SessionListener {
   KernelPages& pages_;
   Commits& commits_;
   CopiesAtClose& copies_;
+  StreamWaits& stream_waits_;
   Stats& stats_;
 };
 

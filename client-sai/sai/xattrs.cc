@@ -11,6 +11,7 @@ namespace mosa::sai {
 namespace {
 
 constexpr std::string_view kMountCounters = "user.mosa.mount";
+constexpr std::string_view kChecksum = "user.mosa.checksum";
 
 // True of attributes that may determine a file's layout, including the aliases.
 bool MayBeLayoutHint(std::string_view name) {
@@ -23,9 +24,21 @@ Outcome<std::string> Xattrs::Get(FileId file, std::string_view name) {
   if (file == kRootFile && name == kMountCounters) return stats_.Json(mapped_stores_.Files());
   const InodePtr inode = inodes_.Get(file);
   MOSA_RETURN_IF_FAILED(commits_.EnsureMade(*inode));
+  if (name == kChecksum) return Checksum(inode);
   auto reply = calls_.Ask<GetXattrReply>(GetXattrRequest{file, std::string(name)});
   if (!reply.ok()) return reply.failure();
   return std::move(reply->value);
+}
+
+Outcome<std::string> Xattrs::Checksum(const InodePtr& inode) {
+  const auto type_of = [&] {
+    const MutexLock lock(inode->mutex);
+    return inode->known.attributes.type;
+  };
+  if (type_of() != FileType::kRegular)
+    return Fail(StatusCode::kNotFound, ErrorReason::kNoAttribute,
+                "only regular files have a checksum");
+  return reader_.Checksum(inode);
 }
 
 Outcome<std::vector<std::string>> Xattrs::List(FileId file) {

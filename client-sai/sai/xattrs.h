@@ -1,4 +1,4 @@
-// Xattrs: extended attributes: the manager's, and this mount's counters.
+// Xattrs: extended attributes: the manager's, checksums, and this mount's counters.
 //
 // Thread-safe. Blocks within the thread's WaitBudget. Borrows the constructor's arguments.
 #ifndef MOSA_CLIENT_SAI_SAI_XATTRS_H_
@@ -18,6 +18,7 @@
 #include "client-sai/sai/manager_calls.h"
 #include "client-sai/sai/mapped_stores.h"
 #include "client-sai/sai/name_cache.h"
+#include "client-sai/sai/reader.h"
 #include "client-sai/sai/stats.h"
 #include "client-sai/sai/store_gate.h"
 #include "client-sai/sai/write_behind.h"
@@ -30,7 +31,7 @@ class Xattrs {
  public:
   Xattrs(ManagerCalls& calls, RecallLog& recalls, InodeTable& inodes, AttributeCache& attributes,
          NameCache& name_cache, StoreGate& gate, WriteBehind& write_behind, Commits& commits,
-         Writer& writer, MappedStores& mapped_stores, Stats& stats)
+         Writer& writer, Reader& reader, MappedStores& mapped_stores, Stats& stats)
       : calls_(calls),
         recalls_(recalls),
         inodes_(inodes),
@@ -40,6 +41,7 @@ class Xattrs {
         write_behind_(write_behind),
         commits_(commits),
         writer_(writer),
+        reader_(reader),
         mapped_stores_(mapped_stores),
         stats_(stats) {}
 
@@ -49,6 +51,7 @@ class Xattrs {
   Outcome<Done> Remove(FileId file, std::string_view name);
 
  private:
+  Outcome<std::string> Checksum(const InodePtr& inode);
   // Before a hint is set: commits what was written here, because a file with bytes does not move.
   // Returns true if the kernel has an object open. The caller must hold the inode's io.
   Outcome<bool> SettleForHint(Inode& inode);
@@ -64,6 +67,7 @@ class Xattrs {
   WriteBehind& write_behind_;
   Commits& commits_;
   Writer& writer_;
+  Reader& reader_;
   MappedStores& mapped_stores_;
   Stats& stats_;
 };

@@ -19,6 +19,19 @@ enum class FileType : uint8_t {
   kBlockDevice
 };
 
+// Where a file with the hint stream=append is in its life. Programs that read it wait at its end
+// for more, until it has ended.
+enum class StreamState : uint8_t {
+  kNone = 0,  // No stream: reads end at the file's end.
+  kExpected,  // Nobody has opened it for writing yet.
+  kOpen,      // Somebody has it open for writing.
+  kEnded,     // Everybody who wrote has closed it.
+  kBroken,    // A mount that had it open for writing is gone, so bytes may be missing.
+};
+constexpr bool MayGrow(StreamState stream) {
+  return stream == StreamState::kExpected || stream == StreamState::kOpen;
+}
+
 struct Attributes {
   FileType type = FileType::kRegular;
   uint32_t permissions = 0;  // The low 12 bits of st_mode.
@@ -39,6 +52,7 @@ struct Attributes {
   // Those of a shared directory ("Shared directories" in session.h): the session is not told when
   // they change.
   bool shared = false;
+  StreamState stream = StreamState::kNone;
   bool operator==(const Attributes&) const = default;
 };
 

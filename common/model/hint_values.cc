@@ -128,6 +128,7 @@ Parsed Parse(std::string_view hint, std::string_view value) {
     return {ChunkSize(value), "a multiple of 4K from 4K to 1G, as 1048576, 64K or 1M"};
   if (hint == "stripe_width") return {Number(value, 1024), "1 to 1024"};
   if (hint == "lifetime") return {Lifetime(value), "keep, temporary or readers:<n>"};
+  if (hint == "stream") return {Word(value, {"append"}), "append"};
   return {Word(value, {"0", "1"}), "0 or 1"};
 }
 
@@ -215,7 +216,8 @@ std::string AliasValue(std::string_view hint, std::string_view canonical) {
 }
 
 bool MaySettle(std::string_view hint) {
-  return hint == "pattern" || hint == "placement" || hint == "replicas" || hint == "strict";
+  return hint == "pattern" || hint == "placement" || hint == "replicas" || hint == "stream" ||
+         hint == "strict";
 }
 
 bool IsLayoutHint(std::string_view hint) {

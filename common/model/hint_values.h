@@ -14,9 +14,9 @@
 
 namespace mosa {
 
-inline constexpr std::array<std::string_view, 9> kHintNames = {
-    "ack",      "chunk_size", "lifetime", "pattern",     "placement",
-    "replicas", "replicate",  "strict",   "stripe_width"};
+inline constexpr std::array<std::string_view, 10> kHintNames = {
+    "ack",      "chunk_size", "lifetime", "pattern", "placement",
+    "replicas", "replicate",  "stream",   "strict",  "stripe_width"};
 inline constexpr uint64_t kChunkBytesMax = uint64_t{1} << 30;
 inline constexpr uint64_t kRunChunksMax = uint64_t{1} << 20;
 inline constexpr uint64_t kReplicasMax = 64;
@@ -53,8 +53,8 @@ std::string AliasValue(std::string_view hint, std::string_view canonical);
 // True if the hint determines where bytes go, so that it cannot change once the file has bytes.
 bool IsLayoutHint(std::string_view hint);
 
-// True if the hint can determine a file's placement before it is written, or keep the file from
-// being inline.
+// True if the hint can determine a file's placement before it is written, keep the file from being
+// inline, or make it a stream: its creation is not deferred.
 bool MaySettle(std::string_view hint);
 
 // Returns the hints that a pattern implies for files that share `group`; none for "default".

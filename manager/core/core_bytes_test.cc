@@ -637,6 +637,7 @@ TEST_F(CoreBytes, HintsOfADirectoryAreInheritedAndActAtMake) {
             R"("placement":{"value":"local","source":"directory","origin":"/d"},)"
             R"("replicas":{"value":"1","source":"default"},)"
             R"("replicate":{"value":"lazy","source":"default"},)"
+            R"("stream":{"value":"none","source":"default"},)"
             R"("strict":{"value":"0","source":"default"},)"
             R"("stripe_width":{"value":"all","source":"default"}})");
   EXPECT_EQ(Xattr(f, "user.mosa.placement"), "local");

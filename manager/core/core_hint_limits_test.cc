@@ -43,8 +43,9 @@ class CoreHintLimits : public CoreFixture {
     record.copies.clear();
     record.objects.clear();  // Format 1 stored less about each object.
     value = Encode(record);
-    // Format 1 has no copies, generations, or marks of copies that may differ and abandoned files.
-    value.resize(value.size() - sizeof(uint32_t) - 2 * sizeof(uint64_t) - 1 - sizeof(uint32_t) - 1);
+    // Format 1 has no copies, generations, streams, or marks of copies that may differ and of
+    // abandoned files.
+    value.resize(value.size() - 3 * sizeof(uint32_t) - 2 * sizeof(uint64_t) - 2);
     value[0] = 1;
   }
 };

@@ -123,6 +123,7 @@ InodeRecord FileTable::RecordOf(FileId file, const Inode& inode) const {
   if (const auto found = uncommitted.find(file); found != uncommitted.end())
     record.uncommitted_by = found->second.maker;
   record.abandoned = abandoned.contains(file);
+  record.stream = inode.stream;
   return record;
 }
 

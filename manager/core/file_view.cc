@@ -40,8 +40,21 @@ DataAccess FileView::AccessTo(FileId file, const Inode& inode, bool may_write) {
   return access;
 }
 
+StreamState FileView::StreamOf(FileId file, const Inode& inode) const {
+  if (inode.type != FileType::kRegular || !hints_.HintsOf(inode).stream) return StreamState::kNone;
+  // After a restart, its writers may not be back yet.
+  if (inode.stream == StreamPhase::kOpen || sessions_.write_opens.contains(file))
+    return StreamState::kOpen;
+  if (inode.stream == StreamPhase::kBroken) return StreamState::kBroken;
+  // What had content before it got the hint is whole.
+  if (inode.stream == StreamPhase::kEnded || inode.size_bytes > 0) return StreamState::kEnded;
+  // Nobody will write what has no name.
+  return inode.link_count == 0 ? StreamState::kBroken : StreamState::kExpected;
+}
+
 Attributes FileView::AttributesOf(FileId file, const Inode& inode) const {
   Attributes a = StoredAttributes(inode);
+  a.stream = StreamOf(file, inode);
   if (inode.type == FileType::kDirectory) {
     const Directory& directory = *files_.FindDirectory(file);
     a.link_count = files_.orphans.contains(file) ? 0 : 2 + directory.subdirectories;

@@ -15,6 +15,7 @@
 #include "manager/core/interests.h"
 #include "manager/core/limits.h"
 #include "manager/core/node_table.h"
+#include "manager/core/session_table.h"
 #include "manager/core/state_types.h"
 #include "manager/core/step.h"
 #include "manager/core/text_pool.h"
@@ -24,13 +25,15 @@ namespace mosa::manager {
 
 class FileView {
  public:
-  FileView(Step& step, Cluster& cluster, FileTable& files, NodeTable& nodes, WriterFences& fences,
-           Interests& interests, Delegations& delegations, TextPool& texts, FileHints& hints,
-           Limits& limits, CopyView& copy_view, Generations& generations, CopyPlanner& copy_planner)
+  FileView(Step& step, Cluster& cluster, FileTable& files, NodeTable& nodes,
+           const SessionTable& sessions, WriterFences& fences, Interests& interests,
+           Delegations& delegations, TextPool& texts, FileHints& hints, Limits& limits,
+           CopyView& copy_view, Generations& generations, CopyPlanner& copy_planner)
       : step_(step),
         cluster_(cluster),
         files_(files),
         nodes_(nodes),
+        sessions_(sessions),
         fences_(fences),
         interests_(interests),
         delegations_(delegations),
@@ -52,10 +55,13 @@ class FileView {
   Result<FileStatus> GetFileStatus(std::string_view path) const;
 
  private:
+  StreamState StreamOf(FileId file, const Inode& inode) const;
+
   Step& step_;
   Cluster& cluster_;
   FileTable& files_;
   NodeTable& nodes_;
+  const SessionTable& sessions_;
   WriterFences& fences_;
   Interests& interests_;
   Delegations& delegations_;

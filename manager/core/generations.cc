@@ -20,10 +20,42 @@ void Generations::CloseWrite(Session& session, FileId file) {
   if (opens->second.empty()) {
     sessions_.write_opens.erase(opens);
     EndMark(file);
+    EndStream(file);
   }
   lifetimes_.RecheckDue(file);
   if (const Inode* inode = files_.Find(file)) copy_queue_.ReviewLater(file, *inode);
   if (files_.orphans.contains(file)) step_.orphan_checks.insert(file);
+}
+
+void Generations::SetStream(FileId file, Inode& inode, StreamPhase phase) {
+  if (std::exchange(inode.stream, phase) != phase) step_.Touch(file);
+}
+
+void Generations::NoteStreamOpened(FileId file) {
+  Inode& inode = *files_.Find(file);
+  // While somebody else writes it, it may be broken already.
+  bool is_first = true;
+  if (const auto opens = sessions_.write_opens.find(file); opens != sessions_.write_opens.end())
+    is_first = std::ranges::all_of(
+        opens->second, [this](ClientId client) { return client == step_.actor->start.client; });
+  if (is_first && hints_.HintsOf(inode).stream) SetStream(file, inode, StreamPhase::kOpen);
+}
+
+// An open from before the hint does not count: its close may be told after the hint was set.
+void Generations::EndStream(FileId file) {
+  Inode* const inode = files_.Find(file);
+  if (inode && inode->stream == StreamPhase::kOpen) SetStream(file, *inode, StreamPhase::kEnded);
+}
+
+void Generations::NoteWriterGone(FileId file) {
+  Inode* const inode = files_.Find(file);
+  if (inode && inode->stream == StreamPhase::kOpen) SetStream(file, *inode, StreamPhase::kBroken);
+}
+
+void Generations::BreakAbandonedStreams() {
+  for (auto& [file, inode] : files_.inodes)
+    if (inode->stream == StreamPhase::kOpen && !sessions_.write_opens.contains(file))
+      SetStream(file, *inode, StreamPhase::kBroken);
 }
 
 void Generations::CommitTo(FileId file) {

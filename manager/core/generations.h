@@ -42,6 +42,11 @@ class Generations {
         copy_queue_(copy_queue) {}
 
   void CloseWrite(Session& session, FileId file);
+  // Streams (StreamState): a session opens the file for writing; one that had it open is gone.
+  void NoteStreamOpened(FileId file);
+  void NoteWriterGone(FileId file);
+  // After a restart, once the sessions have declared what they have open.
+  void BreakAbandonedStreams();
   void CommitTo(FileId file);
   void RaiseVersion(FileId file, Inode& inode, bool committed);
   // Must be called before any client is given the right to store in the file.
@@ -68,6 +73,8 @@ class Generations {
   void TakeUntold(const Node& node, FileId file);
 
  private:
+  void SetStream(FileId file, Inode& inode, StreamPhase phase);
+  void EndStream(FileId file);
   void EndMark(FileId file);
   // Call when the places of a file's bytes change. What was stored by earlier layouts still counts.
   void RaiseGeneration(FileId file, Inode& inode);

@@ -227,7 +227,9 @@ EffectiveHints Evaluate(const Hints& hints, const HintDefaults& defaults) {
   if (const std::string* ack = value_of("ack"); ack && *ack != "optimistic")
     result.close_copies = static_cast<uint32_t>(
         *ack == "pessimistic" ? 0 : ParseCount(*ack, kReplicasMax).value_or(1));
-  result.may_be_inline = !result.settles_placement && !value_of("replicas") && !result.strict;
+  result.stream = value_of("stream") != nullptr;
+  result.may_be_inline =
+      !result.settles_placement && !value_of("replicas") && !result.strict && !result.stream;
   return result;
 }
 
@@ -241,6 +243,7 @@ std::vector<ExplainedHint> Explain(const Hints& hints, const HintDefaults& defau
     if (name == "placement") return defaults.placement;
     if (name == "replicas") return "1";
     if (name == "replicate") return "lazy";
+    if (name == "stream") return "none";
     if (name == "strict") return "0";
     return defaults.stripe_width == 0 ? "all" : std::to_string(defaults.stripe_width);
   };

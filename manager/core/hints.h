@@ -54,6 +54,7 @@ struct EffectiveHints {
   uint32_t stripe_width = 0;
   bool width_asked = false;  // Set by a hint, not by default.
   bool strict = false;
+  bool stream = false;  // Read while it is written.
   bool may_be_inline = true;
   bool settles_placement = false;  // The hints alone determine where the file goes.
   bool keep = false;               // A hint says that it is to be kept.

@@ -235,6 +235,7 @@ Status Loader::LoadInode(FileId file, const InodeRecord& record) {
   inode->device = a.device;
   inode->permissions = static_cast<uint16_t>(a.permissions);
   inode->type = a.type;
+  inode->stream = record.stream;
   inode->task = texts_.Hold(record.task, a.uid);
   inode->hints = texts_.Hold(refused.empty() ? record.hints : EncodeHints(*hints), a.uid);
   for (const HintValue& hint : refused) NoteRefusedHint(fmt::format("file {}", file.value), hint);

@@ -211,6 +211,7 @@ Reply Namespace::Apply(const MakeRequest& request) {
   files_.TouchDirectory(request.parent, at);
   step_.Touch(request.file);
   if (request.open && request.type == FileType::kRegular) {
+    generations_.NoteStreamOpened(request.file);
     session.write_opens.insert(request.file);
     sessions_.write_opens[request.file].insert(session.start.client);
     files_.uncommitted[request.file] = {session.start.client, request.parent, request.name};

@@ -27,7 +27,8 @@ constexpr uint8_t kUncutVersion = 6;
 constexpr uint8_t kAbandonedVersion = 7;
 constexpr uint8_t kUncutCopiesVersion = 8;
 constexpr uint8_t kFirstCopiesVersion = 9;
-constexpr uint8_t kRecordVersion = 9;
+constexpr uint8_t kStreamsVersion = 10;
+constexpr uint8_t kRecordVersion = 10;
 
 // Writer and Reader have the same interface, so one Visit() per type serves both directions.
 class Writer {
@@ -238,6 +239,12 @@ void Visit(A& archive, Lock& lock) {
 // ---- replies
 
 template <typename A>
+void VisitStream(A& archive, Attributes& attributes) {
+  if (archive.version() >= kStreamsVersion)
+    VisitEnum(archive, attributes.stream, StreamState::kNone, StreamState::kBroken);
+}
+
+template <typename A>
 void Visit(A&, EmptyReply&) {}
 template <typename A>
 void Visit(A& archive, Failure& failure) {
@@ -264,6 +271,7 @@ void Visit(A& archive, ListDirectoryReply& reply) {
 template <typename A>
 void Visit(A& archive, MakeReply& reply) {
   All(archive, reply.entry, reply.parent_attributes, reply.access, reply.delegated);
+  VisitStream(archive, reply.entry.attributes);
 }
 template <typename A>
 void Visit(A& archive, RemoveReply& reply) {
@@ -280,6 +288,7 @@ void Visit(A& archive, ReadSymlinkReply& reply) {
 template <typename A>
 void Visit(A& archive, OpenReply& reply) {
   All(archive, reply.attributes, reply.access);
+  VisitStream(archive, reply.attributes);
 }
 template <typename A>
 void Visit(A& archive, BindReply& reply) {
@@ -380,6 +389,8 @@ void Visit(A& archive, InodeRecord& record) {
     All(archive, record.generation, record.kept_since, record.may_differ,
         record.raised_uncommitted);
   if (archive.version() >= kAbandonedVersion) All(archive, record.abandoned);
+  if (archive.version() >= kStreamsVersion)
+    VisitEnum(archive, record.stream, StreamPhase::kNone, StreamPhase::kBroken);
   archive.Require(record.kept_since <= record.generation);
   archive.Require(record.raised_uncommitted <= record.attributes.data_version);
   const std::vector<Segment>& segments = record.layout.segments;

@@ -84,6 +84,14 @@ struct CopyCell {
   bool operator==(const CopyCell&) const = default;
 };
 
+// What is known of the writers of a file with the hint stream=append.
+enum class StreamPhase : uint8_t {
+  kNone = 0,   // It was never opened for writing as a stream.
+  kOpen = 1,   // It was, and not every writer has closed it.
+  kEnded = 2,  // Every writer has closed it.
+  kBroken = 3,
+};
+
 struct InodeRecord {
   Attributes attributes;  // Without allocated_bytes; size_bytes and link_count of directories are
                           // counted from their entries.
@@ -109,6 +117,7 @@ struct InodeRecord {
   // The layout's generation. `kept_since` is the oldest generation whose stores still count.
   uint64_t generation = 0;
   uint64_t kept_since = 0;
+  StreamPhase stream = StreamPhase::kNone;
   bool operator==(const InodeRecord&) const = default;
 };
 

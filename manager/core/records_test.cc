@@ -92,11 +92,11 @@ TEST(Records, OfOlderVersionsLackWhatCameLater) {
   inode.raised_uncommitted = 0;
   encoded = Encode(inode);
   encoded[0] = 4;
-  encoded.resize(encoded.size() - 22);
+  encoded.resize(encoded.size() - 26);
   EXPECT_EQ(*Decode<InodeRecord>("k", encoded), inode);
   encoded = Encode(inode);
   encoded[0] = 2;
-  encoded.resize(encoded.size() - 26);
+  encoded.resize(encoded.size() - 30);
   EXPECT_EQ(*Decode<InodeRecord>("k", encoded), inode);
 }
 
@@ -115,7 +115,7 @@ TEST(Records, OfVersion6AreOfNoAbandonedFile) {
   inode.copies.clear();
   std::string encoded = Encode(inode);
   encoded[0] = 6;
-  encoded.pop_back();
+  encoded.resize(encoded.size() - 5);
   EXPECT_EQ(*Decode<InodeRecord>("k", encoded), inode);
   inode.abandoned = true;
   EXPECT_EQ(*Decode<InodeRecord>("k", Encode(inode)), inode);
@@ -146,8 +146,25 @@ TEST(Records, OfVersion7MayHoldAnyBytes) {
   cell.copies[0][0].uncut = true;
   encoded.erase(DifferenceOf(inode, cell), 1);
   encoded.erase(DifferenceOf(inode, other), 4);
+  encoded.resize(encoded.size() - 4);
   encoded[0] = 7;
   EXPECT_EQ(*Decode<InodeRecord>("k", encoded), other);
+}
+
+TEST(Records, KeepStreams) {
+  InodeRecord inode = SomeInode();
+  inode.stream = StreamPhase::kBroken;
+  std::string encoded = Encode(inode);
+  EXPECT_EQ(*Decode<InodeRecord>("k", encoded), inode);
+  encoded.resize(encoded.size() - 4);
+  encoded[0] = 9;
+  EXPECT_EQ(*Decode<InodeRecord>("k", encoded), SomeInode());
+  OpenReply open;
+  open.attributes.stream = StreamState::kOpen;
+  MakeReply made;
+  made.entry.attributes.stream = StreamState::kEnded;
+  const RepliesRecord replies{{open, made}};
+  EXPECT_EQ(*Decode<RepliesRecord>("k", Encode(replies)), replies);
 }
 
 TEST(Records, KeepWhatMayHoldOtherBytes) {

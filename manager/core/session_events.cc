@@ -92,8 +92,11 @@ void SessionEvents::Handle(const StartSession& command) {
   step_.effects.to_clients.push_back({start.client, std::move(ready)});
   Redeclare(*session, start, was_known);
   RedeclareNames(*session, start.names, recalled);
-  for (const FileId file : opens_before)
-    if (!session->write_opens.contains(file)) generations_.EndUncommitted(file);
+  for (const FileId file : opens_before) {
+    if (session->write_opens.contains(file)) continue;
+    generations_.EndUncommitted(file);
+    generations_.NoteWriterGone(file);
+  }
   EndGraceIfAllAreBack();
 }
 
@@ -118,6 +121,7 @@ void SessionEvents::ForgetHeld(Session& session, bool ended, bool clean) {
     opens->second.erase(client);
     if (opens->second.empty()) sessions_.write_opens.erase(opens);
     if (ended) generations_.EndUncommitted(file);
+    if (ended) generations_.NoteWriterGone(file);
     if (const Inode* inode = files_.Find(file)) copy_queue_.ReviewLater(file, *inode);
     if (files_.orphans.contains(file)) step_.orphan_checks.insert(file);
   }
@@ -348,6 +352,7 @@ void SessionEvents::EndGrace() {
   for (const ClientId client : missing)
     EndSession(client, "it did not come back after the manager's restart", false);
   generations_.EndMarkedOpens(missing.empty());
+  generations_.BreakAbandonedStreams();
   for (const auto& [file, holders] : files_.orphans) step_.orphan_checks.insert(file);
   lifetimes_.RecheckAll();
   step_.effects.log.push_back(

@@ -9,6 +9,7 @@ namespace mosa::manager {
 void Staging::NoteWriter(Session& session, FileId file) {
   fences_.TakeBack(file, session.start.client);
   generations_.FenceAbsentWriters(file);
+  generations_.NoteStreamOpened(file);
   session.write_opens.insert(file);
   sessions_.write_opens[file].insert(session.start.client);
   Forget(file);

@@ -68,6 +68,7 @@ struct Inode {
   uint32_t task = 0, hints = 0;  // Texts.
   uint16_t permissions = 0;
   FileType type = FileType::kRegular;
+  StreamPhase stream = StreamPhase::kNone;
   std::unique_ptr<FileBytes> bytes;
   Charge charged;  // As of the last request that changed the file.
 };

@@ -6,8 +6,9 @@
 
 namespace mosa::predict {
 
-Execution::Execution(const Workflow& workflow, const std::vector<bool>& done)
+Execution::Execution(const Workflow& workflow, const std::vector<bool>& done, bool uses_streams)
     : workflow_(workflow),
+      uses_streams_(uses_streams),
       states_(workflow.tasks.size(), TaskState::kWaiting),
       missing_(workflow.tasks.size(), 0),
       stale_(workflow.tasks.size(), false) {
@@ -35,23 +36,59 @@ void Execution::Start(TaskIndex task) {
   MOSA_CHECK(state(task) == TaskState::kReady);
   fresh_.erase(task);
   Set(task, TaskState::kRunning);
-}
-
-void Execution::Finish(TaskIndex task) {
-  MOSA_CHECK(state(task) == TaskState::kRunning && !is_stale(task));
-  Leave(task, TaskState::kDone);
   for (const TaskIndex next : workflow_.at(task).successors) {
+    if (!Streams(task, next)) continue;
     --missing_[next.value];
     MakeReadyIfNothingIsMissing(next);
   }
 }
 
-void Execution::Retry(TaskIndex task) {
-  Leave(task, TaskState::kWaiting);
-  MakeReadyIfNothingIsMissing(task);
+bool Execution::Streams(TaskIndex writer, TaskIndex reader) const {
+  return uses_streams_ && std::ranges::binary_search(workflow_.at(reader).stream_writers, writer);
 }
 
-void Execution::Fail(TaskIndex task) { Leave(task, TaskState::kFailed); }
+bool Execution::MayFinish(TaskIndex task) const {
+  return !is_stale(task) &&
+         std::ranges::all_of(workflow_.at(task).predecessors, [this](TaskIndex before) {
+           return state(before) == TaskState::kDone;
+         });
+}
+
+void Execution::Finish(TaskIndex task) {
+  MOSA_CHECK(state(task) == TaskState::kRunning && MayFinish(task));
+  Leave(task, TaskState::kDone);
+  for (const TaskIndex next : workflow_.at(task).successors) {
+    if (Streams(task, next)) continue;  // Since Start().
+    --missing_[next.value];
+    MakeReadyIfNothingIsMissing(next);
+  }
+}
+
+std::vector<TaskIndex> Execution::Retry(TaskIndex task) {
+  std::vector<TaskIndex> withdrawn = HoldBack(task, /*only_streams=*/true);
+  Leave(task, TaskState::kWaiting);
+  MakeReadyIfNothingIsMissing(task);
+  return withdrawn;
+}
+
+std::vector<TaskIndex> Execution::Fail(TaskIndex task) {
+  std::vector<TaskIndex> withdrawn = HoldBack(task, /*only_streams=*/true);
+  Leave(task, TaskState::kFailed);
+  return withdrawn;
+}
+
+std::vector<TaskIndex> Execution::HoldBack(TaskIndex task, bool only_streams) {
+  std::vector<TaskIndex> withdrawn;
+  for (const TaskIndex next : workflow_.at(task).successors) {
+    if (only_streams && !Streams(task, next)) continue;
+    ++missing_[next.value];
+    if (state(next) == TaskState::kRunning) stale_[next.value] = true;
+    if (state(next) != TaskState::kReady) continue;
+    Set(next, TaskState::kWaiting);
+    if (fresh_.erase(next) == 0) withdrawn.push_back(next);
+  }
+  return withdrawn;
+}
 
 // Ends a running task. Undone predecessors that waited only for that become ready.
 void Execution::Leave(TaskIndex task, TaskState state) {
@@ -64,16 +101,9 @@ void Execution::Leave(TaskIndex task, TaskState state) {
 }
 
 std::vector<TaskIndex> Execution::Undo(TaskIndex task) {
-  std::vector<TaskIndex> withdrawn;
-  if (state(task) != TaskState::kDone) return withdrawn;
+  if (state(task) != TaskState::kDone) return {};
   Set(task, TaskState::kWaiting);
-  for (const TaskIndex next : workflow_.at(task).successors) {
-    ++missing_[next.value];
-    if (state(next) == TaskState::kRunning) stale_[next.value] = true;
-    if (state(next) != TaskState::kReady) continue;
-    Set(next, TaskState::kWaiting);
-    if (fresh_.erase(next) == 0) withdrawn.push_back(next);
-  }
+  std::vector<TaskIndex> withdrawn = HoldBack(task, /*only_streams=*/false);
   MakeReadyIfNothingIsMissing(task);
   return withdrawn;
 }
@@ -86,7 +116,7 @@ void Execution::Set(TaskIndex task, TaskState state) {
 
 void Execution::MakeReadyIfNothingIsMissing(TaskIndex task) {
   if (state(task) != TaskState::kWaiting || missing_[task.value] > 0) return;
-  // Only successors of an undone task can run before it is done.
+  // Only successors of an undone task, and readers of its streams, can run before it is done.
   const auto& after = workflow_.at(task).successors;
   if (std::any_of(after.begin(), after.end(),
                   [this](TaskIndex next) { return states_[next.value] == TaskState::kRunning; }))

@@ -40,7 +40,7 @@ size_t DistanceOf(std::string_view left, std::string_view right) {
 }
 
 // The key that was probably meant; empty if none is similar.
-std::string_view NearestOf(std::string_view key, std::initializer_list<std::string_view> keys) {
+std::string_view NearestOf(std::string_view key, const std::vector<std::string_view>& keys) {
   constexpr size_t kDistanceMax = 2;
   std::string_view nearest;
   size_t least = kDistanceMax + 1;
@@ -159,7 +159,7 @@ std::vector<const Value*> Fields::Maps(const Value& map, std::string_view key,
   return maps;
 }
 
-void Fields::AllowOnly(const Value& map, std::initializer_list<std::string_view> keys,
+void Fields::AllowOnly(const Value& map, const std::vector<std::string_view>& keys,
                        std::string_view of) {
   for (const auto& [key, value] : map.fields) {
     if (std::find(keys.begin(), keys.end(), key) != keys.end()) continue;

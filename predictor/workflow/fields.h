@@ -2,7 +2,6 @@
 #ifndef MOSA_PREDICTOR_WORKFLOW_FIELDS_H_
 #define MOSA_PREDICTOR_WORKFLOW_FIELDS_H_
 
-#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -34,8 +33,7 @@ class Fields {
   std::vector<const Value*> Maps(const Value& map, std::string_view key, std::string_view of);
 
   // Reports a fault for each key that is not in `keys`.
-  void AllowOnly(const Value& map, std::initializer_list<std::string_view> keys,
-                 std::string_view of);
+  void AllowOnly(const Value& map, const std::vector<std::string_view>& keys, std::string_view of);
 
  private:
   std::vector<std::string>& faults_;

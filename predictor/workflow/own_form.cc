@@ -1,6 +1,7 @@
 // Mosa's own form; read.h shows it.
 #include <fmt/format.h>
 
+#include "common/model/hint_values.h"
 #include "predictor/workflow/fields.h"
 #include "predictor/workflow/read.h"
 
@@ -52,10 +53,9 @@ FileDraft ReadFile(const std::string& path, const Value& map, Fields& fields) {
                  fmt::format("{} needs a map, such as {{size: 10M, pattern: pipeline}}", of));
     return file;
   }
-  fields.AllowOnly(map,
-                   {"size", "ack", "chunk_size", "lifetime", "pattern", "placement", "replicas",
-                    "replicate", "strict", "stripe_width"},
-                   of);
+  std::vector<std::string_view> keys = {"size"};
+  keys.insert(keys.end(), kHintNames.begin(), kHintNames.end());
+  fields.AllowOnly(map, keys, of);
   file.size_bytes = fields.Bytes(map, "size", of);
   for (const auto& [name, value] : map.fields) {
     if (name != "size") file.hints.emplace(name, fields.Text(map, name, of));

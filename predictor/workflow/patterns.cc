@@ -57,6 +57,8 @@ class Planner {
       PlanOneReader(file, plan);
     }
     for (const auto& [name, value] : file.hints) plan.hints.insert_or_assign(name, value);
+    // Whatever plan or rules say of its place.
+    if (file.is_stream) plan.hints["stream"] = "append";
     return plan;
   }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <queue>
 #include <set>
 
@@ -223,13 +224,22 @@ class WorkflowBuilder {
       Fault(fmt::format("file '{}'{} has hints, but no task writes it", draft.path, line));
     if (draft.size_bytes) file.size_bytes = draft.size_bytes;
     for (const auto& [name, value] : draft.hints) file.hints.insert_or_assign(name, value);
+    const auto stream = draft.hints.find("stream");
+    if (stream == draft.hints.end() || stream->second != "append") return;
+    file.is_stream = true;
+    if (file.is_directory)
+      Fault(
+          fmt::format("file '{}'{} is a directory: only a file can be a stream", draft.path, line));
   }
 
   void Connect(TaskIndex index) {
-    std::set<TaskIndex> before;
-    const Task& task = workflow_.tasks[index.value];
+    std::set<TaskIndex> before, must_end;
+    Task& task = workflow_.tasks[index.value];
     for (const PathIndex input : task.inputs) {
-      if (workflow_.at(input).producer) before.insert(*workflow_.at(input).producer);
+      const WorkflowFile& file = workflow_.at(input);
+      if (!file.producer) continue;
+      before.insert(*file.producer);
+      if (!file.is_stream) must_end.insert(*file.producer);
     }
     for (const std::string& id : draft_.tasks[index.value].after) {
       const auto found = tasks_.find(id);
@@ -238,10 +248,12 @@ class WorkflowBuilder {
                           mosa::predict::Describe(task), id));
       } else {
         before.insert(found->second);
+        must_end.insert(found->second);
       }
     }
+    std::ranges::set_difference(before, must_end, std::back_inserter(task.stream_writers));
     for (const TaskIndex other : before) workflow_.tasks[other.value].successors.push_back(index);
-    workflow_.tasks[index.value].predecessors.assign(before.begin(), before.end());
+    task.predecessors.assign(before.begin(), before.end());
   }
 
   // Topological order: the lowest index first among tasks whose predecessors are all placed.

@@ -72,8 +72,9 @@ struct Task {
   // Set by BuildWorkflow():
   std::vector<TaskIndex> predecessors;  // From files and from explicit order; sorted.
   std::vector<TaskIndex> successors;
-  uint32_t level = 0;          // Tasks on the longest path that leads here.
-  uint32_t levels_to_end = 0;  // Tasks on the longest path from here on.
+  std::vector<TaskIndex> stream_writers;  // Predecessors of which it reads nothing but streams.
+  uint32_t level = 0;                     // Tasks on the longest path that leads here.
+  uint32_t levels_to_end = 0;             // Tasks on the longest path from here on.
 };
 
 struct WorkflowFile {
@@ -82,6 +83,8 @@ struct WorkflowFile {
   std::string path;
   // A directory that its writer fills: an output that is named with a slash at its end.
   bool is_directory = false;
+  // It has the hint stream=append: tasks may read it while it is written.
+  bool is_stream = false;
   std::optional<uint64_t> size_bytes;
   HintMap hints;  // The user's own hints.
   std::optional<TaskIndex> producer;

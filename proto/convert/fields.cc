@@ -65,6 +65,7 @@ void Write(const Attributes& value, wire::Attributes* out) {
   out->set_birth_time_ns(value.birth_time.ns);
   out->set_data_version(value.data_version);
   out->set_shared(value.shared);
+  out->set_stream(static_cast<wire::StreamState>(value.stream));
 }
 
 Attributes Read(const wire::Attributes& in, FieldChecker& check) {
@@ -82,7 +83,9 @@ Attributes Read(const wire::Attributes& in, FieldChecker& check) {
       .change_time = {in.change_time_ns()},
       .birth_time = {in.birth_time_ns()},
       .data_version = in.data_version(),
-      .shared = in.shared()};
+      .shared = in.shared(),
+      .stream =
+          check.Enum("attributes.stream", in.stream(), StreamState::kNone, StreamState::kBroken)};
 }
 
 void Write(const Entry& value, wire::Entry* out) {

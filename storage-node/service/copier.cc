@@ -161,7 +161,7 @@ class Copier::ObjectChange {
 };
 
 Copier::Copier(ObjectEngine& engine, const AccessGate& gate, const Clock& clock,
-               std::unique_ptr<sai::CopyApi> nodes, CopyLimits limits)
+               std::unique_ptr<sai::NodeApi> nodes, CopyLimits limits)
     : engine_(engine), gate_(gate), limits_(limits), clock_(clock), nodes_(std::move(nodes)) {}
 
 Copier::~Copier() { Stop(); }

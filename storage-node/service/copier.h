@@ -44,7 +44,7 @@ class Copier {
 
   // `engine`, `gate` and `clock` must outlive it. `nodes` are the other nodes.
   Copier(ObjectEngine& engine, const AccessGate& gate, const Clock& clock,
-         std::unique_ptr<sai::CopyApi> nodes, CopyLimits limits = {});
+         std::unique_ptr<sai::NodeApi> nodes, CopyLimits limits = {});
   ~Copier();
   // Starts the threads. Until then orders are only stored.
   void Start(Report report);
@@ -100,7 +100,7 @@ class Copier {
   const AccessGate& gate_;
   const CopyLimits limits_;
   const Clock& clock_;
-  const std::unique_ptr<sai::CopyApi> nodes_;
+  const std::unique_ptr<sai::NodeApi> nodes_;
   Report report_;  // Constant while threads run.
 
   RareLog failures_{20};

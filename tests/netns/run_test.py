@@ -56,10 +56,10 @@ class Runner:
     def write(self, name, text):
         (self.directory / f"{name}.yaml").write_text(text, encoding="utf-8")
 
-    def run(self, name, *flags, expect=0):
+    def run(self, name, *flags, expect=0, environment=None):
         """Runs workflow `name` to its end; returns its record and what it said."""
-        done = subprocess.run(self.command(name, *flags), cwd=self.directory, env=self.environment, text=True,
-                              capture_output=True, timeout=200, check=False)
+        done = subprocess.run(self.command(name, *flags), cwd=self.directory, env={**self.environment, **(environment or {})},
+                              text=True, capture_output=True, timeout=200, check=False)
         check(done.returncode == expect,
               f"mosa run {name} {flags} ended with {done.returncode}, not {expect}: {done.stderr.strip()}")
         return self.record(name), done.stderr
@@ -202,6 +202,102 @@ def check_resume(runner):
     changed = sorted(["table", "all", *[f"hash-{i}" for i in range(PARTS)]])
     check(ran(record) == changed, f"after a change ran {ran(record)}")
     check("1288902" in runner.path("wass", "hash/0").read_text(), "the change had no effect")
+
+
+def check_reuse(runner):
+    """Content decides what runs again: what was copied anew is the same, and what comes out the same changes nothing."""
+    runner.write("reuse", WORDS)
+    first, said = runner.run("reuse", "--reuse")
+    check("nothing is reused: there is no earlier record" in said, said)
+    check(all(file["checksum"] for task in first["tasks"] for file in task["outputs"]), "an output has no checksum")
+    record, said = runner.run("reuse", "--reuse")
+    check(not ran(record) and "14 of 14 tasks are kept" in said, said)
+    check(record["turnaround_seconds"] < 0.5 * first["turnaround_seconds"], f"{record['turnaround_seconds']} s for nothing")
+    # The same bytes again, by another mount, elsewhere and later.
+    table = runner.path("reuse", "table", "h3")
+    content = table.read_bytes()
+    table.unlink()
+    table.write_bytes(content)
+    record, said = runner.run("reuse", "--reuse")
+    check(not ran(record), f"after the same bytes were written again ran {ran(record)}")
+    # Ids do not matter.
+    runner.write("reuse", WORDS.replace("id: table", "id: tabula"))
+    record, _ = runner.run("reuse", "--reuse")
+    check(not ran(record), f"after a task got another name ran {ran(record)}")
+    # A task that runs again and writes what it wrote then is the last one.
+    runner.write("reuse", WORDS.replace("seq 200000", "seq 200000 | cat"))
+    record, _ = runner.run("reuse", "--reuse")
+    check(ran(record) == ["table"], f"after a change without effect ran {ran(record)}")
+    runner.write("reuse", WORDS.replace("seq 200000", "seq 200001"))
+    record, _ = runner.run("reuse", "--reuse")
+    check(sorted(ran(record)) == sorted(["table", "all", *[f"hash-{i}" for i in range(PARTS)]]), f"ran {ran(record)}")
+    # One byte of an input of one task.
+    runner.path("reuse", "sorted/2").write_bytes(b"x" + runner.path("reuse", "sorted/2").read_bytes()[1:])
+    record, said = runner.run("reuse", "--reuse")
+    check(ran(record) == ["sort-2"] and "'sorted/2' is changed" in said, f"{ran(record)}: {said}")
+    record, said = runner.run("reuse", "--reuse", environment={"LC_ALL": "C.UTF-8"})
+    check(len(ran(record)) == 14 and "nothing is reused: the variable LC_ALL is not what it was then" in said, said)
+
+
+def check_streams(runner):
+    """A task that reads a stream runs beside its writer, and again if that one must."""
+    runner.write("streams", """tasks:
+  - {id: make, command: "for i in 1 2 3 4 5 6; do seq 20000; sleep 0.3; done > lines; echo x > whole", outputs: [lines, whole]}
+  - {id: sum, command: "cksum < lines > sum; date +%s.%N > ended", inputs: [lines], outputs: [sum, ended]}
+  - {id: first, command: "head -n 1 lines > first", inputs: [lines], outputs: [first]}
+  - {id: last, command: "cat sum first whole > last", inputs: [sum, first, whole], outputs: [last]}
+files:
+  lines: {stream: append}
+""")
+    record, _ = runner.run("streams")
+    tasks = by_id(record)
+    for name in ("sum", "first"):
+        check(tasks[name]["start"] < tasks["make"]["start"] + 1 < tasks["make"]["end"], f"{name} waited for its writer: {tasks}")
+        check(tasks[name]["inputs"][0]["size_bytes"] == 6 * 108894, f"{name} has other inputs: {tasks[name]}")
+    check(tasks["sum"]["end"] < tasks["make"]["end"] + 1, "the sum came late")
+    expected = subprocess.run("for i in 1 2 3 4 5 6; do seq 20000; done | cksum", shell=True, capture_output=True, text=True,
+                              check=True).stdout
+    check(runner.path("streams", "sum").read_text() == expected, "the sum of a stream is wrong")
+    check(runner.path("streams", "last").read_text() == expected + "1\nx\n", "the last task")
+    record, _ = runner.run("streams", "--resume")
+    check(not ran(record), f"an unchanged run ran {ran(record)} again")
+    record, _ = runner.run("streams", "--system", "dss")
+    tasks = by_id(record)
+    check(tasks["sum"]["start"] >= tasks["make"]["end"], "an unaware run streams")
+    # The writer fails once, in its middle, when its readers have read half and one has ended.
+    runner.write("broken", """tasks:
+  - {id: make, command: "seq 1000 > lines; sleep 1; test -e tried || { touch tried; exit 1; }; seq 1000 >> lines", outputs: [lines]}
+  - {id: sum, command: "cksum < lines > sum", inputs: [lines], outputs: [sum]}
+  - {id: first, command: "head -n 1 lines > first", inputs: [lines], outputs: [first]}
+  - {id: last, command: "cat sum first > last", inputs: [sum, first], outputs: [last]}
+files:
+  lines: {stream: append}
+""")
+    record, said = runner.run("broken")
+    tasks = by_id(record)
+    check([len(tasks[name]["attempts"]) for name in ("make", "sum", "first", "last")] == [2, 2, 2, 1], f"{tasks}")
+    expected = subprocess.run("{ seq 1000; seq 1000; } | cksum", shell=True, capture_output=True, text=True, check=True).stdout
+    check(runner.path("broken", "sum").read_text() == expected, f"the sum after a failed writer: {said}")
+    runner.write("hopeless", """tasks:
+  - {id: make, command: "seq 1000 > lines; sleep 0.5; exit 1", outputs: [lines]}
+  - {id: sum, command: "cksum < lines > sum", inputs: [lines], outputs: [sum]}
+files:
+  lines: {stream: append}
+""")
+    record, said = runner.run("hopeless", "--retries", "1", expect=3)
+    check("task 'make' (line 2) failed 2 times" in said, said)
+    check(by_id(record)["sum"]["state"] in ("not run", "interrupted"), f"{by_id(record)['sum']}")
+    # Not a stream, or no possible one.
+    for text, code, sentence in (
+            ("tasks:\n  - {id: a, command: x, outputs: [d/]}\nfiles:\n  d/: {stream: append}\n", 2,
+             "file 'd/' (line 4) is a directory: only a file can be a stream"),
+            ("tasks:\n  - {id: a, command: x, outputs: [f]}\nfiles:\n  f: {stream: tail}\n", 2,
+             "the mount does not take the hint stream=tail"),
+            ("tasks:\n  - {id: a, command: x, inputs: [g], outputs: [f]}\n  - {id: b, command: x, inputs: [f], outputs: [g]}\n"
+             "files:\n  f: {stream: append}\n  g: {stream: append}\n", 2, "tasks wait for each other in a cycle")):
+        runner.write("bad", text)
+        _, said = runner.run("bad", expect=code)
+        check(sentence in said, f"{said} does not say: {sentence}")
 
 
 def check_retry(runner):
@@ -645,7 +741,7 @@ def check_exec(runner):
 
 def test(arguments):
     groups = ((check_refusals, check_systems_agree, check_copies_are_near, check_one_directory, check_rules, check_plan,
-               check_read_ahead, check_resume, check_exec, check_retry, check_directories, check_needs, check_lifetimes, check_failures, check_interrupt, check_killed_runner, check_lost_host),
+               check_read_ahead, check_resume, check_reuse, check_streams, check_exec, check_retry, check_directories, check_needs, check_lifetimes, check_failures, check_interrupt, check_killed_runner, check_lost_host),
               (check_hung_host, check_lost_node))
     for parts in groups:
         with cluster.Cluster(arguments.bin, 3, ram="256M", rate="400mbit") as store, tempfile.TemporaryDirectory() as directory:

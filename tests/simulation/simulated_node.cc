@@ -89,7 +89,7 @@ std::string TextOf(const CopyReport& report) {
                                       : "");
 }
 
-class SimulatedNodeApi final : public sai::CopyApi {
+class SimulatedNodeApi final : public sai::NodeApi {
  public:
   SimulatedNodeApi(Network& network, SimulatedNodes& nodes, HostId host,
                    std::optional<Duration> call_wait, const bool* killed)
@@ -454,7 +454,7 @@ void SimulatedNode::Obey(Process& process, NodeOrder order) {
   process.engine->Drop(drop.files, drop.number);
 }
 
-std::unique_ptr<sai::CopyApi> NewSimulatedNodeApi(Network& network, SimulatedNodes& nodes,
+std::unique_ptr<sai::NodeApi> NewSimulatedNodeApi(Network& network, SimulatedNodes& nodes,
                                                   HostId host, std::optional<Duration> call_wait,
                                                   const bool* killed) {
   return std::make_unique<SimulatedNodeApi>(network, nodes, host, call_wait, killed);

@@ -81,7 +81,7 @@ class SimulatedNode {
 
 // The nodes as a mount on `host` sees them, or a node that copies. A call ends within `call_wait`,
 // or as the calling thread's budget says. Once `*killed` is true, calls reach nobody.
-std::unique_ptr<sai::CopyApi> NewSimulatedNodeApi(Network& network, SimulatedNodes& nodes,
+std::unique_ptr<sai::NodeApi> NewSimulatedNodeApi(Network& network, SimulatedNodes& nodes,
                                                   HostId host, std::optional<Duration> call_wait,
                                                   const bool* killed = nullptr);
 

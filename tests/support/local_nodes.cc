@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "common/base/check.h"
+#include "common/base/crc32c.h"
 #include "common/base/errno_status.h"
 #include "common/base/mutex.h"
 #include "common/model/ranges.h"
@@ -132,6 +133,23 @@ class LocalNodeApi final : public sai::NodeApi {
   }
   Status NoteWritten(const sai::ObjectTarget& target, uint64_t, uint64_t) override {
     return Reach(target.node).status();
+  }
+  Result<BlockSums> Sums(const sai::ObjectTarget& target,
+                         const sai::SumsQuestion& question) override {
+    MOSA_ASSIGN_OR_RETURN(LocalNode * node, Reach(target.node));
+    const std::string path = node->PathOf(target.file);
+    BlockSums sums;
+    sums.absent = !std::filesystem::exists(path);
+    const std::string content = ContentOf(path);
+    sums.object_bytes = content.size();
+    const uint64_t end = std::min<uint64_t>(question.range.end, content.size());
+    for (uint64_t at = question.range.begin; at < question.range.end; at += kChecksumBlockBytes) {
+      BlockSum& sum = sums.blocks.emplace_back();
+      if (at >= end) continue;
+      sum.has_data = true;
+      sum.crc = Crc32c(content.data() + at, std::min(kChecksumBlockBytes, content.size() - at));
+    }
+    return sums;
   }
 
  private:

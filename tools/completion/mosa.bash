@@ -121,8 +121,8 @@ _mosa_of() {
       ;;
     'run')
       flags="-h --help --cluster --name --dir --mount --hosts --exec --workdir --slots --memory \
-        --link --system --rules --plan --platform --retries --keep-going --resume --record \
-        --logs --dry-run --json"
+        --link --system --rules --plan --platform --retries --keep-going --resume --reuse \
+        --record --logs --dry-run --json"
       ;;
     'workflow')
       below="begin task end"

@@ -55,7 +55,7 @@ Status CheckCommand(const RunsToMake& options) {
     return InvalidArgumentError(
         "give 'run', a workflow and options of 'mosa run' after --: mosa compare ... -- "
         "run words.yaml --cluster lab");
-  for (const char* own : {"--record", "--resume", "--dry-run"})
+  for (const char* own : {"--record", "--resume", "--reuse", "--dry-run"})
     for (const std::string& word : words)
       if (word == own || word.starts_with(std::string(own) + "="))
         return InvalidArgumentError(

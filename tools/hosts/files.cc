@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/base/hash.h"
 #include "common/base/unique_fd.h"
 #include "tools/console/xattr.h"
 
@@ -92,11 +93,17 @@ Status Walk(const std::string& path, const std::function<Status(const std::strin
 
 // Size, time and place of what is at `path`, without what is in it; no size unless it is a regular
 // file.
-Result<FileFacts> LocateOne(const std::string& path, const struct stat& status) {
+Result<FileFacts> LocateOne(const std::string& path, const struct stat& status,
+                            bool with_checksum) {
   FileFacts facts;
   facts.mtime_ns = status.st_mtim.tv_sec * 1'000'000'000 + status.st_mtim.tv_nsec;
   if (!S_ISREG(status.st_mode)) return facts;
   facts.size_bytes = static_cast<uint64_t>(status.st_size);
+  if (with_checksum) {
+    auto checksum = MosaAttribute(path, "checksum");
+    if (!checksum.ok() && !SaysNothing(checksum.status())) return checksum.status();
+    if (checksum.ok()) facts.checksum = *std::move(checksum);
+  }
   if (facts.size_bytes == 0) return facts;
   const auto layout = MosaJsonAttribute(path, "layout");
   if (!layout.ok()) {
@@ -111,6 +118,16 @@ Result<FileFacts> LocateOne(const std::string& path, const struct stat& status) 
   MOSA_ASSIGN_OR_RETURN(const std::string location, MosaAttribute(path, "location"));
   for (const std::string& node : SplitNames(location)) facts.bytes_by_node[node] = facts.size_bytes;
   return facts;
+}
+
+// Returns the checksum of a directory with such files; empty if one of them has none.
+std::string ChecksumOfAll(const std::map<std::string, std::string>& checksums) {
+  std::string all;
+  for (const auto& [path, checksum] : checksums) {
+    if (checksum.empty()) return "";
+    all += path + '\0' + checksum + '\0';
+  }
+  return fmt::format("{:016x}", Hash64(all));
 }
 
 Status SetHints(const std::string& path, const predict::HintMap& hints) {
@@ -177,20 +194,29 @@ std::map<std::string, uint64_t> BytesByNode(const nlohmann::json& layout, uint64
   return held;
 }
 
-Result<FileFacts> Locate(const std::string& path) {
+bool HasSameBytes(const FileFacts& a, const FileFacts& b) {
+  if (a.size_bytes != b.size_bytes) return false;
+  if (!a.checksum.empty() && !b.checksum.empty()) return a.checksum == b.checksum;
+  return a.mtime_ns == b.mtime_ns;
+}
+
+Result<FileFacts> Locate(const std::string& path, bool with_checksum) {
   struct stat status {};
   if (stat(path.c_str(), &status) != 0) return ErrorOf(path, errno);
-  MOSA_ASSIGN_OR_RETURN(FileFacts facts, LocateOne(path, status));
+  MOSA_ASSIGN_OR_RETURN(FileFacts facts, LocateOne(path, status, with_checksum));
   if (!S_ISDIR(status.st_mode) || !path.ends_with('/')) return facts;
+  std::map<std::string, std::string> checksums;  // By path.
   MOSA_RETURN_IF_ERROR(Walk(path, [&](const std::string& inside) -> Status {
     if (lstat(inside.c_str(), &status) != 0)
       return errno == ENOENT ? OkStatus() : ErrorOf(inside, errno);
-    MOSA_ASSIGN_OR_RETURN(const FileFacts one, LocateOne(inside, status));
+    MOSA_ASSIGN_OR_RETURN(FileFacts one, LocateOne(inside, status, with_checksum));
     facts.size_bytes += one.size_bytes;
     facts.mtime_ns = std::max(facts.mtime_ns, one.mtime_ns);
     for (const auto& [node, bytes] : one.bytes_by_node) facts.bytes_by_node[node] += bytes;
+    if (S_ISREG(status.st_mode)) checksums[inside.substr(path.size())] = std::move(one.checksum);
     return OkStatus();
   }));
+  if (with_checksum) facts.checksum = ChecksumOfAll(checksums);
   return facts;
 }
 

@@ -19,7 +19,12 @@ struct FileFacts {
   // What each node could serve of it; nothing on a file system that does not say.
   std::map<std::string, uint64_t> bytes_by_node;
   uint64_t chunk_bytes = 0;  // 0: not known, or it has none.
+  std::string checksum;      // Tells its content; empty: not asked for, or there is none.
 };
+
+// Whether both have the same content, as far as this can be told: by their checksums, or without
+// one by the times at which they were written.
+bool HasSameBytes(const FileFacts& a, const FileFacts& b);
 
 // How many bytes of a file of that size each node has a copy of, from its `user.mosa.layout`.
 std::map<std::string, uint64_t> BytesByNode(const nlohmann::json& layout, uint64_t size_bytes);
@@ -27,7 +32,7 @@ std::map<std::string, uint64_t> BytesByNode(const nlohmann::json& layout, uint64
 // Size, time and place of the file at `path`; of a directory, if the path has a slash at its end,
 // those of all regular files in it together (the latest time, also of its directories), else its
 // own. NotFound if there is none.
-Result<FileFacts> Locate(const std::string& path);
+Result<FileFacts> Locate(const std::string& path, bool with_checksum = false);
 
 // Whether the bytes can be had: it can be opened, and a byte read of each piece of its stripe; of a
 // directory, all files in it. DataLoss if they cannot, NotFound if there is no such file.

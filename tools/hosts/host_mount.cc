@@ -1,15 +1,21 @@
 #include "tools/hosts/host_mount.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/xattr.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
+#include <map>
 #include <memory>
+#include <utility>
 
 #include "common/base/clock.h"
+#include "common/base/unique_fd.h"
 #include "tools/cluster/process.h"
 #include "tools/console/manager.h"
 
@@ -28,7 +34,8 @@ json ToJson(const Result<FileFacts>& facts) {
   return {{"size", facts->size_bytes},
           {"mtime", facts->mtime_ns},
           {"nodes", facts->bytes_by_node},
-          {"chunk", facts->chunk_bytes}};
+          {"chunk", facts->chunk_bytes},
+          {"checksum", facts->checksum}};
 }
 
 Result<FileFacts> FactsOf(const json& answer) {
@@ -38,6 +45,7 @@ Result<FileFacts> FactsOf(const json& answer) {
   facts.mtime_ns = answer.at("mtime").get<int64_t>();
   facts.bytes_by_node = answer.at("nodes").get<std::map<std::string, uint64_t>>();
   facts.chunk_bytes = answer.at("chunk").get<uint64_t>();
+  facts.checksum = answer.at("checksum").get<std::string>();
   return facts;
 }
 
@@ -59,11 +67,12 @@ json Reach(const RunHost& host, Duration at_most) {
   return cluster::RunCommand(words).ok();
 }
 
-Result<FileFacts> LocateOne(const RunHost& host, const std::string& how, const std::string& path) {
+Result<FileFacts> LocateOne(const RunHost& host, const std::string& how, const std::string& path,
+                            bool with_checksum) {
   const std::string full = fs::path(host.directory) / path;
   if (how == "written") MOSA_RETURN_IF_ERROR(CheckWritten(host.directory, path));
   if (how == "readable") MOSA_RETURN_IF_ERROR(CheckReadable(full));
-  return Locate(full);
+  return Locate(full, with_checksum);
 }
 
 json GiveAll(const RunHost& host, const json& files) {
@@ -80,6 +89,22 @@ json Prepare(const RunHost& host, const json& outputs) {
     const Status ready = PrepareOutput(host.directory, output.at(0).get<std::string>(),
                                        output.at(1).get<predict::HintMap>());
     if (!ready.ok()) return StatusJson(ready);
+  }
+  return StatusJson(OkStatus());
+}
+
+// Opens the files, or closes them. In this process, which serves one host.
+json HoldStreams(const RunHost& host, const json& paths, bool begin) {
+  static std::map<std::string, UniqueFd> held;
+  for (const json& path : paths) {
+    const std::string full = fs::path(host.directory) / path.get<std::string>();
+    held.erase(full);
+    if (!begin) continue;
+    UniqueFd file(open(full.c_str(), O_WRONLY | O_CLOEXEC));
+    if (!file)
+      return StatusJson(
+          FailedPreconditionError(fmt::format("cannot open {}: {}", full, strerror(errno))));
+    held.emplace(full, std::move(file));
   }
   return StatusJson(OkStatus());
 }
@@ -176,6 +201,7 @@ json Work(const RunHost& host, const json& question) {
   if (does == "lost") return ListLostFiles(host);
   if (does == "prepare") return Prepare(host, what);
   if (does == "give") return GiveAll(host, what);
+  if (does == "begin" || does == "end") return HoldStreams(host, what, does == "begin");
   if (does == "try") return StatusJson(TryHints(host.directory, what.get<predict::HintMap>()));
   if (does == "settle") {
     const std::string full = fs::path(host.directory) / what.at(0).get<std::string>();
@@ -186,7 +212,8 @@ json Work(const RunHost& host, const json& question) {
   }
   json answers = json::array();
   for (const json& path : what)
-    answers.push_back(ToJson(LocateOne(host, does, path.get<std::string>())));
+    answers.push_back(ToJson(
+        LocateOne(host, does, path.get<std::string>(), question.at("checksums").get<bool>())));
   return answers;
 }
 
@@ -194,8 +221,9 @@ json Work(const RunHost& host, const json& question) {
 
 // ---- in the runner
 
-HostMount::HostMount(const RunHost& host)
+HostMount::HostMount(const RunHost& host, bool with_checksums)
     : host_(host),
+      with_checksums_(with_checksums),
       look_([this](const json&) { return LookAt(host_); }),
       reach_([this](const json&) { return Reach(host_, kReachMax); }),
       work_([this](const json& question) { return Work(host_, question); }),
@@ -289,7 +317,9 @@ Result<HostMount::Found> HostMount::LocateAll(const char* how,
     json some = json::array();
     for (size_t i = at; i < std::min(paths.size(), at + kPathsPerQuestion); ++i)
       some.push_back(paths[i]);
-    MOSA_ASSIGN_OR_RETURN(const json answers, Ask({{"do", how}, {"what", std::move(some)}}));
+    MOSA_ASSIGN_OR_RETURN(
+        const json answers,
+        Ask({{"do", how}, {"what", std::move(some)}, {"checksums", with_checksums_}}));
     for (const json& answer : answers) found.push_back(FactsOf(answer));
   }
   return found;
@@ -305,6 +335,16 @@ Result<HostMount::Found> HostMount::LocateReadable(const std::vector<std::string
 
 Result<HostMount::Found> HostMount::LocateWritten(const std::vector<std::string>& paths) {
   return LocateAll("written", paths);
+}
+
+Status HostMount::BeginStreams(const std::vector<std::string>& paths) {
+  MOSA_ASSIGN_OR_RETURN(const json answer, Ask({{"do", "begin"}, {"what", paths}}));
+  return StatusIn(answer);
+}
+
+Status HostMount::EndStreams(const std::vector<std::string>& paths) {
+  MOSA_ASSIGN_OR_RETURN(const json answer, Ask({{"do", "end"}, {"what", paths}}));
+  return StatusIn(answer);
 }
 
 Result<std::vector<std::string>> HostMount::ListLost() {

@@ -23,7 +23,8 @@ namespace mosa::cli {
 
 class HostMount {
  public:
-  explicit HostMount(const RunHost& host);
+  // `with_checksums`: what is asked about files includes their checksums.
+  explicit HostMount(const RunHost& host, bool with_checksums = false);
 
   struct Look {
     bool answers = false;  // The mount point is there, and commands get to the host.
@@ -70,6 +71,10 @@ class HostMount {
   using HintsOfFiles = std::vector<std::pair<std::string, predict::HintMap>>;
   Status GiveHints(const HintsOfFiles& files);
   Status PrepareOutputs(const HintsOfFiles& outputs);
+  // Holds these files open for writing, so that readers of streams wait until EndStreams(), however
+  // often the task opens and closes them. The end of this object, or of the runner, ends them too.
+  Status BeginStreams(const std::vector<std::string>& paths);
+  Status EndStreams(const std::vector<std::string>& paths);
 
  private:
   static constexpr Duration kLookEach = Seconds(2);
@@ -84,6 +89,7 @@ class HostMount {
   Result<Found> LocateAll(const char* how, const std::vector<std::string>& paths);
 
   const RunHost host_;
+  const bool with_checksums_;
   Hand look_;
   Hand reach_;
   Hand work_;

@@ -42,6 +42,7 @@ struct RunOptions {
   std::string plan;
   std::string platform;
   bool resume = false;
+  bool reuse = false;
   bool dry_run = false;
 };
 
@@ -161,7 +162,9 @@ Status RunWorkflow(RunOptions options, const CommandLine& line) {
     ShowPlan(workflow, record, line.json);
     return OkStatus();
   }
-  return CarryOut(workflow, record, std::move(options.engine), options.resume, line.json);
+  record.reuses = options.reuse;
+  return CarryOut(workflow, record, std::move(options.engine), options.resume || options.reuse,
+                  line.json);
 }
 
 }  // namespace
@@ -210,6 +213,11 @@ void AddRun(CLI::App& app, CommandLine& line) {
                     "After a failure, run all tasks that do not depend on the failed one");
   command->add_flag("--resume", options->resume,
                     "Keep results of the run in --record that are still intact");
+  command
+      ->add_flag("--reuse", options->reuse,
+                 "Run only tasks whose command, environment or content of inputs is not that of "
+                 "the run in --record, if there is one; give it in each run")
+      ->excludes("--resume");
   command->add_option(
       "--record", options->engine.record_path,
       "Record of the run to write, JSON; default: WORKFLOW.run.json, in this directory");

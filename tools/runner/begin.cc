@@ -22,12 +22,6 @@ using predict::Workflow;
 
 constexpr size_t kLostShownMax = 20;
 
-std::vector<std::string> Paths(const Workflow& workflow, const std::vector<PathIndex>& files) {
-  std::vector<std::string> paths;
-  for (const PathIndex file : files) paths.push_back(predict::NameOf(workflow.at(file)));
-  return paths;
-}
-
 // "a reads 'x', which ...; neither do 2 other inputs: 'y', 'z'".
 Status MissingInputs(const Workflow& workflow, const std::vector<PathIndex>& missing,
                      const std::string& directory) {
@@ -53,7 +47,7 @@ Status MissingInputs(const Workflow& workflow, const std::vector<PathIndex>& mis
 // Fails unless every file that no task writes exists.
 Status FindOutsideInputs(const Workflow& workflow, HostMount& mount, RunRecord& record) {
   const std::vector<PathIndex> inputs = predict::OutsideInputs(workflow);
-  MOSA_ASSIGN_OR_RETURN(HostMount::Found found, mount.Locate(Paths(workflow, inputs)));
+  MOSA_ASSIGN_OR_RETURN(HostMount::Found found, mount.Locate(PathsOf(workflow, inputs)));
   std::vector<PathIndex> missing;
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (found[i].ok()) {
@@ -98,10 +92,6 @@ Status PlanRecordHints(const Workflow& workflow, HostMount& mount, RunRecord& re
 
 namespace {
 
-bool SameBytes(const FileFacts& a, const FileFacts& b) {
-  return a.size_bytes == b.size_bytes && a.mtime_ns == b.mtime_ns;
-}
-
 // Whether the task's outside inputs are unchanged. Other tasks' outputs are checked with those
 // tasks.
 bool ReadsTheSame(const Workflow& workflow, const Task& task, const TaskRecord& own,
@@ -109,7 +99,7 @@ bool ReadsTheSame(const Workflow& workflow, const Task& task, const TaskRecord& 
   for (const PathIndex input : task.inputs) {
     if (workflow.at(input).producer) continue;
     const auto then = own.inputs.find(input);
-    if (then == own.inputs.end() || !SameBytes(then->second, record.outside.at(input)))
+    if (then == own.inputs.end() || !HasSameBytes(then->second, record.outside.at(input)))
       return false;
   }
   return true;
@@ -125,7 +115,7 @@ void CheckOutputs(const Workflow& workflow, TaskIndex index, RunRecord& record,
   for (const PathIndex output : task.outputs) {
     Result<FileFacts>& now = found[at++];
     const auto then = own.outputs.find(output);
-    const bool same = then != own.outputs.end() && now.ok() && SameBytes(then->second, *now);
+    const bool same = then != own.outputs.end() && now.ok() && HasSameBytes(then->second, *now);
     if (same) {
       then->second = *std::move(now);
       continue;
@@ -154,7 +144,18 @@ Status BeginRun(const Workflow& workflow, HostMount& mount, RunRecord& record) {
 
 Status ResumeRun(const Workflow& workflow, const std::string& path, HostMount& mount,
                  RunRecord& record) {
-  MOSA_ASSIGN_OR_RETURN(auto earlier, ReadRecord(path, workflow, record));
+  auto read = ReadRecord(path, workflow, record);
+  if (!read.ok() && record.reuses) {
+    const bool is_first = read.status().code() == StatusCode::kNotFound;
+    fmt::print(stderr, "mosa run: nothing is reused: {}\n",
+               is_first ? "there is no earlier record" : MessageOf(read.status()));
+    return OkStatus();
+  }
+  if (!read.ok())
+    return Status(
+        read.status().code(),
+        fmt::format("--resume needs the record of an earlier run: {}", MessageOf(read.status())));
+  std::vector<predict::EarlierRun>& earlier = *read;
   std::vector<PathIndex> outputs;
   for (size_t i = 0; i < earlier.size(); ++i) {
     const Task& task = workflow.tasks[i];
@@ -162,7 +163,7 @@ Status ResumeRun(const Workflow& workflow, const std::string& path, HostMount& m
     if (earlier[i].done && earlier[i].same)
       outputs.insert(outputs.end(), task.outputs.begin(), task.outputs.end());
   }
-  MOSA_ASSIGN_OR_RETURN(HostMount::Found found, mount.LocateReadable(Paths(workflow, outputs)));
+  MOSA_ASSIGN_OR_RETURN(HostMount::Found found, mount.LocateReadable(PathsOf(workflow, outputs)));
   size_t at = 0, told = 0;
   for (size_t i = 0; i < earlier.size(); ++i) {
     if (!earlier[i].done || !earlier[i].same) continue;
@@ -174,9 +175,15 @@ Status ResumeRun(const Workflow& workflow, const std::string& path, HostMount& m
   const std::vector<bool> keep = predict::PlanResume(workflow, earlier);
   size_t kept = 0;
   for (size_t i = 0; i < keep.size(); ++i) {
-    if (!keep[i]) record.tasks[i] = {};
-    record.tasks[i].kept = keep[i];
+    TaskRecord& own = record.tasks[i];
+    own.kept = keep[i];
     kept += keep[i] ? 1 : 0;
+    if (keep[i]) continue;
+    const predict::EarlierRun& run = earlier[i];
+    const bool serves = run.done && run.same && run.outputs_intact && run.spent.empty();
+    TaskRecord as_then = std::exchange(own, {});
+    if (record.reuses && serves)
+      own.earlier = std::make_shared<const TaskRecord>(std::move(as_then));
   }
   fmt::print(stderr, "mosa run: {} of {} tasks are kept from the earlier run{}\n", kept,
              keep.size(), told > 0 ? fmt::format("; {} outputs are lost or changed", told) : "");
@@ -194,7 +201,7 @@ Status CheckDirectories(const Workflow& workflow, HostMount& mount, const RunFil
     if (file.is_directory && !ours.contains(predict::NameOf(file)))
       directories.push_back(PathIndex{i});
   }
-  MOSA_ASSIGN_OR_RETURN(const HostMount::Found found, mount.Locate(Paths(workflow, directories)));
+  MOSA_ASSIGN_OR_RETURN(const HostMount::Found found, mount.Locate(PathsOf(workflow, directories)));
   for (size_t i = 0; i < directories.size(); ++i) {
     if (!found[i].ok() || found[i]->size_bytes == 0) continue;
     const predict::WorkflowFile& file = workflow.at(directories[i]);

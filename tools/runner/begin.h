@@ -22,7 +22,8 @@ Status PlanRecordHints(const predict::Workflow& workflow, HostMount& mount, RunR
 
 // Copies into `record` the tasks that the run with the record at `path` finished and that need not
 // run again: their commands and outside inputs are the same, and their outputs are unchanged and
-// readable. Prints which outputs are lost and which tasks run again for them.
+// readable. Prints which outputs are lost and which tasks run again for them. A record that reuses
+// needs no earlier one, and its further tasks have what they did earlier, if that may serve.
 Status ResumeRun(const predict::Workflow& workflow, const std::string& path, HostMount& mount,
                  RunRecord& record);
 

@@ -58,6 +58,10 @@ void ShowStages(const Workflow& workflow, const RunRecord& record) {
   table.Print();
 }
 
+size_t CountKept(const RunRecord& record) {
+  return static_cast<size_t>(std::ranges::count_if(record.tasks, &TaskRecord::kept));
+}
+
 // How many tasks of this run a plan had placed, and how many of them ran elsewhere.
 std::pair<size_t, size_t> CountPlanned(const Workflow& workflow, const RunRecord& record) {
   std::pair<size_t, size_t> counts;
@@ -136,7 +140,7 @@ Status CarryOut(const Workflow& workflow, RunRecord& record, EngineOptions engin
   engine.held = lock.get();
   if (!engine.plan.empty()) MOSA_RETURN_IF_ERROR(WriteWhole(record.plan_path, engine.plan));
   {
-    HostMount mount(record.hosts.front());
+    HostMount mount(record.hosts.front(), record.reuses);
     const Result<RunFile> earlier = ReadRunFile(engine.record_path, CutFiles::kReadAsFarAsTheyGo);
     MOSA_RETURN_IF_ERROR(BeginRun(workflow, mount, record));
     MOSA_RETURN_IF_ERROR(CheckDirectories(workflow, mount, earlier.ok() ? &*earlier : nullptr));
@@ -158,6 +162,7 @@ Status CarryOut(const Workflow& workflow, RunRecord& record, EngineOptions engin
   Result<ClusterResidence> residence = ClusterResidence();
   if (measures) residence = first.TakeResidence();
   const RunnerLoad load = TakeRunnerLoad();
+  const size_t kept_at_start = CountKept(record);
   const Status ended = Engine(workflow, record, engine).Run();
   const RunnerLoad load_after = TakeRunnerLoad();
   if (measures) {
@@ -184,6 +189,9 @@ Status CarryOut(const Workflow& workflow, RunRecord& record, EngineOptions engin
                            : fmt::format("{} of {} tasks ran on another host than planned; the "
                                          "record says why, as 'placed'\n",
                                          departed, planned));
+    if (const size_t kept = CountKept(record); kept > kept_at_start)
+      fmt::print("{} more kept, because inputs came out as they were\n",
+                 Counted(kept - kept_at_start, "task"));
     if (record.read_ahead_bytes > 0)
       fmt::print("Read ahead for tasks: {}, of which they used {:.0f} %\n",
                  HumanBytes(static_cast<int64_t>(record.read_ahead_bytes)),

@@ -12,9 +12,10 @@ namespace mosa::cli {
 // Prints which hints each file of the workflow gets, and why. `record` already has its hosts.
 void ShowPlan(const predict::Workflow& workflow, const RunRecord& record, bool as_json);
 
-// Runs the workflow on the hosts of `record` and prints a summary. `resume`: continues the run
-// whose record exists. `engine` names the record and the logs. Returns the status of the run;
-// FailedPrecondition if the record belongs to another run.
+// Runs the workflow on the hosts of `record` and prints a summary. `resume`: takes what the run
+// whose record exists has done; if `record` reuses, whatever became of that run. `engine` names the
+// record and the logs. Returns the status of the run; FailedPrecondition if the record belongs to
+// another run.
 Status CarryOut(const predict::Workflow& workflow, RunRecord& record, EngineOptions engine,
                 bool resume, bool as_json);
 

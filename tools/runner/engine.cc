@@ -21,8 +21,6 @@ using predict::TaskState;
 
 // The longest time between two checks for signals.
 constexpr Duration kWaitMax = Milliseconds(200);
-constexpr Duration kProgressEach = Seconds(5);
-constexpr Duration kProgressEachOnTerminal = Milliseconds(250);
 constexpr Duration kRecordEach = Seconds(2);
 constexpr Duration kGrace = Seconds(5);
 constexpr size_t kLogNameMax = 80;
@@ -51,6 +49,18 @@ std::string PlainName(const Task& task) {
   return name;
 }
 
+// The path of the next attempt's output, without extension. `attempts`: those before it.
+std::string LogOf(const EngineOptions& options, TaskIndex index, const Task& task,
+                  size_t attempts) {
+  const std::string name = fmt::format("{}/{:05}-{}", options.logs, index.value, PlainName(task));
+  size_t attempt = attempts + 1;
+  std::error_code error;
+  while (options.keep_logs &&
+         std::filesystem::exists(fmt::format("{}.{}.out", name, attempt), error))
+    ++attempt;
+  return fmt::format("{}.{}", name, attempt);
+}
+
 // How many bytes of the file each host holds.
 std::map<HostIndex, uint64_t> HeldOf(const FileFacts& facts,
                                      const std::map<std::string, HostIndex>& host_names) {
@@ -68,36 +78,36 @@ Engine::Engine(const predict::Workflow& workflow, RunRecord& record, const Engin
     : workflow_(workflow),
       record_(record),
       options_(options),
-      execution_(workflow, DoneOf(record)),
+      execution_(workflow, DoneOf(record), TaskStreams::IsUsedBy(record)),
       scheduler_(record.system, SchedulerHosts(record)),
+      streams_(workflow, execution_),
+      progress_(execution_, workflow.tasks.size(), options.quiet),
       reports_(record.store_run, record.reports_tasks),
       processes_(options.held),
       readers_(workflow, record.hosts, processes_),
       tries_(workflow.tasks.size()),
       lost_(record.hosts.size(), false) {
-  for (const RunHost& host : record.hosts) mounts_.emplace_back(host);
+  for (const RunHost& host : record.hosts) mounts_.emplace_back(host, record.reuses);
   for (uint32_t i = 0; i < record.hosts.size(); ++i)
     host_names_.emplace(record.hosts[i].name, HostIndex{i});
   for (uint32_t i = 0; i < record.tasks.size(); ++i)
     if (record.tasks[i].kept) readers_.files().Skip(TaskIndex{i});
   for (const auto& [file, facts] : record.outside) NoteFile(file, facts);
-  for (size_t i = 0; i < record.tasks.size(); ++i) {
-    TaskRecord& task = record.tasks[i];
-    if (!task.kept) continue;
-    task.state = TaskState::kDone;
-    for (const auto& [file, facts] : task.outputs) NoteFile(file, facts);
-    // A store that has been restarted knows of no task.
-    reports_.Note(workflow.tasks[i].id, true);
-  }
+  for (uint32_t i = 0; i < record.tasks.size(); ++i)
+    if (record.tasks[i].kept) NoteKept(TaskIndex{i});
 }
 
 Status Engine::Run() {
   record_.start = clock_.Now();
-  record_kept_ = progress_shown_ = Now();
+  record_kept_ = Now();
+  progress_.Begin(Now());
   while (!Stopped()) {
     LookAtHosts();
-    AddReady();
-    StartAll();
+    // A task that has started may have made others ready, which read its streams.
+    do {
+      AddReady();
+      StartAll();
+    } while (execution_.has_ready());
     readers_.Start(lost_);
     if (running_.empty() && scheduler_.waiting() == 0) {
       // A task that could not be started may be tried again at once.
@@ -108,7 +118,7 @@ Status Engine::Run() {
     for (const auto& ended : processes_.Wait(WaitAtMost())) Handle(ended);
     TellStore();
     KeepRecord(false);
-    ShowProgress(false);
+    progress_.Show(Now(), running_.size());
   }
   if (cluster::InterruptGuard::Interrupted() != 0) Interrupt();
   return End();
@@ -136,7 +146,8 @@ void Engine::AddReady() {
     ExpectEnds(Now());
     for (const TaskIndex task : ready) {
       if (execution_.state(task) != TaskState::kReady) continue;
-      if (auto look = Look(task)) scheduler_.AddReady(*std::move(look), Now());
+      if (auto look = Look(task); look && !Reuse(task))
+        scheduler_.AddReady(*std::move(look), Now());
     }
   }
 }
@@ -152,13 +163,43 @@ std::optional<predict::ReadyTask> Engine::Look(TaskIndex task) {
   if (!LocateInputs(task)) return std::nullopt;
   std::map<HostIndex, uint64_t> held;
   for (const PathIndex input : workflow_.at(task).inputs) {
-    if (workflow_.at(input).path.starts_with('/')) continue;
+    if (workflow_.at(input).path.starts_with('/') || !files_.contains(input)) continue;
     const FileFacts& facts = files_.at(input);
     ready.input_bytes += facts.size_bytes;
     for (const auto& [host, bytes] : HeldOf(facts, host_names_)) held[host] += bytes;
   }
   for (const auto& [host, bytes] : held) ready.held.push_back({host, bytes});
   return ready;
+}
+
+// Takes the results of an earlier run if the task would now read what it read then.
+bool Engine::Reuse(TaskIndex task) {
+  TaskRecord& own = at(task);
+  const std::shared_ptr<const TaskRecord> earlier = std::exchange(own.earlier, nullptr);
+  if (earlier == nullptr) return false;
+  for (const PathIndex input : workflow_.at(task).inputs) {
+    const auto then = earlier->inputs.find(input);
+    const auto now = files_.find(input);
+    if (then == earlier->inputs.end() || now == files_.end() ||
+        !HasSameBytes(then->second, now->second))
+      return false;
+  }
+  own = *earlier;
+  execution_.Start(task);
+  execution_.Finish(task);
+  readers_.files().Skip(task);
+  NoteKept(task);
+  ++changes_;
+  return true;
+}
+
+void Engine::NoteKept(TaskIndex task) {
+  TaskRecord& own = at(task);
+  own.kept = true;
+  own.state = TaskState::kDone;
+  for (const auto& [file, facts] : own.outputs) NoteFile(file, facts);
+  // A store that has been restarted knows of no task.
+  reports_.Note(workflow_.at(task).id, true);
 }
 
 void Engine::NoteFile(PathIndex file, FileFacts facts) {
@@ -174,10 +215,11 @@ void Engine::DropFile(PathIndex file) {
 bool Engine::LocateInputs(TaskIndex task) {
   std::vector<PathIndex> unknown;
   for (const PathIndex input : workflow_.at(task).inputs) {
-    if (!files_.contains(input)) unknown.push_back(input);
+    if (!files_.contains(input) && !streams_.IsBeingWritten(input)) unknown.push_back(input);
   }
   if (unknown.empty()) return true;
-  Found found = OnLivingHost([&](HostMount& mount) { return mount.Locate(Paths(unknown)); });
+  Found found =
+      OnLivingHost([&](HostMount& mount) { return mount.Locate(PathsOf(workflow_, unknown)); });
   if (!found.ok() && NoHostIsLeft()) return false;
   bool all = true;
   for (size_t i = 0; i < unknown.size(); ++i) {
@@ -212,9 +254,7 @@ void Engine::Launch(const predict::Assignment& assignment) {
   record.state = TaskState::kRunning;
   record.inputs.clear();
   record.outputs.clear();
-  for (const PathIndex input : workflow_.at(task).inputs) {
-    if (const auto facts = files_.find(input); facts != files_.end()) record.inputs.insert(*facts);
-  }
+  RecordInputs(task);
   for (const PathIndex output : workflow_.at(task).outputs) DropFile(output);
   readers_.files().Start(task, assignment.host);
   Attempt attempt;
@@ -223,7 +263,8 @@ void Engine::Launch(const predict::Assignment& assignment) {
   attempt.placed = predict::ToText(assignment.reason);
   attempt.local_bytes = assignment.local_bytes;
   attempt.remote_bytes = assignment.remote_bytes;
-  const std::string log = LogOf(task);
+  const std::string log =
+      LogOf(options_, task, workflow_.at(task), record_.tasks[task.value].attempts.size());
   attempt.output_path = log + ".out";
   attempt.error_path = log + ".err";
   record.attempts.push_back(attempt);
@@ -236,6 +277,7 @@ void Engine::Launch(const predict::Assignment& assignment) {
   }
   const auto pid = processes_.Start(CommandOf(task, assignment.host, attempt));
   if (!pid.ok()) {
+    streams_.End(task, mounts_[assignment.host.value]);
     scheduler_.Release(assignment.host, workflow_.at(task).needs);
     FailAttempt(task, assignment.host, MessageOf(pid.status()));
     return;
@@ -243,16 +285,11 @@ void Engine::Launch(const predict::Assignment& assignment) {
   running_.emplace(*pid, Running{task, assignment.host});
 }
 
-// Path of the next attempt's output, without extension.
-std::string Engine::LogOf(TaskIndex task) const {
-  const std::string name =
-      fmt::format("{}/{:05}-{}", options_.logs, task.value, PlainName(workflow_.at(task)));
-  size_t attempt = record_.tasks[task.value].attempts.size() + 1;
-  std::error_code error;
-  while (options_.keep_logs &&
-         std::filesystem::exists(fmt::format("{}.{}.out", name, attempt), error))
-    ++attempt;
-  return fmt::format("{}.{}", name, attempt);
+void Engine::RecordInputs(TaskIndex task) {
+  for (const PathIndex input : workflow_.at(task).inputs) {
+    if (const auto facts = files_.find(input); facts != files_.end())
+      at(task).inputs.insert(*facts);
+  }
 }
 
 Status Engine::Prepare(TaskIndex task, HostIndex host) {
@@ -261,12 +298,16 @@ Status Engine::Prepare(TaskIndex task, HostIndex host) {
   std::vector<std::pair<std::string, predict::HintMap>> outputs;
   for (const PathIndex output : workflow_.at(task).outputs) {
     const auto hints = record_.hints.find(output);
-    const bool own = tag && hints != record_.hints.end() && !record_.inheriting.contains(output);
+    // Those who read a stream find it from the start.
+    const bool own =
+        hints != record_.hints.end() &&
+        ((tag && !record_.inheriting.contains(output)) || hints->second.contains("stream"));
     outputs.emplace_back(predict::NameOf(workflow_.at(output)),
                          own ? hints->second : predict::HintMap());
   }
   if (outputs.empty()) return OkStatus();
-  return mounts_[host.value].PrepareOutputs(outputs);
+  MOSA_RETURN_IF_ERROR(mounts_[host.value].PrepareOutputs(outputs));
+  return streams_.Begin(task, mounts_[host.value]);
 }
 
 TaskCommand Engine::CommandOf(TaskIndex task, HostIndex host, const Attempt& attempt) {
@@ -332,12 +373,6 @@ Engine::Found Engine::OnLivingHost(const std::function<Found(HostMount&)>& ask) 
   return answer;
 }
 
-std::vector<std::string> Engine::Paths(const std::vector<PathIndex>& files) const {
-  std::vector<std::string> paths;
-  for (const PathIndex file : files) paths.push_back(predict::NameOf(workflow_.at(file)));
-  return paths;
-}
-
 Duration Engine::WaitAtMost() const {
   const auto change = scheduler_.NextChange();
   if (!change) return kWaitMax;
@@ -360,22 +395,6 @@ void Engine::KeepRecord(bool now) {
   record_took_ = record_kept_ - begin;
 }
 
-void Engine::ShowProgress(bool now) {
-  if (options_.quiet) return;
-  const bool terminal = isatty(STDERR_FILENO) == 1;
-  const Duration each = terminal ? kProgressEachOnTerminal : kProgressEach;
-  if (!now && Now() - progress_shown_ < each) return;
-  progress_shown_ = Now();
-  const uint32_t failed = execution_.count(TaskState::kFailed);
-  const std::string line = fmt::format(
-      "mosa run: {} of {} tasks done, {} running{}, {:.1f} s", execution_.count(TaskState::kDone),
-      workflow_.tasks.size(), running_.size(), failed > 0 ? fmt::format(", {} failed", failed) : "",
-      static_cast<double>((clock_.Now() - record_.start).ns) / 1e9);
-  // On a terminal each line overwrites the previous one; the last line stays.
-  fmt::print(stderr, "{}{}{}", terminal ? "\r\033[K" : "", line, terminal && !now ? "" : "\n");
-  std::fflush(stderr);
-}
-
 Status Engine::End() {
   processes_.EndAll(kGrace);
   record_.read_ahead_bytes = readers_.files().read_bytes();
@@ -383,7 +402,7 @@ Status Engine::End() {
   const bool done = execution_.count(TaskState::kDone) == workflow_.tasks.size();
   const bool interrupted = cluster::InterruptGuard::Interrupted() != 0;
   record_.outcome = interrupted && !done ? "interrupted" : done ? "done" : "failed";
-  ShowProgress(true);
+  progress_.Show(Now(), running_.size(), /*end=*/true);
   KeepRecord(true);
   if (HostMount* const mount = LivingMount()) {
     if (const Status told = reports_.Finish(*mount, done); !told.ok())

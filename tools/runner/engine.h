@@ -20,7 +20,9 @@
 #include "tools/hosts/task_processes.h"
 #include "tools/runner/host_readers.h"
 #include "tools/runner/record.h"
+#include "tools/runner/run_progress.h"
 #include "tools/runner/task_reports.h"
+#include "tools/runner/task_streams.h"
 
 namespace mosa::cli {
 
@@ -66,9 +68,10 @@ class Engine {
   void AddReady();
   std::optional<predict::ReadyTask> Look(predict::TaskIndex task);
   bool LocateInputs(predict::TaskIndex task);
+  bool Reuse(predict::TaskIndex task);
+  void NoteKept(predict::TaskIndex task);
   void NoteFile(predict::PathIndex file, FileFacts facts);
   void DropFile(predict::PathIndex file);
-  std::string LogOf(predict::TaskIndex task) const;
   void StartAll();
   void Launch(const predict::Assignment& assignment);
   Status Prepare(predict::TaskIndex task, predict::HostIndex host);
@@ -78,9 +81,12 @@ class Engine {
   // ---- what became of it
   void Handle(const TaskProcesses::Ended& ended);
   void Succeed(predict::TaskIndex task, predict::HostIndex host);
+  void RecordInputs(predict::TaskIndex task);
   Status LocateOutputs(predict::TaskIndex task, predict::HostIndex host);
   Status GiveLifetimes(predict::TaskIndex task, predict::HostIndex host);
   void FailAttempt(predict::TaskIndex task, predict::HostIndex host, const std::string& why);
+  // What they read is written again: they wait, and those that run are ended.
+  void HoldBack(const std::vector<predict::TaskIndex>& withdrawn);
   bool UndoLostInputs(predict::TaskIndex task);
   void Undo(predict::TaskIndex task, predict::PathIndex lost);
   bool UndoLostResults();
@@ -95,8 +101,6 @@ class Engine {
   Duration WaitAtMost() const;
   void TellStore();
   void KeepRecord(bool now);
-  void ShowProgress(bool now);
-  void Say(const std::string& sentence) const;
   Status End();
   void Interrupt();
 
@@ -107,7 +111,6 @@ class Engine {
   // Asks any living host: `ask` runs on one mount at a time until a mount answers.
   using Found = Result<HostMount::Found>;
   Found OnLivingHost(const std::function<Found(HostMount&)>& ask);
-  std::vector<std::string> Paths(const std::vector<predict::PathIndex>& files) const;
 
   const predict::Workflow& workflow_;
   RunRecord& record_;
@@ -115,11 +118,15 @@ class Engine {
   const SystemClock clock_;
   predict::Execution execution_;
   predict::Scheduler scheduler_;
+  TaskStreams streams_;
+  RunProgress progress_;
   TaskReports reports_;
   TaskProcesses processes_;
   HostReaders readers_;
   std::deque<HostMount> mounts_;  // In the order of the record's hosts.
   std::map<pid_t, Running> running_;
+  // Tasks that have ended before the writers of their streams, which may yet fail.
+  std::map<predict::TaskIndex, predict::HostIndex> ended_early_;
   std::vector<Tries> tries_;
   std::vector<bool> lost_;  // By host.
   std::map<predict::PathIndex, FileFacts> files_;
@@ -128,7 +135,6 @@ class Engine {
   Status first_failure_;
   Time record_kept_;
   Duration record_took_;
-  Time progress_shown_;
   uint64_t changes_ = 0;
   uint64_t changes_kept_ = 0;
 };

@@ -1,9 +1,7 @@
 // The part of Engine that handles the end of an attempt.
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <fstream>
 #include <utility>
 
@@ -20,6 +18,7 @@ using predict::TaskIndex;
 using predict::TaskState;
 
 constexpr std::streamoff kTailBytes = 4096;
+constexpr const char* kStale = "one of its inputs is being written again";
 
 std::string LastLine(const std::string& path) {
   std::ifstream file(path, std::ios::binary | std::ios::ate);
@@ -41,11 +40,6 @@ bool IsLost(const predict::WorkflowFile& file, const std::set<std::string>& lost
 
 }  // namespace
 
-void Engine::Say(const std::string& sentence) const {
-  if (options_.quiet) return;
-  fmt::print(stderr, "{}mosa run: {}\n", isatty(STDERR_FILENO) == 1 ? "\r\033[K" : "", sentence);
-}
-
 void Engine::Handle(const TaskProcesses::Ended& ended) {
   if (readers_.Handle(ended)) return;
   const auto found = running_.find(ended.pid);
@@ -59,12 +53,16 @@ void Engine::Handle(const TaskProcesses::Ended& ended) {
   attempt.signal = ended.signal;
   if (at(host).exec.empty()) attempt.processor = ended.processor;
   ++changes_;
+  if (!lost_[host.value]) streams_.End(task, mounts_[host.value]);
   if (execution_.is_stale(task)) {
-    FailAttempt(task, host, "one of its inputs is being written again");
+    FailAttempt(task, host, kStale);
     return;
   }
   if (ended.exit_code == 0 && !lost_[host.value]) {
-    Succeed(task, host);
+    if (execution_.MayFinish(task))
+      Succeed(task, host);
+    else
+      ended_early_.emplace(task, host);
     return;
   }
   const std::string last = LastLine(attempt.error_path);
@@ -98,15 +96,39 @@ void Engine::Succeed(TaskIndex task, HostIndex host) {
   StageTime& stage = stages_[workflow_.at(task).stage];
   stage.total_ns += (attempt.end - attempt.start).ns;
   ++stage.tasks;
+  RecordInputs(task);
   execution_.Finish(task);
   at(task).state = TaskState::kDone;
   reports_.Note(workflow_.at(task).id, true);
+  for (const TaskIndex next : workflow_.at(task).successors) {
+    const auto ended = ended_early_.find(next);
+    if (ended == ended_early_.end() || !execution_.MayFinish(next)) continue;
+    const HostIndex on = ended->second;
+    ended_early_.erase(ended);
+    Succeed(next, on);
+  }
+}
+
+void Engine::HoldBack(const std::vector<TaskIndex>& withdrawn) {
+  for (const TaskIndex waiting : withdrawn) scheduler_.Withdraw(waiting);
+  for (const auto& [pid, running] : running_) {
+    if (execution_.is_stale(running.task)) processes_.Kill(pid);
+  }
+  const auto is_stale = [this](const auto& ended) { return execution_.is_stale(ended.first); };
+  // Each may hold back others, too.
+  for (auto ended = std::ranges::find_if(ended_early_, is_stale); ended != ended_early_.end();
+       ended = std::ranges::find_if(ended_early_, is_stale)) {
+    const auto [task, host] = *ended;
+    ended_early_.erase(ended);
+    FailAttempt(task, host, kStale);
+  }
 }
 
 Status Engine::LocateOutputs(TaskIndex task, HostIndex host) {
   const std::vector<PathIndex>& outputs = workflow_.at(task).outputs;
   if (outputs.empty()) return OkStatus();
-  MOSA_ASSIGN_OR_RETURN(HostMount::Found found, mounts_[host.value].LocateWritten(Paths(outputs)));
+  MOSA_ASSIGN_OR_RETURN(HostMount::Found found,
+                        mounts_[host.value].LocateWritten(PathsOf(workflow_, outputs)));
   for (size_t i = 0; i < outputs.size(); ++i) {
     MOSA_RETURN_IF_ERROR(found[i].status());
     NoteFile(outputs[i], *found[i]);
@@ -129,7 +151,7 @@ void Engine::FailAttempt(TaskIndex task, HostIndex host, const std::string& why)
   const bool input_lost = UndoLostInputs(task);
   if (input_lost) attempt.failure += " (an input is lost)";
   if ((host_lost || input_lost) && ++tries.excused <= kExcusedMax) {
-    execution_.Retry(task);
+    HoldBack(execution_.Retry(task));
     return;
   }
   ++tries.failures;
@@ -140,9 +162,10 @@ void Engine::FailAttempt(TaskIndex task, HostIndex host, const std::string& why)
     GiveUp(task, attempt.failure);
     return;
   }
-  Say(fmt::format("{} failed on {} (attempt {} of {}): {}", predict::Describe(workflow_.at(task)),
-                  at(host).name, tries.failures, options_.retries + 1, attempt.failure));
-  execution_.Retry(task);
+  progress_.Say(fmt::format("{} failed on {} (attempt {} of {}): {}",
+                            predict::Describe(workflow_.at(task)), at(host).name, tries.failures,
+                            options_.retries + 1, attempt.failure));
+  HoldBack(execution_.Retry(task));
 }
 
 // Checks whether the inputs of a failed task are still readable, and runs the writers of lost ones
@@ -155,13 +178,13 @@ bool Engine::UndoLostInputs(TaskIndex task) {
     if (!producer) continue;
     if (execution_.state(*producer) == TaskState::kDone) {
       written.push_back(input);
-    } else {
+    } else if (!streams_.IsBeingWritten(input) || execution_.is_stale(task)) {
       any = true;
     }
   }
   if (written.empty()) return any;
-  const Found found =
-      OnLivingHost([&](HostMount& mount) { return mount.LocateReadable(Paths(written)); });
+  const Found found = OnLivingHost(
+      [&](HostMount& mount) { return mount.LocateReadable(PathsOf(workflow_, written)); });
   for (size_t i = 0; found.ok() && i < written.size(); ++i) {
     if ((*found)[i].ok()) continue;
     Undo(*workflow_.at(written[i]).producer, written[i]);
@@ -173,17 +196,15 @@ bool Engine::UndoLostInputs(TaskIndex task) {
 // Also ends running tasks that read its outputs, because it cannot start before they end.
 void Engine::Undo(TaskIndex task, PathIndex lost) {
   if (execution_.state(task) != TaskState::kDone) return;
-  Say(fmt::format("'{}' is lost: {} runs again", workflow_.at(lost).path,
-                  predict::Describe(workflow_.at(task))));
-  for (const TaskIndex waiting : execution_.Undo(task)) scheduler_.Withdraw(waiting);
-  for (const auto& [pid, running] : running_) {
-    if (execution_.is_stale(running.task)) processes_.Kill(pid);
-  }
+  progress_.Say(fmt::format("'{}' is lost: {} runs again", workflow_.at(lost).path,
+                            predict::Describe(workflow_.at(task))));
+  const std::vector<TaskIndex> withdrawn = execution_.Undo(task);
   for (const PathIndex output : workflow_.at(task).outputs) DropFile(output);
   at(task).state = TaskState::kWaiting;
   at(task).kept = false;
   at(task).outputs.clear();
   ++changes_;
+  HoldBack(withdrawn);
 }
 
 // Runs again the writers of lost outputs that no task reads, once all tasks are done: nothing else
@@ -219,9 +240,9 @@ void Engine::LoseHost(HostIndex host) {
   scheduler_.Remove(host, Now());
   record_.hosts_lost.push_back(at(host).name);
   ++changes_;
-  Say(fmt::format("host {} is lost: {}its mount {} does not answer; its tasks run elsewhere",
-                  at(host).name, at(host).exec.empty() ? "" : "commands cannot be run there, or ",
-                  at(host).mount_point));
+  progress_.Say(fmt::format(
+      "host {} is lost: {}its mount {} does not answer; its tasks run elsewhere", at(host).name,
+      at(host).exec.empty() ? "" : "commands cannot be run there, or ", at(host).mount_point));
   readers_.Lose(host);
   for (const auto& [pid, running] : running_) {
     if (running.host == host) processes_.Kill(pid);
@@ -229,7 +250,7 @@ void Engine::LoseHost(HostIndex host) {
 }
 
 void Engine::GiveUp(TaskIndex task, const std::string& why) {
-  execution_.Fail(task);
+  HoldBack(execution_.Fail(task));
   reports_.Note(workflow_.at(task).id, false);
   at(task).state = TaskState::kFailed;
   ++changes_;
@@ -241,7 +262,7 @@ void Engine::GiveUp(TaskIndex task, const std::string& why) {
                         predict::Describe(workflow_.at(task)), tries_[task.value].failures,
                         tries_[task.value].failures == 1 ? "" : "s", record.attempts.back().host,
                         why, record.attempts.back().error_path);
-  Say(sentence);
+  progress_.Say(sentence);
   if (first_failure_.ok()) first_failure_ = FailedPreconditionError(sentence);
 }
 

@@ -12,7 +12,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 #include <map>
+#include <string_view>
 #include <utility>
 
 #include "common/base/clock.h"
@@ -60,12 +62,54 @@ std::vector<RecordedFile> FilesOf(const Workflow& workflow, const std::vector<Pa
   return list;
 }
 
-// The files are in the order of the task's, as its digest is the same.
-void TakeFacts(const std::vector<RecordedFile>& recorded, const std::vector<PathIndex>& files,
-               std::map<PathIndex, FileFacts>& known) {
-  for (size_t i = 0; i < std::min(files.size(), recorded.size()); ++i)
-    if (recorded[i].facts) known.emplace(files[i], *recorded[i].facts);
+void TakeFacts(const std::vector<RecordedFile>& recorded, const Workflow& workflow,
+               const std::vector<PathIndex>& files, std::map<PathIndex, FileFacts>& known) {
+  std::map<std::string_view, const RecordedFile*> by_path;
+  for (const RecordedFile& file : recorded) by_path.emplace(file.path, &file);
+  for (const PathIndex file : files) {
+    const auto found = by_path.find(predict::NameOf(workflow.at(file)));
+    if (found != by_path.end() && found->second->facts) known.emplace(file, *found->second->facts);
+  }
 }
+
+std::map<std::string, std::string> Environment() {
+  std::map<std::string, std::string> environment;
+  for (const char* name : {"PATH", "LD_LIBRARY_PATH", "LD_PRELOAD", "PYTHONPATH", "PERL5LIB",
+                           "R_LIBS", "CONDA_PREFIX", "VIRTUAL_ENV", "LANG", "LC_ALL", "TZ"})
+    if (const char* const value = std::getenv(name)) environment[name] = value;
+  return environment;
+}
+
+// Fails if a variable of the earlier run was another one.
+Status CheckEnvironment(const std::map<std::string, std::string>& earlier) {
+  const std::map<std::string, std::string> now = Environment();
+  std::vector<std::pair<std::string, std::string>> differing;
+  std::ranges::set_symmetric_difference(earlier, now, std::back_inserter(differing));
+  if (differing.empty()) return OkStatus();
+  return FailedPreconditionError(
+      fmt::format("the variable {} is not what it was then", differing.front().first));
+}
+
+// The tasks of a record: by id, and by digest if they have outputs, which tell them apart.
+class RecordedTasks {
+ public:
+  explicit RecordedTasks(const RunFile& file) {
+    for (const RecordedTask& task : file.tasks) {
+      by_id_.emplace(task.id, &task);
+      if (!task.outputs.empty()) by_digest_.emplace(task.digest, &task);
+    }
+  }
+  // Null if there is none of the same command, inputs and outputs.
+  const RecordedTask* Find(const std::string& id, const std::string& digest) const {
+    const auto same_id = by_id_.find(id);
+    if (same_id != by_id_.end() && same_id->second->digest == digest) return same_id->second;
+    const auto same_digest = by_digest_.find(digest);
+    return same_digest == by_digest_.end() ? nullptr : same_digest->second;
+  }
+
+ private:
+  std::map<std::string_view, const RecordedTask*> by_id_, by_digest_;
+};
 
 // Versions of the mosa that makes the run, and of its machine.
 std::map<std::string, std::string> Versions() {
@@ -81,6 +125,7 @@ std::map<std::string, std::string> Versions() {
 json ToJson(const RunRecord& record, const Workflow& workflow) {
   RunFile run;
   run.versions = Versions();
+  run.environment = Environment();
   run.workflow = {workflow.name, record.workflow_path};
   run.rules_path = record.rules_path;
   run.plan_path = record.plan_path;
@@ -157,27 +202,20 @@ Status WriteRecord(const std::string& path, const json& record) {
 
 Result<std::vector<predict::EarlierRun>> ReadRecord(const std::string& path,
                                                     const Workflow& workflow, RunRecord& record) {
-  const Result<RunFile> file = ReadRunFile(path, CutFiles::kRefuse);
-  if (!file.ok())
-    return Status(
-        file.status().code(),
-        fmt::format("--resume needs the record of an earlier run: {}", MessageOf(file.status())));
-  record.store_run = file->store_run;
-  std::map<std::string, size_t> places;
-  for (size_t i = 0; i < workflow.tasks.size(); ++i) places.emplace(workflow.tasks[i].id, i);
+  MOSA_ASSIGN_OR_RETURN(const RunFile file, ReadRunFile(path, CutFiles::kRefuse));
+  if (record.reuses) MOSA_RETURN_IF_ERROR(CheckEnvironment(file.environment));
+  record.store_run = file.store_run;
+  const RecordedTasks tasks(file);
   std::vector<predict::EarlierRun> earlier(workflow.tasks.size());
-  for (const RecordedTask& recorded : file->tasks) {
-    const auto place = places.find(recorded.id);
-    if (place == places.end()) continue;
-    const Task& task = workflow.tasks[place->second];
-    predict::EarlierRun& run = earlier[place->second];
-    run.done = recorded.state == "done";
-    run.same = recorded.digest == DigestOf(workflow, task);
-    if (!run.done || !run.same) continue;
-    TaskRecord& own = record.tasks[place->second];
-    own.attempts = recorded.attempts;
-    TakeFacts(recorded.inputs, task.inputs, own.inputs);
-    TakeFacts(recorded.outputs, task.outputs, own.outputs);
+  for (size_t i = 0; i < workflow.tasks.size(); ++i) {
+    const Task& task = workflow.tasks[i];
+    const RecordedTask* const recorded = tasks.Find(task.id, DigestOf(workflow, task));
+    if (recorded == nullptr || recorded->state != "done") continue;
+    earlier[i].done = earlier[i].same = true;
+    TaskRecord& own = record.tasks[i];
+    own.attempts = recorded->attempts;
+    TakeFacts(recorded->inputs, workflow, task.inputs, own.inputs);
+    TakeFacts(recorded->outputs, workflow, task.outputs, own.outputs);
   }
   return earlier;
 }
@@ -197,6 +235,12 @@ std::string DescribePlaces(const RunRecord& record) {
   return text;
 }
 
+std::vector<std::string> PathsOf(const Workflow& workflow, const std::vector<PathIndex>& files) {
+  std::vector<std::string> paths;
+  for (const PathIndex file : files) paths.push_back(predict::NameOf(workflow.at(file)));
+  return paths;
+}
+
 std::string DigestOf(const Workflow& workflow, const Task& task) {
   std::string text;
   const auto add = [&text](char kind, const std::string& word) {
@@ -206,8 +250,7 @@ std::string DigestOf(const Workflow& workflow, const Task& task) {
   };
   // Their order is not the same in a workload that was made from a trace.
   const auto add_files = [&](char kind, const std::vector<PathIndex>& files) {
-    std::vector<std::string> paths;
-    for (const PathIndex file : files) paths.push_back(predict::NameOf(workflow.at(file)));
+    std::vector<std::string> paths = PathsOf(workflow, files);
     std::ranges::sort(paths);
     for (const std::string& path : paths) add(kind, path);
   };

@@ -4,6 +4,7 @@
 #define MOSA_TOOLS_RUNNER_RECORD_H_
 
 #include <map>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
@@ -27,10 +28,15 @@ struct TaskRecord {
   std::vector<Attempt> attempts;
   std::map<predict::PathIndex, FileFacts> inputs;   // For the last attempt.
   std::map<predict::PathIndex, FileFacts> outputs;  // If it is done.
+  // An earlier run whose outputs are still there: they serve if the task would read what it read
+  // then. Null: there is none.
+  std::shared_ptr<const TaskRecord> earlier;
 };
 
 struct RunRecord {
   std::string workflow_path;
+  // Content decides what an earlier run's results are worth, so files have checksums.
+  bool reuses = false;
   std::string rules_path;      // Empty: none.
   std::string plan_path;       // Empty: none.
   std::string store_run;       // As in RunFile.
@@ -61,9 +67,10 @@ Result<UniqueFd> LockRecord(const std::string& path);
 // Writes to another name first, so that whoever reads sees the old record or the new.
 Status WriteRecord(const std::string& path, const nlohmann::json& record);
 
-// Takes what an earlier run of this workflow finished from its record into `record`: the last
-// attempts, the outputs. Returns what PlanResume() wants, with `outputs_intact` still false. Fails
-// as ReadRunFile().
+// Takes what an earlier run finished of the workflow's tasks from its record into `record`: the
+// last attempts, the outputs. Returns what PlanResume() wants, with `outputs_intact` still false.
+// Fails as ReadRunFile(); FailedPrecondition if `record` reuses and the environment was another
+// one.
 Result<std::vector<predict::EarlierRun>> ReadRecord(const std::string& path,
                                                     const predict::Workflow& workflow,
                                                     RunRecord& record);
@@ -71,6 +78,10 @@ Result<std::vector<predict::EarlierRun>> ReadRecord(const std::string& path,
 // "h1 (3), h2 (1)": how many tasks this run ran on which host, the most first; of many hosts the
 // first eight. Empty if it ran none.
 std::string DescribePlaces(const RunRecord& record);
+
+// The files as the workflow names them (NameOf).
+std::vector<std::string> PathsOf(const predict::Workflow& workflow,
+                                 const std::vector<predict::PathIndex>& files);
 
 // A hash of all that makes a task the same task: command, inputs, outputs.
 std::string DigestOf(const predict::Workflow& workflow, const predict::Task& task);

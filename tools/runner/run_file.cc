@@ -47,7 +47,7 @@ void List(auto& fields, ConstOr<Attempt> auto& attempt) {
 void List(auto& fields, ConstOr<FileFacts> auto& facts) {
   fields.Must("size_bytes", facts.size_bytes);
   fields.May("mtime_ns", facts.mtime_ns, "nodes", facts.bytes_by_node);
-  fields.Rare("chunk_bytes", facts.chunk_bytes);
+  fields.Rare("chunk_bytes", facts.chunk_bytes, "checksum", facts.checksum);
 }
 
 void List(auto& fields, ConstOr<RecordedFile> auto& file) {
@@ -84,10 +84,10 @@ void List(auto& fields, ConstOr<MachineUse> auto& machine) {
 void List(auto& fields, ConstOr<RunFile> auto& run) {
   fields.May("versions", run.versions, "outcome", run.outcome, "end", run.end, "hosts_lost",
              run.hosts_lost);
-  fields.Rare("rules", run.rules_path, "plan", run.plan_path, "store_run", run.store_run,
-              "turnaround_seconds", run.turnaround_s, "read_ahead_bytes", run.read_ahead_bytes,
-              "read_ahead_used_bytes", run.read_ahead_used_bytes, "machines", run.machines,
-              "residence", run.residence);
+  fields.Rare("environment", run.environment, "rules", run.rules_path, "plan", run.plan_path,
+              "store_run", run.store_run, "turnaround_seconds", run.turnaround_s,
+              "read_ahead_bytes", run.read_ahead_bytes, "read_ahead_used_bytes",
+              run.read_ahead_used_bytes, "machines", run.machines, "residence", run.residence);
   fields.Must("workflow", run.workflow, "system", run.system, "start", run.start, "hosts",
               run.hosts, "tasks", run.tasks);
 }

@@ -100,6 +100,8 @@ struct RunFile {
   std::vector<std::string> faults;
 
   std::map<std::string, std::string> versions;
+  // Variables of the run's environment that determine which programs run, and how.
+  std::map<std::string, std::string> environment;
   RecordedWorkflow workflow;
   std::string rules_path;  // Empty: none.
   std::string plan_path;   // Empty: none.

@@ -573,6 +573,52 @@ TEST(ResumeRun, RunsAgainWhatReadsSomethingElse) {
   EXPECT_EQ(resume(), "k-k");
 }
 
+// By time, as this file system has no checksums.
+TEST(ReuseRun, KeepsWhatWouldReadTheSame) {
+  OneRun setup(R"(tasks:
+  - {id: a, command: "wc -c < in > x; touch -d @1 x", inputs: [in], outputs: [x]}
+  - {id: b, command: "cat x > y", inputs: [x], outputs: [y]}
+  - {id: c, command: "cat y > z", inputs: [y], outputs: [z]})");
+  setup.record.reuses = true;
+  setup.options.keep_logs = true;
+  const auto reuse = [&] {
+    setup.record.outside.clear();
+    setup.record.tasks.assign(3, {});
+    HostMount mount(setup.record.hosts[0], true);
+    EXPECT_TRUE(BeginRun(setup.workflow, mount, setup.record).ok());
+    EXPECT_TRUE(ResumeRun(setup.workflow, setup.options.record_path, mount, setup.record).ok());
+    EXPECT_TRUE(setup.Run().ok());
+    std::string kept;
+    for (const TaskRecord& task : setup.record.tasks) kept += task.kept ? "k" : "-";
+    return kept;
+  };
+  setup.directory.Write("in", "1");
+  EXPECT_EQ(reuse(), "---");
+  EXPECT_EQ(reuse(), "kkk");
+  setup.directory.Write("in", "2");
+  EXPECT_EQ(reuse(), "-kk");
+  setup.directory.Write("in", "ten bytes!");
+  EXPECT_EQ(reuse(), "---");
+  EXPECT_EQ(setup.directory.Read("z"), "10\n");
+  fs::remove(setup.directory.path + "/y");
+  EXPECT_EQ(reuse(), "k-k");
+  setenv("PYTHONPATH", "/elsewhere", 1);
+  EXPECT_EQ(reuse(), "---");
+  EXPECT_EQ(reuse(), "kkk");
+  unsetenv("PYTHONPATH");
+}
+
+TEST(RunRecord, TakesFilesByTheirPaths) {
+  OneRun setup("tasks:\n  - {id: a, command: echo > o; echo 22 > p, outputs: [o, p]}\n");
+  ASSERT_TRUE(setup.Run().ok());
+  OneRun other("tasks:\n  - {id: b, command: echo > o; echo 22 > p, outputs: [p, o]}\n");
+  const auto earlier = ReadRecord(setup.options.record_path, other.workflow, other.record);
+  ASSERT_TRUE(earlier.ok());
+  EXPECT_TRUE((*earlier)[0].done && (*earlier)[0].same);
+  for (const auto& [file, facts] : other.record.tasks[0].outputs)
+    EXPECT_EQ(facts.size_bytes, other.workflow.at(file).path == "o" ? 1U : 3U);
+}
+
 TEST(RunRecord, SaysOnWhichHostsTasksRan) {
   RunRecord record;
   EXPECT_EQ(DescribePlaces(record), "");
