@@ -16,7 +16,8 @@ inline constexpr Duration kPublishAfter = Milliseconds(100);
 // True if an open of a file in this state reads and writes past the kernel's pages, which would end
 // at the size that the kernel knows.
 constexpr bool OpensAsStream(StreamState stream, bool write) {
-  return write ? stream != StreamState::kNone : MayGrow(stream);
+  if (write) return stream != StreamState::kNone;
+  return MayGrow(stream) || stream == StreamState::kBroken;
 }
 
 // What a read at the end of the file does.

@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <memory>
 #include <span>
 
+#include "client-sai/api/wait_budget.h"
 #include "client-sai/fuse/convert.h"
 #include "client-sai/fuse/operations.h"
 #include "client-sai/fuse/write_call.h"
@@ -61,7 +63,7 @@ Result<kernel::OpenOut> PrepareOpen(Mount& mount, const Opened& opened) {
     else
       mount.filesystem.OpenedUnbacked(handle);
   }
-  out.handle = EncodeHandle({handle, out.backing_id != 0});
+  out.handle = EncodeHandle({handle, out.backing_id != 0, mode.stream});
   return out;
 }
 
@@ -260,11 +262,10 @@ std::optional<size_t> AnswerRead(const ReadCall& call, Await& await) {
 // What a read that waits at the end of a stream holds until it is answered.
 struct StreamRead {
   StreamRead(const ReadCall& read, const TraceEvent& begun, Mount& mount)
-      : call(read), event(begun), use(mount.tracer), unanswered(mount.session.Detach()) {}
+      : call(read), event(begun), unanswered(mount.session.Detach()) {}
 
   ReadCall call;
   TraceEvent event;
-  Tracer::Use use;
   KernelSession::Detached unanswered;
 };
 
@@ -275,6 +276,8 @@ void AwaitStream(Mount& mount, const Await& await, const std::shared_ptr<StreamR
       fuse_reply_err(read->call.request, EIO);
       return;
     }
+    const WaitBudget budget(std::chrono::steady_clock::now());
+    const Tracer::Use use(mount.tracer);
     Await again;
     const std::optional<size_t> answered = AnswerRead(read->call, again);
     if (again) return AwaitStream(mount, again, read);
@@ -414,6 +417,13 @@ void Seek(fuse_req_t request, fuse_ino_t ino, off_t offset, int whence, fuse_fil
   }
 }
 
+// The kernel copies by itself, up to the size that it knows. Programs that get EINVAL read and
+// write instead, and so wait at the end of a stream.
+void CopyRange(fuse_req_t request, fuse_ino_t, off_t, fuse_file_info* from, fuse_ino_t, off_t,
+               fuse_file_info*, size_t, int) {
+  fuse_reply_err(request, DecodeHandle(from->fh).stream ? EINVAL : EOPNOTSUPP);
+}
+
 void Control(fuse_req_t request, fuse_ino_t, unsigned, void*, fuse_file_info*, unsigned,
              const void*, size_t, size_t) {
   fuse_reply_err(request, ENOTTY);
@@ -431,6 +441,7 @@ void AddFileOperations(fuse_lowlevel_ops& table) {
   table.fsync = Fsync;
   table.fallocate = Allocate;
   table.lseek = Seek;
+  table.copy_file_range = CopyRange;
   table.ioctl = Control;
 }
 

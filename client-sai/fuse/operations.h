@@ -63,16 +63,19 @@ inline Time TraceBegin(const Mount& mount) {
 // For tracing: records that `file` has the name `name` in `parent`.
 void TraceName(Mount& mount, FileId parent, std::string_view name, FileId file);
 
-// The file handle as the kernel stores it: our handle, and whether it holds a backing file.
+// The file handle as the kernel stores it: our handle, whether it holds a backing file, and whether
+// it reads a stream.
 struct KernelHandle {
   HandleId handle;
   bool backing = false;
+  bool stream = false;
 };
 inline uint64_t EncodeHandle(KernelHandle handle) {
-  return handle.handle.value << 1 | static_cast<uint64_t>(handle.backing);
+  return handle.handle.value << 2 | static_cast<uint64_t>(handle.stream) << 1 |
+         static_cast<uint64_t>(handle.backing);
 }
 inline KernelHandle DecodeHandle(uint64_t encoded) {
-  return {HandleId{encoded >> 1}, (encoded & 1) != 0};
+  return {HandleId{encoded >> 2}, (encoded & 1) != 0, (encoded & 2) != 0};
 }
 
 }  // namespace mosa::sai

@@ -108,6 +108,10 @@ TEST(Checksum, IsOfRegularFilesWhoseBytesAreThere) {
   EXPECT_EQ(ReasonOf(cluster.a().fs().GetXattr(*cluster.a().Find("/d"), "user.mosa.checksum")),
             ErrorReason::kNoAttribute);
   EXPECT_EQ(ReasonOf(cluster.a().SetXattr("/d", "user.mosa.checksum", "1")), ErrorReason::kInvalid);
+  ASSERT_TRUE(Ok(cluster.a().WriteFile("/huge", "x")));
+  ASSERT_TRUE(Ok(cluster.a().Truncate("/huge", uint64_t{1} << 45)));
+  EXPECT_EQ(ReasonOf(cluster.a().fs().GetXattr(*cluster.a().Find("/huge"), "user.mosa.checksum")),
+            ErrorReason::kTooBig);
   WriteWith(cluster.a(), "/f", "placement", "node:b", Pattern(kMiB, 3));
   const FileId file = *cluster.a().Find("/f");
   cluster.nodes().Find(cluster.node_b)->reachable = false;

@@ -45,10 +45,10 @@ Outcome<Done> Closer::FlushData(OpenFile& handle, uint64_t lock_owner,
       // The kernel releases a handle later than its last descriptor is closed. Writes by
       // passthrough after one of several descriptors was closed are not seen here.
       const bool by_kernel = handle.mode.kind == OpenMode::Kind::kPassthrough;
-      if (handle.write && !by_kernel && !std::exchange(handle.closed, true))
+      // A program may write on through another descriptor, and a stream that has ended has ended.
+      if (handle.write && !by_kernel && !handle.stream && !std::exchange(handle.closed, true))
         --inode.uses.unclosed_writers;
       handle.was_closed = true;
-      // A program may write on through another descriptor, and a stream that has ended has ended.
       last = !handle.stream &&
              inode.uses.unclosed_writers <= (handle.write && by_kernel ? 1U : 0U) &&
              inode.known.attributes.link_count > 0 && !MappedStores::MayBeStoredInto(inode);

@@ -38,6 +38,12 @@ ClientId NewClientId() {
   return ClientId{number == 0 ? 1 : number};
 }
 
+// Whether programs have it open and are not done with it: then its readers must not see its end.
+bool IsStreaming(Inode& inode) {
+  const MutexLock lock(inode.mutex);
+  return inode.uses.write_handles > 0 && inode.known.attributes.stream != StreamState::kNone;
+}
+
 }  // namespace
 
 Filesystem::Impl::Impl(FilesystemOptions options, ManagerApi& manager, NodeApi& nodes,
@@ -143,7 +149,7 @@ Status Filesystem::Impl::Stop() {
     if (inode->append_hold && !appends_.End(*inode, true).ok()) stats_.Add(Counter::kErrors);
     mapped_stores_.Catch(*inode);
     write_behind_.Drain(*inode);
-    const Outcome<Done> committed = writer_.Commit(*inode, true);
+    const Outcome<Done> committed = writer_.Commit(*inode, !IsStreaming(*inode));
     if (!committed.ok() && stop_status_.ok())
       stop_status_ = AbortedError(fmt::format("file {} could not be stored: {}", inode->file.value,
                                               committed.failure().message));

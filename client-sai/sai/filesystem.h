@@ -125,6 +125,7 @@ struct OpenMode {
   // kDirect: the open must name the backing file of other opens, and its mappings are of that file.
   // If there is none, `descriptor` becomes it, if given.
   bool joins = false;
+  bool stream = false;  // It reads a stream, beyond the size that the kernel knows.
 };
 struct OpenResult {
   HandleId handle;

@@ -78,29 +78,35 @@ Outcome<Done> HandleWriter::WriteThrough(OpenFile& handle, const CallPiece& piec
   const Outcome<Done> written = handle.append
                                     ? appends_.Write(handle, data, piece)
                                     : writer_.WriteAt(*handle.inode, piece.offset, data, memory);
-  if (!written.ok() || !handle.stream) return written;
-  return NoteStreamed(handle.inode, data.size());
+  if (written.ok() && handle.stream) NoteStreamed(handle.inode, data.size());
+  return written;
 }
 
-Outcome<Done> HandleWriter::NoteStreamed(const InodePtr& inode, uint64_t bytes) {
+void HandleWriter::NoteStreamed(const InodePtr& inode, uint64_t bytes) {
   const Time now = clock_.Monotonic();
   {
     const MutexLock lock(mutex_);
     Stream& stream =
         streams_.try_emplace(inode->file, Stream{inode, now - kPublishAfter}).first->second;
     stream.bytes += bytes;
-    if (stream.bytes < kPublishBytes && now - stream.published < kPublishAfter) return Done{};
+    if (stream.bytes < kPublishBytes && now - stream.published < kPublishAfter) return;
     stream.published = now;
     stream.bytes = 0;
   }
-  return Publish(*inode);
+  Publish(inode);
 }
 
-Outcome<Done> HandleWriter::Publish(Inode& inode) {
-  write_behind_.Drain(inode);
-  const Outcome<Done> committed = writer_.Commit(inode, false);
-  stream_waits_.NoteChanged(inode.file);  // The manager tells other mounts.
-  return committed;
+// What fails is tried again. It stays uncommitted, and the close tells the program.
+void HandleWriter::Publish(const InodePtr& inode) {
+  write_behind_.Drain(*inode);
+  if (!writer_.Commit(*inode, false).ok()) {
+    stats_.Add(Counter::kErrors);
+    const MutexLock lock(mutex_);
+    Stream& stream =
+        streams_.try_emplace(inode->file, Stream{inode, clock_.Monotonic()}).first->second;
+    stream.bytes += 1;
+  }
+  stream_waits_.NoteChanged(inode->file);  // The manager tells other mounts.
 }
 
 void HandleWriter::PublishDue() {
@@ -126,8 +132,7 @@ void HandleWriter::PublishDue() {
   for (const InodePtr& inode : due) {
     const WaitBudget budget(WaitBudget::ForBackground());
     const IoLock io(*inode);
-    // What fails stays uncommitted, and the close tells the program.
-    if (!Publish(*inode).ok()) stats_.Add(Counter::kErrors);
+    Publish(inode);
   }
 }
 

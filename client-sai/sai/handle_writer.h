@@ -59,9 +59,9 @@ class HandleWriter {
     uint64_t bytes = 0;  // Written since then.
   };
   // Publishes if there is enough. The caller must hold the inode's io.
-  Outcome<Done> NoteStreamed(const InodePtr& inode, uint64_t bytes);
+  void NoteStreamed(const InodePtr& inode, uint64_t bytes);
   // The caller must hold the inode's io.
-  Outcome<Done> Publish(Inode& inode);
+  void Publish(const InodePtr& inode);
   Outcome<Done> WriteThrough(OpenFile& handle, const CallPiece& piece,
                              std::span<const std::byte> data, const Memory& memory);
 

@@ -152,6 +152,8 @@ struct Uses {
   // the mount must be released once more.
   bool closes = false;
   bool named_while_closing = false;
+  // The task that last opened it for writing as a stream; empty: none that is known.
+  std::string streaming_task;
 };
 
 // How the kernel uses a file: its names, its pages, and the object as a backing file.
@@ -391,7 +393,7 @@ struct OpenFile {
   bool write = false;
   bool append = false;
   bool begins_empty = false;  // This open has made the file, or cut it to nothing.
-  bool stream = false;        // OpensAsStream().
+  bool stream = false;        // It takes part in a stream: OpensAsStream().
   std::string task;
   std::optional<std::string> reader;  // The reading task, for a file that counts its readers.
   ObjectView view;                    // Thread-safe.

@@ -42,6 +42,8 @@ std::optional<uint32_t> ChecksumOf(const BlockSums& sums, size_t index, ByteRang
   const BlockSum& sum = sums.blocks[index];
   const bool has_data = sum.has_data && sums.object_bytes > block.begin;
   if (sum.damaged || (sums.absent && !is_known_empty)) return std::nullopt;
+  static const uint32_t kZeroBlock = Crc32c(kZeroes.data(), kZeroes.size());
+  if (!has_data && block.size() == kZeroes.size()) return kZeroBlock;
   if (!has_data) return Crc32c(kZeroes.data(), block.size());
   const uint64_t covered =
       std::min(sums.object_bytes, block.begin + kChecksumBlockBytes) - block.begin;
@@ -237,7 +239,7 @@ Outcome<std::vector<uint32_t>> NodeObjects::BlockChecksums(Inode& inode, const D
       }
       if (!crc) {
         std::vector<std::byte> bytes(block.size());
-        MOSA_RETURN_IF_FAILED(Fetch(inode, access, block, bytes.data(), false));
+        MOSA_RETURN_IF_FAILED(Fetch(inode, access, block, bytes.data(), true));
         crc = Crc32c(bytes.data(), bytes.size());
       }
       crcs.push_back(*crc);

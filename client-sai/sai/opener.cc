@@ -45,7 +45,12 @@ Outcome<CreateResult> Opener::Create(const NewEntry& entry, uint32_t flags) {
     inode = *made;
   }
   ReserveHandle(*inode, flags);
-  const auto opened = AddHandle(inode, flags, request.task, /*begins_empty=*/true);
+  StreamState stream = StreamState::kNone;
+  {
+    const MutexLock lock(inode->mutex);
+    stream = inode->known.attributes.stream;
+  }
+  const auto opened = AddHandle(inode, flags, request.task, /*begins_empty=*/true, stream);
   if (!opened.ok()) {
     ReturnHandle(*inode, flags);
     return opened.failure();
@@ -157,7 +162,12 @@ Outcome<OpenResult> Opener::Open(FileId file, uint32_t flags, const Caller& call
   stats_.Add(Counter::kOpens);
   const InodePtr inode = inodes_.Get(file);
   const bool write = Writes(flags);
-  const std::string task = write ? tasks_.Of(caller.pid) : std::string();
+  bool grows = false;
+  {
+    const MutexLock lock(inode->mutex);
+    grows = MayGrow(inode->known.attributes.stream);
+  }
+  const std::string task = write || grows ? tasks_.Of(caller.pid) : std::string();
   // Counted from here on, so that whoever removes the file's last name reports it as open.
   ReserveHandle(*inode, flags);
   {
@@ -188,7 +198,7 @@ Outcome<OpenResult> Opener::OpenReserved(const InodePtr& inode, uint32_t flags,
     auto cut = file_attributes_.Set(inode->file, changes);
     if (!cut.ok()) return cut.failure();
   }
-  return AddHandle(inode, flags, task, (flags & O_TRUNC) != 0);
+  return AddHandle(inode, flags, task, (flags & O_TRUNC) != 0, fresh->attributes.stream);
 }
 
 void Opener::ReserveHandle(Inode& inode, uint32_t flags) {
@@ -216,7 +226,7 @@ void Opener::ReturnHandle(Inode& inode, uint32_t flags) {
 }
 
 Outcome<OpenResult> Opener::AddHandle(const InodePtr& inode, uint32_t flags, std::string task,
-                                      bool begins_empty) {
+                                      bool begins_empty, StreamState stream) {
   auto handle = std::make_shared<OpenFile>();
   handle->id = handles_.NewId();
   handle->inode = inode;
@@ -227,12 +237,19 @@ Outcome<OpenResult> Opener::AddHandle(const InodePtr& inode, uint32_t flags, std
   handle->task = std::move(task);
   {
     const MutexLock lock(inode->mutex);
-    handle->stream = OpensAsStream(inode->known.attributes.stream, handle->write);
+    handle->stream = OpensAsStream(stream, handle->write);
+    // A task that waited for the end of what it writes itself would never end.
+    if (TaskNames::IsGiven(handle->task)) {
+      if (handle->write) inode->uses.streaming_task = handle->task;
+      handle->stream =
+          handle->stream && (handle->write || handle->task != inode->uses.streaming_task);
+    }
   }
   MOSA_RETURN_IF_FAILED(open_modes_.Choose(*handle));
   {
     const MutexLock lock(inode->mutex);
     handle->errors_seen = inode->behind.error_count;
+    handle->mode.stream = handle->stream && !handle->write;
   }
   uint64_t size_bytes = 0;
   uint64_t data_version = 0;

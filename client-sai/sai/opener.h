@@ -66,7 +66,7 @@ class Opener {
   static void ReserveHandle(Inode& inode, uint32_t flags);
   void ReturnHandle(Inode& inode, uint32_t flags);
   Outcome<OpenResult> AddHandle(const InodePtr& inode, uint32_t flags, std::string task,
-                                bool begins_empty);
+                                bool begins_empty, StreamState stream);
   // For files that count their readers: records the handle's task.
   void NoteReader(Inode& inode, HandleId handle, uint32_t pid);
 

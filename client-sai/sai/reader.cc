@@ -34,6 +34,9 @@ constexpr int kReadsMax = 8;
 // Each attempt follows a new answer of the manager.
 constexpr int kRefusedReadsMax = 4;
 
+// Longer files are sparse, and a checksum of them would take hours.
+constexpr uint64_t kChecksumBytesMax = uint64_t{1} << 40;
+
 // For shorter reads, mapping costs more than it saves.
 constexpr size_t kMappedBytesMin = 64 << 10;
 
@@ -170,6 +173,7 @@ Outcome<ReadResult> Reader::AtEndOf(const OpenFile& handle, StreamState stream, 
       const std::shared_ptr<OpenFile> open = handles_.FindFile(id);
       if (!open) return done(false);
       stream_waits_.Wait(open, offset, std::move(done));
+      if (!handles_.FindFile(id)) stream_waits_.EndOf(id);  // It was released meanwhile.
     };
   return nothing;
 }
@@ -346,6 +350,10 @@ Outcome<std::string> Reader::ChecksumOnce(const InodePtr& inode) {
     file_bytes = AttributeCache::ViewOn(*inode, fresh->attributes).size_bytes;
     is_object = access.layout.bound() && !access.is_inline && !inode->content.buffer;
   }
+  if (file_bytes > kChecksumBytesMax)
+    return Fail(StatusCode::kInvalidArgument, ErrorReason::kTooBig,
+                fmt::format("file {} has {} bytes, and a checksum is of at most {}",
+                            inode->file.value, file_bytes, kChecksumBytesMax));
   std::vector<uint32_t> crcs;
   if (is_object && access.lost) return NodeObjects::LostBytes(*inode);
   if (is_object) {

@@ -53,6 +53,8 @@ void StreamWaits::LookAgain() {
 void StreamWaits::Look(const InodePtr& inode) {
   const WaitBudget budget(WaitBudget::ForBackground());
   const auto fresh = rights_.EnsureFresh(*inode, false);
+  // The manager does not answer: LookAgain().
+  if (!fresh.ok() && fresh.failure().code == StatusCode::kUnavailable) return;
   uint64_t size_bytes = UINT64_MAX;
   if (fresh.ok() && ReadAtEnd(fresh->attributes.stream) == AtEnd::kWaits) {
     const MutexLock lock(inode->mutex);

@@ -143,7 +143,8 @@ uint32_t TaskNames::ProcessOfThread(uint32_t thread) {
 }
 
 TaskNames::Process TaskNames::Known::AsProcess() const {
-  return {variable ? *variable : fmt::format("sid:{}:{}", session, command), command, start_ticks};
+  return {variable ? *variable : fmt::format("{}{}:{}", kMadeUp, session, command), command,
+          start_ticks};
 }
 
 }  // namespace mosa::sai

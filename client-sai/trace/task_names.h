@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 
 #include "common/base/mutex.h"
@@ -20,6 +21,8 @@ class TaskNames {
  public:
   // Empty if the process is gone.
   std::string Of(uint32_t pid) { return ProcessOf(pid).task; }
+  // False of a name that was made up from session and command, because MOSA_TASK is not set.
+  static bool IsGiven(std::string_view task) { return !task.empty() && !task.starts_with(kMadeUp); }
 
   struct Process {
     std::string task;
@@ -45,6 +48,7 @@ class TaskNames {
   Known KnownOf(uint32_t pid);
   Known Remember(uint32_t pid, const ProcessStat& stat, int ancestors_left);
 
+  static constexpr std::string_view kMadeUp = "sid:";
   static constexpr size_t kNamesMax = 4096;  // At the limit, all are forgotten.
   SystemMutex mutex_;
   std::unordered_map<uint32_t, Known> names_ ABSL_GUARDED_BY(mutex_);  // By process id.

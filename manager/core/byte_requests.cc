@@ -67,6 +67,7 @@ Reply ByteRequests::Apply(const ReleaseRequest& request) {
   }
   if (request.uncommitted && session.write_opens.contains(request.file)) {
     generations_.EndUncommitted(request.file);
+    generations_.NoteWriterGone(request.file);
     recalls_.Send(session, request.file, RecallKind::kFile);  // It may have asked meanwhile.
   }
   generations_.CloseWrite(session, request.file);

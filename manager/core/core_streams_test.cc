@@ -147,15 +147,39 @@ TEST_F(CoreStreams, StayBrokenWhileAnotherWriterGoesOn) {
   Open(file);
   Open(file, kBen);
   Pass({kBen});
+  Open(file, kBen);  // A mount that writes on may ask again.
   Ok<EmptyReply>(kBen, ReleaseRequest{.file = file, .holds_open = true});
   EXPECT_EQ(StateOf(file), StreamState::kBroken);
 }
 
-TEST_F(CoreStreams, WaitForTheirWritersAfterARestart) {
+TEST_F(CoreStreams, BreakIfTheirBytesWereLostOrTheyWereReplaced) {
+  const FileId lossy = Expect("lossy");
+  Open(lossy);
+  Ok<EmptyReply>(kAnna, ReleaseRequest{.file = lossy, .uncommitted = true});
+  EXPECT_EQ(StateOf(lossy), StreamState::kBroken);
+  const FileId replaced = Expect("replaced");
+  Open(replaced);
+  Ok<OpenReply>(kBen, OpenRequest{replaced, false, "r"});
+  Ok<RemoveReply>(kAnna,
+                  RemoveRequest{.parent = kRootFile, .name = "replaced", .holds_open = true});
+  Confirm(kBen, /*holds_open=*/true);
+  Ok<EmptyReply>(kAnna, ReleaseRequest{.file = replaced});
+  EXPECT_EQ(StateOf(replaced), StreamState::kBroken);
+}
+
+TEST_F(CoreStreams, EndIfTheMountOfTheWriterComesBackWithoutIt) {
   const FileId file = Expect();
-  const FileId lost = Expect("lost");
   Open(file);
-  Open(lost);
+  Commit(file, kMiB, false);
+  Start(kAnna);  // The connection broke, and with it the news of the close.
+  ConfirmAll();
+  EXPECT_EQ(StateOf(file), StreamState::kEnded);
+}
+
+TEST_F(CoreStreams, WaitForTheirWritersAfterARestart) {
+  const FileId file = Expect(), closed = Expect("closed");
+  Open(file);
+  Open(closed);
   Restart();
   Start(kBen);
   SessionStart start;
@@ -163,7 +187,11 @@ TEST_F(CoreStreams, WaitForTheirWritersAfterARestart) {
   Start(kAnna, start);
   Pass({kAnna, kBen});
   EXPECT_EQ(StateOf(file), StreamState::kOpen);
-  EXPECT_EQ(StateOf(lost), StreamState::kBroken);
+  EXPECT_EQ(StateOf(closed), StreamState::kEnded) << "its mount lives";
+  Restart();
+  Start(kBen);
+  Pass({kBen});
+  EXPECT_EQ(StateOf(file), StreamState::kBroken) << "its mount is gone";
 }
 
 TEST_F(CoreStreams, NobodyWritesWhatWasRemovedBefore) {

@@ -15,7 +15,7 @@ void Generations::CloseWrite(Session& session, FileId file) {
   session.write_opens.erase(file);
   fences_.NoteClosed(file, session.start.client);
   const auto opens = sessions_.write_opens.find(file);
-  if (opens == sessions_.write_opens.end()) return;
+  if (opens == sessions_.write_opens.end()) return EndStream(file);
   opens->second.erase(session.start.client);
   if (opens->second.empty()) {
     sessions_.write_opens.erase(opens);
@@ -33,18 +33,25 @@ void Generations::SetStream(FileId file, Inode& inode, StreamPhase phase) {
 
 void Generations::NoteStreamOpened(FileId file) {
   Inode& inode = *files_.Find(file);
-  // While somebody else writes it, it may be broken already.
-  bool is_first = true;
+  if (!hints_.HintsOf(inode).stream) return;
+  std::set<ClientId> writers;
   if (const auto opens = sessions_.write_opens.find(file); opens != sessions_.write_opens.end())
-    is_first = std::ranges::all_of(
-        opens->second, [this](ClientId client) { return client == step_.actor->start.client; });
-  if (is_first && hints_.HintsOf(inode).stream) SetStream(file, inode, StreamPhase::kOpen);
+    writers = opens->second;
+  // What is broken stays so until all who write it have closed it.
+  if (inode.stream == StreamPhase::kBroken && !writers.empty()) return;
+  writers.erase(step_.actor->start.client);
+  if (writers.empty()) SetStream(file, inode, StreamPhase::kOpen);
 }
 
 // An open from before the hint does not count: its close may be told after the hint was set.
 void Generations::EndStream(FileId file) {
   Inode* const inode = files_.Find(file);
-  if (inode && inode->stream == StreamPhase::kOpen) SetStream(file, *inode, StreamPhase::kEnded);
+  // After a restart, other writers may not be back yet: EndAbandonedStreams.
+  if (!inode || inode->stream != StreamPhase::kOpen || cluster_.grace_end) return;
+  if (sessions_.write_opens.contains(file)) return;
+  // Its readers have not read what now has its name.
+  const bool is_replaced = inode->link_count == 0;
+  SetStream(file, *inode, is_replaced ? StreamPhase::kBroken : StreamPhase::kEnded);
 }
 
 void Generations::NoteWriterGone(FileId file) {
@@ -52,10 +59,14 @@ void Generations::NoteWriterGone(FileId file) {
   if (inode && inode->stream == StreamPhase::kOpen) SetStream(file, *inode, StreamPhase::kBroken);
 }
 
-void Generations::BreakAbandonedStreams() {
-  for (auto& [file, inode] : files_.inodes)
-    if (inode->stream == StreamPhase::kOpen && !sessions_.write_opens.contains(file))
-      SetStream(file, *inode, StreamPhase::kBroken);
+void Generations::EndAbandonedStreams(bool all_are_back) {
+  for (auto& [file, inode] : files_.inodes) {
+    if (inode->stream != StreamPhase::kOpen || sessions_.write_opens.contains(file)) continue;
+    if (all_are_back)
+      EndStream(file);
+    else
+      NoteWriterGone(file);
+  }
 }
 
 void Generations::CommitTo(FileId file) {

@@ -42,11 +42,13 @@ class Generations {
         copy_queue_(copy_queue) {}
 
   void CloseWrite(Session& session, FileId file);
-  // Streams (StreamState): a session opens the file for writing; one that had it open is gone.
+  // Streams (StreamState): a session opens the file for writing; no session has it open any more;
+  // one that had it open is gone.
   void NoteStreamOpened(FileId file);
+  void EndStream(FileId file);
   void NoteWriterGone(FileId file);
   // After a restart, once the sessions have declared what they have open.
-  void BreakAbandonedStreams();
+  void EndAbandonedStreams(bool all_are_back);
   void CommitTo(FileId file);
   void RaiseVersion(FileId file, Inode& inode, bool committed);
   // Must be called before any client is given the right to store in the file.
@@ -74,7 +76,6 @@ class Generations {
 
  private:
   void SetStream(FileId file, Inode& inode, StreamPhase phase);
-  void EndStream(FileId file);
   void EndMark(FileId file);
   // Call when the places of a file's bytes change. What was stored by earlier layouts still counts.
   void RaiseGeneration(FileId file, Inode& inode);

@@ -255,10 +255,12 @@ void Visit(A& archive, Failure& failure) {
 template <typename A>
 void Visit(A& archive, EntryReply& reply) {
   All(archive, reply.entry);
+  VisitStream(archive, reply.entry.attributes);
 }
 template <typename A>
 void Visit(A& archive, AttributesReply& reply) {
   All(archive, reply.attributes);  // Who hears it again asks for the access.
+  VisitStream(archive, reply.attributes);
 }
 template <typename A>
 void Visit(A& archive, ListDirectoryReply::Item& item) {

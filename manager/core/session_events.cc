@@ -95,7 +95,7 @@ void SessionEvents::Handle(const StartSession& command) {
   for (const FileId file : opens_before) {
     if (session->write_opens.contains(file)) continue;
     generations_.EndUncommitted(file);
-    generations_.NoteWriterGone(file);
+    generations_.EndStream(file);  // The mount lives and has closed it.
   }
   EndGraceIfAllAreBack();
 }
@@ -352,7 +352,7 @@ void SessionEvents::EndGrace() {
   for (const ClientId client : missing)
     EndSession(client, "it did not come back after the manager's restart", false);
   generations_.EndMarkedOpens(missing.empty());
-  generations_.BreakAbandonedStreams();
+  generations_.EndAbandonedStreams(missing.empty());
   for (const auto& [file, holders] : files_.orphans) step_.orphan_checks.insert(file);
   lifetimes_.RecheckAll();
   step_.effects.log.push_back(

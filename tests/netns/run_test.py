@@ -278,6 +278,22 @@ files:
     check([len(tasks[name]["attempts"]) for name in ("make", "sum", "first", "last")] == [2, 2, 2, 1], f"{tasks}")
     expected = subprocess.run("{ seq 1000; seq 1000; } | cksum", shell=True, capture_output=True, text=True, check=True).stdout
     check(runner.path("broken", "sum").read_text() == expected, f"the sum after a failed writer: {said}")
+    # A task reads what it writes itself; another writes to another name and renames; a stream in a directory of its own.
+    runner.write("itself", """tasks:
+  - {id: make, command: "seq 1000 > d/lines; wc -l < d/lines > count", outputs: [d/lines, count]}
+  - {id: sum, command: "cksum < d/lines > sum", inputs: [d/lines], outputs: [sum]}
+  - {id: moved, command: "sleep 0.5; seq 2000 > temporary; mv temporary renamed", outputs: [renamed]}
+  - {id: late, command: "cat renamed | cksum > late", inputs: [renamed], outputs: [late]}
+files:
+  d/lines: {stream: append}
+  renamed: {stream: append}
+""")
+    runner.run("itself")
+    check(runner.path("itself", "count").read_text() == "1000\n", "a task that reads its own stream")
+    for name, lines in (("sum", 1000), ("late", 2000)):
+        expected = subprocess.run(["sh", "-c", f"seq {lines} | cksum"], capture_output=True, text=True, check=True).stdout
+        check(runner.path("itself", name).read_text() == expected, f"{name} is {runner.path('own', name).read_text()}")
+    check(hint(runner.path("itself", "d"), "stream") is None, "a whole directory is streams")
     runner.write("hopeless", """tasks:
   - {id: make, command: "seq 1000 > lines; sleep 0.5; exit 1", outputs: [lines]}
   - {id: sum, command: "cksum < lines > sum", inputs: [lines], outputs: [sum]}

@@ -75,6 +75,23 @@ def check_overlap(store):
     cluster.check(there.read_bytes() == path.read_bytes() and path.stat().st_size == 8 * 1500000, "other bytes than were written")
 
 
+def check_copies(store):
+    """cp and cat copy the whole stream, also within the mount, where the kernel would copy what it knows of."""
+    path, there = store.expect("copies/a")
+    targets = [store.there / "copies/b", store.there / "copies/c", store.here / "copies/d", pathlib.Path(store.store.directory) / "e"]
+    with open(path, "wb", buffering=0) as writer:
+        writer.write(b"x" * 3_000_000)
+        time.sleep(0.3)
+        copies = [store.start(f"cat {there} > {targets[0]}"), store.start(f"cp {there} {targets[1]}"),
+                  store.start(f"cp {path} {targets[2]}"), store.start(f"cat {there} > {targets[3]}")]
+        time.sleep(0.5)
+        writer.write(b"y" * 2_000_000)
+        time.sleep(0.2)
+    for copy, target in zip(copies, targets):
+        code, _, error = finish(copy)
+        cluster.check(code == 0 and target.read_bytes() == path.read_bytes(), f"{target}: {code} {target.stat().st_size} {error}")
+
+
 def check_soon(store):
     """What a writer has written and not closed can be read elsewhere soon."""
     path, there = store.expect("soon/a")
@@ -170,7 +187,7 @@ def check_rule(store):
 def test(arguments):
     with cluster.Cluster(arguments.bin, 2, ram="512M") as running:
         store = Store(running)
-        for step in (check_programs, check_overlap, check_soon, check_many_readers, check_killed_reader, check_rule, check_lost_writer):
+        for step in (check_programs, check_overlap, check_copies, check_soon, check_many_readers, check_killed_reader, check_rule, check_lost_writer):
             print(f"== {step.__name__}", flush=True)
             step(store)
 

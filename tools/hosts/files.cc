@@ -100,9 +100,9 @@ Result<FileFacts> LocateOne(const std::string& path, const struct stat& status,
   if (!S_ISREG(status.st_mode)) return facts;
   facts.size_bytes = static_cast<uint64_t>(status.st_size);
   if (with_checksum) {
-    auto checksum = MosaAttribute(path, "checksum");
-    if (!checksum.ok() && !SaysNothing(checksum.status())) return checksum.status();
-    if (checksum.ok()) facts.checksum = *std::move(checksum);
+    // Whether the bytes can be had is asked elsewhere.
+    if (auto checksum = MosaAttribute(path, "checksum"); checksum.ok())
+      facts.checksum = *std::move(checksum);
   }
   if (facts.size_bytes == 0) return facts;
   const auto layout = MosaJsonAttribute(path, "layout");
@@ -205,7 +205,8 @@ Result<FileFacts> Locate(const std::string& path, bool with_checksum) {
   if (stat(path.c_str(), &status) != 0) return ErrorOf(path, errno);
   MOSA_ASSIGN_OR_RETURN(FileFacts facts, LocateOne(path, status, with_checksum));
   if (!S_ISDIR(status.st_mode) || !path.ends_with('/')) return facts;
-  std::map<std::string, std::string> checksums;  // By path.
+  std::map<std::string, std::string> checksums;  // By path; for what is no file, what it is.
+  std::error_code error;
   MOSA_RETURN_IF_ERROR(Walk(path, [&](const std::string& inside) -> Status {
     if (lstat(inside.c_str(), &status) != 0)
       return errno == ENOENT ? OkStatus() : ErrorOf(inside, errno);
@@ -213,7 +214,13 @@ Result<FileFacts> Locate(const std::string& path, bool with_checksum) {
     facts.size_bytes += one.size_bytes;
     facts.mtime_ns = std::max(facts.mtime_ns, one.mtime_ns);
     for (const auto& [node, bytes] : one.bytes_by_node) facts.bytes_by_node[node] += bytes;
-    if (S_ISREG(status.st_mode)) checksums[inside.substr(path.size())] = std::move(one.checksum);
+    std::string& checksum = checksums[inside.substr(path.size())];
+    if (S_ISREG(status.st_mode))
+      checksum = std::move(one.checksum);
+    else if (S_ISLNK(status.st_mode))
+      checksum = "to " + fs::read_symlink(inside, error).string();
+    else
+      checksum = fmt::format("type {:o}", status.st_mode & S_IFMT);
     return OkStatus();
   }));
   if (with_checksum) facts.checksum = ChecksumOfAll(checksums);

@@ -98,7 +98,10 @@ json HoldStreams(const RunHost& host, const json& paths, bool begin) {
   static std::map<std::string, UniqueFd> held;
   for (const json& path : paths) {
     const std::string full = fs::path(host.directory) / path.get<std::string>();
-    held.erase(full);
+    const bool was_held = held.erase(full) > 0;
+    if (!begin && !was_held)
+      return StatusJson(UnavailableError(fmt::format(
+          "the stream {} was not held open, so that its readers may lack its end", full)));
     if (!begin) continue;
     UniqueFd file(open(full.c_str(), O_WRONLY | O_CLOEXEC));
     if (!file)

@@ -73,6 +73,7 @@ class HostMount {
   Status PrepareOutputs(const HintsOfFiles& outputs);
   // Holds these files open for writing, so that readers of streams wait until EndStreams(), however
   // often the task opens and closes them. The end of this object, or of the runner, ends them too.
+  // Unavailable: one was not held any more.
   Status BeginStreams(const std::vector<std::string>& paths);
   Status EndStreams(const std::vector<std::string>& paths);
 

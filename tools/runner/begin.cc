@@ -97,7 +97,15 @@ namespace {
 bool ReadsTheSame(const Workflow& workflow, const Task& task, const TaskRecord& own,
                   const RunRecord& record) {
   for (const PathIndex input : task.inputs) {
-    if (workflow.at(input).producer) continue;
+    if (const auto& writer = workflow.at(input).producer) {
+      // The writer may have run again since, and have written other bytes.
+      const auto& made = record.tasks[writer->value].outputs;
+      const auto read = own.inputs.find(input), written = made.find(input);
+      if (record.reuses && read != own.inputs.end() && written != made.end() &&
+          !HasSameBytes(read->second, written->second))
+        return false;
+      continue;
+    }
     const auto then = own.inputs.find(input);
     if (then == own.inputs.end() || !HasSameBytes(then->second, record.outside.at(input)))
       return false;
@@ -229,7 +237,8 @@ Status SettleDirectories(const Workflow& workflow, HostMount& mount, RunRecord& 
     for (fs::path above = parent.parent_path(); !above.empty(); above = above.parent_path())
       directories[above];
     const auto found = record.hints.find(PathIndex{i});
-    const predict::HintMap hints = found == record.hints.end() ? predict::HintMap() : found->second;
+    predict::HintMap hints = found == record.hints.end() ? predict::HintMap() : found->second;
+    hints.erase("stream");  // Other files of the directory are none.
     Wanted& wanted = directories[parent];
     if (wanted.files.empty()) wanted.hints = hints;
     wanted.same = wanted.same && wanted.hints == hints;

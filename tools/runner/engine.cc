@@ -61,6 +61,12 @@ std::string LogOf(const EngineOptions& options, TaskIndex index, const Task& tas
   return fmt::format("{}.{}", name, attempt);
 }
 
+bool ReadsFrom(const predict::Workflow& workflow, TaskIndex reader, TaskIndex writer) {
+  return std::ranges::any_of(workflow.at(reader).inputs, [&](PathIndex input) {
+    return workflow.at(input).producer == writer;
+  });
+}
+
 // How many bytes of the file each host holds.
 std::map<HostIndex, uint64_t> HeldOf(const FileFacts& facts,
                                      const std::map<std::string, HostIndex>& host_names) {
@@ -107,7 +113,7 @@ Status Engine::Run() {
     do {
       AddReady();
       StartAll();
-    } while (execution_.has_ready());
+    } while (execution_.has_ready() && !Stopped());
     readers_.Start(lost_);
     if (running_.empty() && scheduler_.waiting() == 0) {
       // A task that could not be started may be tried again at once.
@@ -184,6 +190,9 @@ bool Engine::Reuse(TaskIndex task) {
         !HasSameBytes(then->second, now->second))
       return false;
   }
+  // What it comes after, without reading from it, may have done anything.
+  for (const TaskIndex before : workflow_.at(task).predecessors)
+    if (!at(before).kept && !ReadsFrom(workflow_, task, before)) return false;
   own = *earlier;
   execution_.Start(task);
   execution_.Finish(task);
@@ -277,7 +286,7 @@ void Engine::Launch(const predict::Assignment& assignment) {
   }
   const auto pid = processes_.Start(CommandOf(task, assignment.host, attempt));
   if (!pid.ok()) {
-    streams_.End(task, mounts_[assignment.host.value]);
+    streams_.End(task, mounts_[assignment.host.value]).IgnoreError();
     scheduler_.Release(assignment.host, workflow_.at(task).needs);
     FailAttempt(task, assignment.host, MessageOf(pid.status()));
     return;

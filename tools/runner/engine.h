@@ -80,7 +80,8 @@ class Engine {
 
   // ---- what became of it
   void Handle(const TaskProcesses::Ended& ended);
-  void Succeed(predict::TaskIndex task, predict::HostIndex host);
+  // The attempt has succeeded if `failure` is empty and its outputs are there.
+  void Conclude(predict::TaskIndex task, predict::HostIndex host, const std::string& failure);
   void RecordInputs(predict::TaskIndex task);
   Status LocateOutputs(predict::TaskIndex task, predict::HostIndex host);
   Status GiveLifetimes(predict::TaskIndex task, predict::HostIndex host);
@@ -126,7 +127,11 @@ class Engine {
   std::deque<HostMount> mounts_;  // In the order of the record's hosts.
   std::map<pid_t, Running> running_;
   // Tasks that have ended before the writers of their streams, which may yet fail.
-  std::map<predict::TaskIndex, predict::HostIndex> ended_early_;
+  struct EndedEarly {
+    predict::HostIndex host;
+    std::string failure;  // Empty: none.
+  };
+  std::map<predict::TaskIndex, EndedEarly> ended_early_;
   std::vector<Tries> tries_;
   std::vector<bool> lost_;  // By host.
   std::map<predict::PathIndex, FileFacts> files_;

@@ -53,24 +53,26 @@ void Engine::Handle(const TaskProcesses::Ended& ended) {
   attempt.signal = ended.signal;
   if (at(host).exec.empty()) attempt.processor = ended.processor;
   ++changes_;
-  if (!lost_[host.value]) streams_.End(task, mounts_[host.value]);
+  const Status held = lost_[host.value] ? OkStatus() : streams_.End(task, mounts_[host.value]);
   if (execution_.is_stale(task)) {
     FailAttempt(task, host, kStale);
     return;
   }
-  if (ended.exit_code == 0 && !lost_[host.value]) {
-    if (execution_.MayFinish(task))
-      Succeed(task, host);
-    else
-      ended_early_.emplace(task, host);
-    return;
-  }
-  const std::string last = LastLine(attempt.error_path);
-  FailAttempt(task, host,
-              fmt::format("{}{}{}",
+  std::string failure;
+  if (ended.signal != 0 || ended.exit_code != 0 || lost_[host.value]) {
+    const std::string last = LastLine(attempt.error_path);
+    failure = fmt::format("{}{}{}",
                           ended.signal != 0 ? fmt::format("ended by signal {}", ended.signal)
                                             : fmt::format("exit code {}", ended.exit_code),
-                          last.empty() ? "" : ": ", last));
+                          last.empty() ? "" : ": ", last);
+  } else if (!held.ok()) {
+    failure = fmt::format("exit code 0, but {}", MessageOf(held));
+  }
+  // What a reader of a stream is worth is known when the writer has ended.
+  if (!execution_.MayFinish(task) && !lost_[host.value])
+    ended_early_.emplace(task, EndedEarly{host, std::move(failure)});
+  else
+    Conclude(task, host, failure);
 }
 
 // A task that was tried again wrote its outputs without their hints. Those for speed come too late,
@@ -85,7 +87,8 @@ Status Engine::GiveLifetimes(TaskIndex task, HostIndex host) {
   return files.empty() ? OkStatus() : mounts_[host.value].GiveHints(files);
 }
 
-void Engine::Succeed(TaskIndex task, HostIndex host) {
+void Engine::Conclude(TaskIndex task, HostIndex host, const std::string& failure) {
+  if (!failure.empty()) return FailAttempt(task, host, failure);
   Status located = LocateOutputs(task, host);
   if (located.ok()) located = GiveLifetimes(task, host);
   if (!located.ok()) {
@@ -103,9 +106,9 @@ void Engine::Succeed(TaskIndex task, HostIndex host) {
   for (const TaskIndex next : workflow_.at(task).successors) {
     const auto ended = ended_early_.find(next);
     if (ended == ended_early_.end() || !execution_.MayFinish(next)) continue;
-    const HostIndex on = ended->second;
+    const EndedEarly early = std::move(ended->second);
     ended_early_.erase(ended);
-    Succeed(next, on);
+    Conclude(next, early.host, early.failure);
   }
 }
 
@@ -118,9 +121,9 @@ void Engine::HoldBack(const std::vector<TaskIndex>& withdrawn) {
   // Each may hold back others, too.
   for (auto ended = std::ranges::find_if(ended_early_, is_stale); ended != ended_early_.end();
        ended = std::ranges::find_if(ended_early_, is_stale)) {
-    const auto [task, host] = *ended;
+    const auto [task, early] = *ended;
     ended_early_.erase(ended);
-    FailAttempt(task, host, kStale);
+    FailAttempt(task, early.host, kStale);
   }
 }
 

@@ -30,9 +30,9 @@ Status TaskStreams::Begin(TaskIndex task, HostMount& mount) const {
   return streams.empty() ? OkStatus() : mount.BeginStreams(streams);
 }
 
-void TaskStreams::End(TaskIndex task, HostMount& mount) const {
+Status TaskStreams::End(TaskIndex task, HostMount& mount) const {
   const std::vector<std::string> streams = Of(task);
-  if (!streams.empty()) mount.EndStreams(streams).IgnoreError();
+  return streams.empty() ? OkStatus() : mount.EndStreams(streams);
 }
 
 }  // namespace mosa::cli

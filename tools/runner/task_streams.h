@@ -29,8 +29,9 @@ class TaskStreams {
   bool IsBeingWritten(predict::PathIndex file) const;
   // Call it before the task starts, when its outputs are prepared.
   Status Begin(predict::TaskIndex task, HostMount& mount) const;
-  // Call it when the task has ended. If the mount does not answer, what follows finds it out.
-  void End(predict::TaskIndex task, HostMount& mount) const;
+  // Call it when the task has ended. Fails if a file was not held all the time: its readers may
+  // have seen its end too early.
+  Status End(predict::TaskIndex task, HostMount& mount) const;
 
  private:
   std::vector<std::string> Of(predict::TaskIndex task) const;
