@@ -292,7 +292,7 @@ files:
     check(runner.path("itself", "count").read_text() == "1000\n", "a task that reads its own stream")
     for name, lines in (("sum", 1000), ("late", 2000)):
         expected = subprocess.run(["sh", "-c", f"seq {lines} | cksum"], capture_output=True, text=True, check=True).stdout
-        check(runner.path("itself", name).read_text() == expected, f"{name} is {runner.path('own', name).read_text()}")
+        check(runner.path("itself", name).read_text() == expected, f"{name} is {runner.path('itself', name).read_text()}")
     check(hint(runner.path("itself", "d"), "stream") is None, "a whole directory is streams")
     runner.write("hopeless", """tasks:
   - {id: make, command: "seq 1000 > lines; sleep 0.5; exit 1", outputs: [lines]}
