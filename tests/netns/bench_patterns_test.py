@@ -98,9 +98,10 @@ def check_all(bench):
         return max(run["stages"]["network_bytes"] for run in cells[pattern, system]["runs"])
 
     pipelines = HOSTS * (IN + 4 * MIDDLE + OUT)
-    # A host keeps the pages that it has written, but writes most of them to other nodes.
+    # A host keeps the pages that it has written, but writes three quarters of them to other nodes. Which these are is
+    # decided for each of sixteen chunks: how many stay at home differs from run to run.
     striped = (HOSTS - 1) * (2 * MIDDLE + OUT)
-    check(network("pipeline", "dss") > striped * 0.95, f"dss moved {network('pipeline', 'dss')}: not striped?")
+    check(network("pipeline", "dss") > striped * 0.6, f"dss moved {network('pipeline', 'dss')}: not striped?")
     check(network("pipeline", "wass") < pipelines / 8, f"pipelines under wass moved {network('pipeline', 'wass')}")
     check(network("pipeline", "local") < pipelines / 8, f"local pipelines moved {network('pipeline', 'local')}")
     check(network("reduce", "wass") < network("reduce", "dss") * 0.6, "reduce under wass moved as much as under dss")
