@@ -31,7 +31,8 @@ std::map<std::string, uint64_t> BytesByNode(const nlohmann::json& layout, uint64
 
 // Size, time and place of the file at `path`; of a directory, if the path has a slash at its end,
 // those of all regular files in it together (the latest time, also of its directories), else its
-// own. NotFound if there is none.
+// own. `with_checksum`: what tells the content, too, if the file system says. NotFound if there is
+// none.
 Result<FileFacts> Locate(const std::string& path, bool with_checksum = false);
 
 // Whether the bytes can be had: it can be opened, and a byte read of each piece of its stripe; of a
