@@ -5,6 +5,7 @@
 
 #include "common/model/ids.h"
 #include "predictor/model/cost.h"
+#include "predictor/workflow/streams.h"
 
 namespace mosa::predict {
 namespace {
@@ -28,10 +29,15 @@ class Needs {
 
   TaskNeed Of(const Task& task) const {
     TaskNeed need;
+    const std::vector<TaskOperation> steps = StreamSteps(workflow_, task);
     need.application_ns = Processor(platform_.runner.dispatch.ns_per_call) +
-                          Processor(platform_.runner.launch.ns_per_call) + Computing(task);
+                          Processor(platform_.runner.launch.ns_per_call);
+    if (!steps.empty() || !task.operations.empty())
+      need.application_ns += Computing(steps.empty() ? task.operations : steps);
+    else
+      need.application_ns += Processor(static_cast<double>(task.expected.value_or(Duration()).ns));
     need.elapsed_ns = need.application_ns + static_cast<double>(platform_.runner.notice_ns);
-    if (!task.operations.empty()) return need;
+    if (!steps.empty() || !task.operations.empty()) return need;
     for (const PathIndex input : task.inputs) AddFile(need, workflow_.at(input), true);
     for (const PathIndex output : task.outputs) AddFile(need, workflow_.at(output), false);
     return need;
@@ -56,11 +62,9 @@ class Needs {
   }
 
  private:
-  double Computing(const Task& task) const {
-    if (task.operations.empty())
-      return Processor(static_cast<double>(task.expected.value_or(Duration()).ns));
+  double Computing(const std::vector<TaskOperation>& operations) const {
     double ns = 0;
-    for (const TaskOperation& each : task.operations)
+    for (const TaskOperation& each : operations)
       ns += Processor(static_cast<double>(each.before.ns));
     return ns;
   }
@@ -123,14 +127,17 @@ class Needs {
 LeastWork LeastWorkOf(const Workflow& workflow, const Platform& platform, bool storage_apart) {
   const Needs needs(workflow, platform, storage_apart);
   LeastWork work;
-  std::vector<double> end_ns(workflow.tasks.size(), 0);
+  std::vector<double> begin_ns(workflow.tasks.size(), 0), end_ns(workflow.tasks.size(), 0);
   for (const TaskIndex index : workflow.order) {
     const Task& task = workflow.at(index);
     const TaskNeed need = needs.Of(task);
-    double begin_ns = 0;
-    for (const TaskIndex before : task.predecessors)
-      begin_ns = std::max(begin_ns, end_ns[before.value]);
-    end_ns[index.value] = begin_ns + need.elapsed_ns;
+    double& begin = begin_ns[index.value];
+    double& end = end_ns[index.value];
+    for (const TaskIndex before : task.predecessors) {
+      const bool streams = std::ranges::binary_search(task.stream_writers, before);
+      begin = std::max(begin, (streams ? begin_ns : end_ns)[before.value]);
+    }
+    end = begin + need.elapsed_ns;
     work.path_ns = std::max(work.path_ns, end_ns[index.value]);
     work.slots_ns += need.elapsed_ns;
     work.application_ns += need.application_ns;

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "predictor/advise/candidates.h"
+#include "predictor/workflow/streams.h"
 
 namespace mosa::predict {
 namespace {
@@ -73,6 +74,7 @@ Plan FromJson(const json& root) {
   predicted.at("unplanned_link_bytes").get_to(plan.unplanned_link_bytes);
   predicted.at("store_bytes_max").get_to(plan.store_bytes_max);
   if (root.contains("reads_ahead")) root.at("reads_ahead").get_to(plan.reads_ahead);
+  if (root.contains("streams")) root.at("streams").get_to(plan.streams);
   for (const json& each : root.at("tasks")) {
     PlannedTask task;
     each.at("id").get_to(task.id);
@@ -112,6 +114,7 @@ std::string ToJsonText(const Plan& plan) {
                        {"store_bytes_max", plan.store_bytes_max}}},
                      {"tasks", std::move(tasks)},
                      {"reads_ahead", plan.reads_ahead},
+                     {"streams", plan.streams},
                      {"files", plan.files}};
   return root.dump(1) + "\n";
 }
@@ -159,6 +162,7 @@ Result<std::vector<std::string>> ApplyPlan(const Plan& plan, const std::vector<s
   }
   workflow.hints_are_whole = true;
   workflow.reads_ahead = plan.reads_ahead;
+  if (!plan.streams) workflow = WithoutStreams(std::move(workflow));
   std::map<std::string, HintMap> unused = plan.files;
   for (WorkflowFile& file : workflow.files) {
     if (!file.producer) continue;

@@ -44,6 +44,7 @@ struct Plan {
   // Empty: nothing that was tried is faster than tasks that go where their data is.
   std::vector<PlannedTask> tasks;
   bool reads_ahead = false;              // As in Workflow.
+  bool streams = true;                   // False: streams are plain files (WithoutStreams()).
   std::map<std::string, HintMap> files;  // Hints for speed by path; a file without any has none.
 };
 

@@ -14,6 +14,7 @@
 #include "common/base/rng.h"
 #include "predictor/plan/partition.h"
 #include "predictor/workflow/patterns.h"
+#include "predictor/workflow/streams.h"
 #include "predictor/workflow/versions.h"
 
 namespace mosa::predict {
@@ -119,6 +120,10 @@ Places PlacesOf(const Prediction& prediction) {
   return places;
 }
 
+bool ReadsStreamsOf(const Task& reader, TaskIndex writer) {
+  return std::ranges::binary_search(reader.stream_writers, writer);
+}
+
 // The tasks that the end of the run waits for: the last one, and before each that on whose end it
 // has waited, for its files or for its slot.
 std::vector<TaskIndex> CriticalTasks(const Workflow& workflow, const Prediction& seen) {
@@ -146,9 +151,11 @@ std::vector<TaskIndex> CriticalTasks(const Workflow& workflow, const Prediction&
                          [&](Duration start, TaskIndex each) { return start < end_of(each); });
     if (slot != beside.begin() && (!before || end_of(*std::prev(slot)) > end_of(*before)))
       before = *std::prev(slot);
-    // Tasks that take no time end where they start.
+    // Tasks that take no time end where they start. The writer of a stream ends before its reader.
+    const bool is_writer = before && ReadsStreamsOf(workflow.tasks[last->value], *before);
     const bool is_earlier =
-        before && end_of(*before) <= task.start && end_of(*before) < end_of(*last);
+        before && (is_writer ? end_of(*before) <= end_of(*last)
+                             : end_of(*before) <= task.start && end_of(*before) < end_of(*last));
     last = is_earlier ? before : std::nullopt;
   }
   return critical;
@@ -219,8 +226,8 @@ class PlanSearch {
     for (const Places& division : divisions)
       for (const Writes way : kWays)
         candidates.push_back(MakeCandidate(division, Ways(by_graph_.size(), way)));
-    const size_t least =
-        candidates.size() * kScreenDraws + 2 * (kFinalistsMax + 1) * (options_.draws + 1);
+    const size_t least = candidates.size() * kScreenDraws +
+                         WaysToRun().size() * (kFinalistsMax + 1) * (options_.draws + 1);
     if (plan.unplanned_failure.empty() && options_.is_too_much(least)) return plan;
     MOSA_ASSIGN_OR_RETURN(std::vector<Candidate> finalists, Finalists(std::move(candidates)));
     // The moves are judged by a few draws, so what they begin with stays in the contest.
@@ -229,8 +236,8 @@ class PlanSearch {
     finalists.push_back(std::move(improved));
     std::optional<Workflow> best;
     for (const Candidate& finalist : finalists) {
-      for (const bool reads_ahead : {false, true}) {
-        Workflow workflow = *finalist.workflow;
+      for (const auto& [reads_ahead, streams] : WaysToRun()) {
+        Workflow workflow = streams ? *finalist.workflow : WithoutStreams(*finalist.workflow);
         workflow.reads_ahead = reads_ahead;
         MOSA_ASSIGN_OR_RETURN(Workflow patient, WithPatience(std::move(workflow)));
         MOSA_ASSIGN_OR_RETURN(const auto draws, AllDraws(patient));
@@ -246,6 +253,14 @@ class PlanSearch {
   }
 
  private:
+  // With and without reading ahead; with and without streams, whose readers hold slots while they
+  // wait.
+  std::vector<std::pair<bool, bool>> WaysToRun() const {
+    std::vector<std::pair<bool, bool>> ways = {{false, true}, {true, true}};
+    if (HasStreams(workflow_)) ways.insert(ways.end(), {{false, false}, {true, false}});
+    return ways;
+  }
+
   std::vector<Places> AllPlaces(const std::vector<double>& seconds) const {
     std::set<Places> divisions;
     for (const double imbalance : kImbalances)
@@ -392,8 +407,10 @@ class PlanSearch {
       const PredictedTask& task = prediction.tasks[i];
       if (!task.ran) continue;
       Duration ready;
-      for (const TaskIndex before : planned.tasks[i].predecessors)
-        ready = std::max(ready, prediction.tasks[before.value].end);
+      for (const TaskIndex before : planned.tasks[i].predecessors) {
+        const PredictedTask& its = prediction.tasks[before.value];
+        ready = std::max(ready, ReadsStreamsOf(planned.tasks[i], before) ? its.start : its.end);
+      }
       const Duration waits = std::max(task.start - ready, Duration{});
       planned.tasks[i].planned->patience =
           std::max(kPatienceMin, waits * 2 + (task.end - task.start));
@@ -421,6 +438,7 @@ class PlanSearch {
       if (machine.store_bytes_max > 0) plan.store_bytes_max[machine.name] = machine.store_bytes_max;
     if (!is_planned) return OkStatus();
     plan.reads_ahead = followed.reads_ahead;
+    plan.streams = HasStreams(followed) == HasStreams(workflow_);
     for (size_t i = 0; i < followed.tasks.size(); ++i) {
       const PlannedHost& planned = *followed.tasks[i].planned;
       const PredictedTask& task = prediction.tasks[i];

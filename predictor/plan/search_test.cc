@@ -91,6 +91,40 @@ TEST(FindPlan, ShortReadersOfALargeFileGoToItsWriter) {
   EXPECT_LT(plan->seconds, 0.7 * plan->unplanned_seconds);
 }
 
+// The reader of a stream would hold one of two slots for as long as its writer runs.
+TEST(FindPlan, StreamsAreLeftOutWhereTheyDoNotPay) {
+  WorkflowMaker maker;
+  maker.File("stream", 1000, {{"stream", "append"}}).File("sum", 1);
+  maker.Task("a_writes", {}, {"stream"}, Seconds(2)).Task("b_reads", {"stream"}, {"sum"});
+  for (int i = 0; i < 2; ++i)
+    maker.File(fmt::format("g{}", i), 1)
+        .Task(fmt::format("c_{}", i), {}, {fmt::format("g{}", i)}, Seconds(1));
+  const Workflow workflow = maker.Build();
+  const auto plan = Find(workflow, BusyPlatform(), Of("hosts=1,slots=2"));
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  ASSERT_FALSE(plan->tasks.empty());
+  EXPECT_FALSE(plan->streams);
+  EXPECT_LT(plan->seconds, 0.8 * plan->unplanned_seconds);
+  const auto again = ReadPlan(ToJsonText(*plan));
+  ASSERT_TRUE(again.ok()) << again.status();
+  Workflow followed = workflow;
+  ASSERT_TRUE(ApplyPlan(*again, again->hosts, followed).ok());
+  EXPECT_TRUE(followed.tasks[1].stream_writers.empty());
+}
+
+TEST(FindPlan, StreamsStayWhereTheyPay) {
+  WorkflowMaker maker;
+  for (int i = 0; i < 4; ++i) {
+    const std::string n = std::to_string(i);
+    maker.File("s" + n, 8 << 20, {{"stream", "append"}}).File("t" + n, 8 << 20);
+    maker.Task("w" + n, {}, {"s" + n}, Seconds(1)).Task("r" + n, {"s" + n}, {"t" + n}, Seconds(1));
+  }
+  const auto plan = Find(maker.Build(), BusyPlatform(), Of("hosts=4,slots=2"));
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_TRUE(plan->streams);
+  EXPECT_LT(plan->seconds, 1.7);
+}
+
 TEST(FindPlan, IsEmptyWhereNothingIsFaster) {
   const Workflow workflow = Pipelines(8, 1 << 20);
   const auto plan = Find(workflow, BusyPlatform(), Of("hosts=1,slots=2"));

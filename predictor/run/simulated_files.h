@@ -66,7 +66,7 @@ using SimulatedBlockPtr = std::shared_ptr<SimulatedBlock>;
 class SimulatedFiles : private MountPart {
  public:
   explicit SimulatedFiles(const MountPart& mount)
-      : MountPart(mount), pages_(machines_.host(machine_).page_cache_bytes) {}
+      : MountPart(mount), pages_(machines_.host(machine_).page_cache_bytes), changed_(loop_) {}
 
   // The file, of which nothing is known at first.
   SimulatedFile& At(FileId file) { return files_[file]; }
@@ -78,7 +78,10 @@ class SimulatedFiles : private MountPart {
   // An answer of the manager is stale if its file was recalled after the mark at which it was asked
   // for.
   SimulatedMark mark() const { return {recalls_, loop_.now()}; }
-  void NoteRecall(FileId file) { last_recalls_[file] = ++recalls_; }
+  void NoteRecall(FileId file) {
+    last_recalls_[file] = ++recalls_;
+    changed_.Give();
+  }
   bool RecalledSince(SimulatedMark mark, FileId file) const {
     const auto last = last_recalls_.find(file);
     return last != last_recalls_.end() && last->second > mark.recalls;
@@ -92,6 +95,8 @@ class SimulatedFiles : private MountPart {
   // The right to read or write the file's bytes, from what is known or from the manager.
   des::Activity<Outcome<Done>> EnsureRight(FileId file, bool write, bool with_attributes,
                                            const std::string& task);
+  // A file may have changed: it was recalled, or this mount has told the manager of what it wrote.
+  des::Signal& changed() { return changed_; }
   // A handle of the file has ended: with the last, the mount forgets what room it has.
   void EndHandle(FileId file);
 
@@ -105,6 +110,7 @@ class SimulatedFiles : private MountPart {
   uint64_t recalls_ = 0;
   sai::BlockIndex<SimulatedBlockPtr> blocks_{sai::kReadCacheBytesMax};
   PageCache pages_;
+  des::Signal changed_;
   sai::NameEpoch name_epoch_;
 };
 

@@ -36,10 +36,10 @@ des::Activity<void> Compute(des::EventLoop& loop, Machines& machines, MachineInd
 
 des::Activity<sai::Outcome<sai::Done>> SimulatedOperations::Play() {
   last_ = loop_.now();
-  for (const TaskOperation& operation : task_.operations)
+  for (const TaskOperation& operation : operations_)
     if (operation.kind == Kind::kRead || operation.kind == Kind::kWrite)
       ++files_[operation.file].left;
-  for (const TaskOperation& operation : task_.operations) {
+  for (const TaskOperation& operation : operations_) {
     if (operation.before.ns > 0) {
       const Time begin = loop_.now();
       co_await Compute(loop_, machines_, client_.machine(), operation.before, task_.needs.cores,
@@ -88,8 +88,9 @@ des::Activity<SimulatedOperations::Done> SimulatedOperations::Read(Used& used,
     if (!opened.ok()) co_return opened.failure();
     used.reading = *std::move(opened);
   }
-  co_await client_.ReadPart(*used.reading,
-                            {operation.offset, operation.offset + operation.size_bytes});
+  ByteRange range{operation.offset, operation.offset + operation.size_bytes};
+  if (used.reading->is_stream && used.left == 1) range.end = UINT64_MAX;
+  co_await client_.ReadPart(*used.reading, range);
   co_return sai::Done{};
 }
 

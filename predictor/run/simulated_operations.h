@@ -2,7 +2,8 @@
 // computes in between.
 //
 // Each file is opened once, by the task's first operation on it, and closed by its last. What the
-// task has written it reads back through the same open.
+// task has written it reads back through the same open. The last read of a stream waits for its
+// end.
 #ifndef MOSA_PREDICTOR_RUN_SIMULATED_OPERATIONS_H_
 #define MOSA_PREDICTOR_RUN_SIMULATED_OPERATIONS_H_
 
@@ -11,6 +12,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "predictor/des/activity.h"
 #include "predictor/des/waiting.h"
@@ -33,11 +35,13 @@ des::Activity<void> Compute(des::EventLoop& loop, Machines& machines, MachineInd
 class SimulatedOperations {
  public:
   SimulatedOperations(des::EventLoop& loop, const Workflow& workflow, TaskIndex task,
-                      Machines& machines, SimulatedClient& client, const BeingRead& being_read,
-                      uint32_t slots, PredictedTask& predicted)
+                      const std::vector<TaskOperation>& operations, Machines& machines,
+                      SimulatedClient& client, const BeingRead& being_read, uint32_t slots,
+                      PredictedTask& predicted)
       : loop_(loop),
         workflow_(workflow),
         task_(workflow.at(task)),
+        operations_(operations),
         machines_(machines),
         client_(client),
         being_read_(being_read),
@@ -71,6 +75,7 @@ class SimulatedOperations {
   des::EventLoop& loop_;
   const Workflow& workflow_;
   const Task& task_;
+  const std::vector<TaskOperation>& operations_;
   Machines& machines_;
   SimulatedClient& client_;
   const BeingRead& being_read_;

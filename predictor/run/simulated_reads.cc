@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "client-sai/core/rules.h"
+#include "client-sai/core/stream.h"
 #include "client-sai/core/write_buffer.h"
 
 namespace mosa::predict {
@@ -67,26 +68,58 @@ std::shared_ptr<SimulatedReads::Reading> SimulatedReads::ReadingOf(FileId id, ui
   SimulatedFile& file = files_.At(id);
   auto reading = std::make_shared<Reading>();
   reading->id = id;
-  reading->size_bytes = size_bytes;
-  reading->version = file.attributes.data_version;
   reading->is_back = is_back;
+  reading->is_stream = !is_back && sai::OpensAsStream(file.attributes.stream, /*write=*/false);
   ++file.handles;
-  if (size_bytes == 0) return reading;
-  const bool is_here = files_.HoldsAllHere(file.access.layout);
-  if (platform_.client.passthrough && !file.access.is_inline && is_here) {
-    reading->by = Reading::By::kKernel;
-  } else if (!is_back && files_.pages().Has(id, reading->version)) {
-    reading->by = Reading::By::kPages;
-  } else if (!file.access.layout.bound() || file.access.is_inline) {
-    reading->by = Reading::By::kManager;
-  } else {
-    reading->by = Reading::By::kNodes;
-    reading->reader = std::make_shared<Reader>(loop_, id, file.access, is_here, size_bytes);
-  }
+  SetSource(*reading, size_bytes);
   return reading;
 }
 
+void SimulatedReads::SetSource(Reading& reading, uint64_t size_bytes) {
+  const SimulatedFile& file = files_.At(reading.id);
+  // What it has asked for goes on without it.
+  if (const auto before = std::exchange(reading.reader, nullptr)) reading.read += before->read;
+  reading.size_bytes = size_bytes;
+  reading.version = file.attributes.data_version;
+  if (size_bytes == 0) return;
+  const bool is_here = files_.HoldsAllHere(file.access.layout);
+  const bool by_daemon = reading.is_stream;
+  if (platform_.client.passthrough && !file.access.is_inline && is_here && !by_daemon) {
+    reading.by = Reading::By::kKernel;
+  } else if (!reading.is_back && !by_daemon && files_.pages().Has(reading.id, reading.version)) {
+    reading.by = Reading::By::kPages;
+  } else if (!file.access.layout.bound() || file.access.is_inline) {
+    reading.by = Reading::By::kManager;
+  } else {
+    reading.by = Reading::By::kNodes;
+    reading.reader = std::make_shared<Reader>(loop_, reading.id, file.access, is_here, size_bytes);
+  }
+}
+
 des::Activity<void> SimulatedReads::ReadPart(Reading& reading, ByteRange range) {
+  if (!reading.is_stream) co_return co_await ReadWhatIsThere(reading, range);
+  while (!range.empty()) {
+    const uint64_t size_bytes = co_await AwaitMore(reading.id, range.begin);
+    if (size_bytes <= range.begin) co_return;
+    if (size_bytes != reading.size_bytes) SetSource(reading, size_bytes);
+    const uint64_t end = std::min(range.end, size_bytes);
+    co_await ReadWhatIsThere(reading, {range.begin, end});
+    range.begin = end;
+  }
+}
+
+des::Activity<uint64_t> SimulatedReads::AwaitMore(FileId file, uint64_t offset) {
+  const SimulatedFile& state = files_.At(file);
+  for (;;) {
+    const Outcome<Done> right = co_await files_.EnsureRight(file, false, true, kNoTask);
+    const uint64_t size_bytes = state.attributes.size_bytes;
+    const bool waits = sai::ReadAtEnd(state.attributes.stream) == sai::AtEnd::kWaits;
+    if (!right.ok() || size_bytes > offset || !waits) co_return size_bytes;
+    if (state.attributes_known) co_await files_.changed().Wait();
+  }
+}
+
+des::Activity<void> SimulatedReads::ReadWhatIsThere(Reading& reading, ByteRange range) {
   const uint64_t wanted = range.size();
   range.end = std::min(range.end, reading.size_bytes);
   // Writes are assumed to start at the file's beginning, but a read back may lie elsewhere: move it
@@ -126,21 +159,21 @@ des::Activity<void> SimulatedReads::ReadPart(Reading& reading, ByteRange range) 
 // now. A file that a program opens again is likewise read from the kernel's pages.
 bool SimulatedReads::HasPages(Reading& reading, ByteRange range) const {
   const uint64_t cache_bytes = machines_.host(machine_).page_cache_bytes;
-  if (reading.is_back || reading.size_bytes > cache_bytes) return false;
+  if (reading.is_back || reading.is_stream || reading.size_bytes > cache_bytes) return false;
   if (range.end <= reading.held_end) return true;
   if (range.begin <= reading.held_end) reading.held_end = range.end;
   return false;
 }
 
 des::Activity<BytesRead> SimulatedReads::CloseRead(Reading& reading) {
-  if (reading.by == Reading::By::kNodes) {
-    reading.read = reading.reader->read;
+  const bool has_reader = reading.reader != nullptr;
+  if (has_reader) {
+    reading.read += reading.reader->read;
     reading.reader->is_closed = true;
   }
   // The kernel releases a file when it is closed and the last request for its pages is answered.
-  if (reading.by != Reading::By::kNodes || reading.reader->pages_under_way == 0)
-    files_.EndHandle(reading.id);
-  if (reading.is_back) co_return reading.read;
+  if (!has_reader || reading.reader->pages_under_way == 0) files_.EndHandle(reading.id);
+  if (reading.is_back || reading.is_stream) co_return reading.read;
   // Partial reads are not tracked by range: enough bytes in total count as the whole file.
   const bool is_whole = reading.asked_bytes >= reading.size_bytes;
   if (is_whole && (reading.by == Reading::By::kNodes || reading.by == Reading::By::kManager))

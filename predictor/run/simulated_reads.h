@@ -24,6 +24,12 @@ struct BytesRead {
   uint64_t local = 0;   // From this host's node, or from the manager (inline).
   uint64_t remote = 0;  // From other hosts.
   uint64_t cached = 0;  // From the kernel's page cache.
+  BytesRead& operator+=(const BytesRead& other) {
+    local += other.local;
+    remote += other.remote;
+    cached += other.cached;
+    return *this;
+  }
 };
 
 class SimulatedReads : private MountPart {
@@ -38,8 +44,9 @@ class SimulatedReads : private MountPart {
     uint64_t version = 0;
     uint64_t size_bytes = 0;
     uint64_t asked_bytes = 0;
-    uint64_t held_end = 0;  // Bytes below this were read and are in the kernel's pages.
-    bool is_back = false;   // Through an open for writing.
+    uint64_t held_end = 0;   // Bytes below this were read and are in the kernel's pages.
+    bool is_back = false;    // Through an open for writing.
+    bool is_stream = false;  // Opened while it could still grow.
     BytesRead read;
     std::shared_ptr<Reader> reader;  // For kNodes. Fetches that outlive the reading share it.
   };
@@ -52,6 +59,7 @@ class SimulatedReads : private MountPart {
   std::shared_ptr<Reading> ReadingOf(FileId id, uint64_t size_bytes, bool is_back);
   // Reads are a program's calls from now on; else they are the kernel's requests from a trace.
   static void ReadByProgram(Reading& reading);
+  // Of a stream: waits for bytes that are yet to be written, until it has ended.
   des::Activity<void> ReadPart(Reading& reading, ByteRange range);
   des::Activity<BytesRead> CloseRead(Reading& reading);
 
@@ -59,6 +67,11 @@ class SimulatedReads : private MountPart {
   using Block = SimulatedBlock;
   using BlockPtr = SimulatedBlockPtr;
 
+  // How the bytes of a file of this size are read from now on.
+  void SetSource(Reading& reading, uint64_t size_bytes);
+  des::Activity<void> ReadWhatIsThere(Reading& reading, ByteRange range);
+  // Waits until the stream is longer than `offset` or has ended, and returns its size then.
+  des::Activity<uint64_t> AwaitMore(FileId file, uint64_t offset);
   bool HasPages(Reading& reading, ByteRange range) const;
   des::Activity<void> ReadStream(std::shared_ptr<Reader> stream, ByteRange part);
   des::Activity<void> AwaitPages(Reader& reader, uint64_t end);

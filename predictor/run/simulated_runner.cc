@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "predictor/workflow/patterns.h"
+#include "predictor/workflow/streams.h"
 
 namespace mosa::predict {
 namespace {
@@ -40,7 +41,8 @@ SimulatedRunner::SimulatedRunner(des::EventLoop& loop, const Workflow& workflow,
       machines_(machines),
       clients_(clients),
       prediction_(prediction),
-      execution_(workflow, {}),
+      execution_(workflow, {},
+                 configuration.system == System::kWass && part == nullptr && HasStreams(workflow)),
       scheduler_(configuration.system, HostsOf(platform, configuration)),
       read_ahead_(workflow, configuration.hosts),
       being_read_(configuration.hosts),
@@ -57,7 +59,10 @@ SimulatedRunner::SimulatedRunner(des::EventLoop& loop, const Workflow& workflow,
 const HintMap& SimulatedRunner::HintsOf(PathIndex file) const {
   static const HintMap kNone;
   const auto hints = hints_.find(file);
-  return hints == hints_.end() || inheriting_.contains(file) ? kNone : hints->second;
+  // Those who read a stream find it from the start.
+  const bool own =
+      hints != hints_.end() && (!inheriting_.contains(file) || hints->second.contains("stream"));
+  return own ? hints->second : kNone;
 }
 
 des::Activity<void> SimulatedRunner::StageIn() {
@@ -98,6 +103,7 @@ des::Activity<void> SimulatedRunner::RunScheduled() {
       const std::optional<Assignment> assignment = scheduler_.Next(loop_.now());
       if (!assignment) break;
       co_await Launch(*assignment);
+      if (execution_.has_ready()) co_await AddReady();  // They read its streams.
     }
     StartReadingAhead();
     const bool gives_up = prediction_.failure.has_value();
@@ -133,7 +139,8 @@ des::Activity<void> SimulatedRunner::HintDirectories() {
     wanted.files.push_back(PathIndex{i});
   }
   for (const auto& [path, wanted] : directories) {
-    const HintMap hints = wanted.same ? wanted.hints : HintMap();
+    HintMap hints = wanted.same ? wanted.hints : HintMap();
+    hints.erase("stream");  // Other files of the directory are none.
     const auto made = co_await clients_.front()->MakeDirectory(path, hints);
     if (!made.ok()) Fail(fmt::format("making '{}'", path), HostIndex{0}, made.failure());
     if (!hints.empty()) inheriting_.insert(wanted.files.begin(), wanted.files.end());
@@ -198,7 +205,7 @@ des::Activity<std::optional<ReadyTask>> SimulatedRunner::Look(TaskIndex task) {
   std::map<HostIndex, uint64_t> held;
   for (const PathIndex input : workflow_.at(task).inputs) {
     const WorkflowFile& file = workflow_.at(input);
-    if (!IsOnTheStore(file)) continue;
+    if (!IsOnTheStore(file) || IsBeingWritten(input)) continue;
     if (!files_.contains(input)) {
       const auto look = co_await clients_.front()->Look(file.path);
       if (!look.ok()) {
@@ -234,6 +241,7 @@ des::Activity<void> SimulatedRunner::Launch(Assignment assignment) {
     const auto prepared = co_await at(host).PrepareOutput(file.path, HintsOf(output));
     if (!prepared.ok()) Fail(Describe(workflow_.at(task)), host, prepared.failure());
   }
+  co_await HoldStreams(task, host);
   ++running_;
   running_on_[host.value].push_back(task);
   des::Spawn(loop_, RunTask(task, host));
@@ -246,8 +254,13 @@ des::Activity<void> SimulatedRunner::RunTask(TaskIndex task, HostIndex host) {
   const auto lap = [this, &last] { return loop_.now() - std::exchange(last, loop_.now()); };
   co_await machines_.Work(machine, platform_.runner.launch.Of(0), WorkOf::kApplication);
   predicted.launching = lap();
-  if (!workflow_.at(task).operations.empty()) {
-    co_await PlayOperations(task, host);
+  const std::vector<TaskOperation> steps = execution_.uses_streams()
+                                               ? StreamSteps(workflow_, workflow_.at(task))
+                                               : std::vector<TaskOperation>();
+  if (!steps.empty()) {
+    co_await PlayOperations(task, host, steps);
+  } else if (!workflow_.at(task).operations.empty()) {
+    co_await PlayOperations(task, host, workflow_.at(task).operations);
   } else {
     const Time opening = loop_.now();
     const bool has_read = co_await ReadInputs(task, host);
@@ -273,11 +286,12 @@ des::Activity<void> SimulatedRunner::RunTask(TaskIndex task, HostIndex host) {
   wake_.Give();
 }
 
-des::Activity<void> SimulatedRunner::PlayOperations(TaskIndex task, HostIndex host) {
-  SimulatedOperations operations(loop_, workflow_, task, machines_, at(host),
-                                 being_read_[host.value],
-                                 SlotsOf(platform_, configuration_, host.value), at(task));
-  const auto played = co_await operations.Play();
+des::Activity<void> SimulatedRunner::PlayOperations(TaskIndex task, HostIndex host,
+                                                    const std::vector<TaskOperation>& operations) {
+  SimulatedOperations player(loop_, workflow_, task, operations, machines_, at(host),
+                             being_read_[host.value],
+                             SlotsOf(platform_, configuration_, host.value), at(task));
+  const auto played = co_await player.Play();
   if (!played.ok())
     Fail(Describe(workflow_.at(task)), host, played.failure(), workflow_.at(task).id);
 }
@@ -337,7 +351,55 @@ des::Activity<void> SimulatedRunner::Handle(Ended ended) {
   --running_;
   std::erase(running_on_[ended.host.value], ended.task);
   scheduler_.Release(ended.host, workflow_.at(ended.task).needs);
+  co_await EndStreams(ended.task, ended.host);
   if (prediction_.failure) co_return;
+  ended_early_.emplace(ended.task, ended.host);
+  for (std::vector<TaskIndex> may_end{ended.task}; !may_end.empty();) {
+    const TaskIndex task = may_end.back();
+    may_end.pop_back();
+    const auto waiting = ended_early_.find(task);
+    if (waiting == ended_early_.end() || !execution_.MayFinish(task)) continue;
+    const HostIndex host = waiting->second;
+    ended_early_.erase(waiting);
+    co_await Conclude({task, host});
+    if (prediction_.failure) co_return;
+    const auto& after = workflow_.at(task).successors;
+    may_end.insert(may_end.end(), after.begin(), after.end());
+  }
+}
+
+des::Activity<void> SimulatedRunner::HoldStreams(TaskIndex task, HostIndex host) {
+  if (!execution_.uses_streams()) co_return;
+  for (const PathIndex output : workflow_.at(task).outputs) {
+    const WorkflowFile& file = workflow_.at(output);
+    if (!file.is_stream || !IsOnTheStore(file)) continue;
+    auto opened = co_await at(host).OpenToWrite(file.path, {}, SimulatedClient::Content::kKept,
+                                                workflow_.at(task).id);
+    if (opened.ok())
+      held_streams_[task].push_back(*std::move(opened));
+    else
+      Fail(Describe(workflow_.at(task)), host, opened.failure());
+  }
+}
+
+des::Activity<void> SimulatedRunner::EndStreams(TaskIndex task, HostIndex host) {
+  const auto held = held_streams_.find(task);
+  if (held == held_streams_.end()) co_return;
+  const auto streams = std::move(held->second);
+  held_streams_.erase(held);
+  for (const auto& each : streams) {
+    const auto closed = co_await at(host).CloseWrite(*each);
+    if (!closed.ok()) Fail(Describe(workflow_.at(task)), host, closed.failure());
+  }
+}
+
+bool SimulatedRunner::IsBeingWritten(PathIndex stream) const {
+  const WorkflowFile& file = workflow_.at(stream);
+  return execution_.uses_streams() && file.is_stream && file.producer &&
+         execution_.state(*file.producer) == TaskState::kRunning;
+}
+
+des::Activity<void> SimulatedRunner::Conclude(Ended ended) {
   const bool located = co_await LocateOutputs(ended.task, ended.host);
   if (!located) co_return;
   StageTime& stage = stage_times_[workflow_.at(ended.task).stage];

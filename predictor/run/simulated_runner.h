@@ -67,13 +67,19 @@ class SimulatedRunner {
   des::Activity<void> LookAtInputs();
   void NoteFile(PathIndex file, const FileLook& look);
   des::Activity<void> RunTask(TaskIndex task, HostIndex host);
-  des::Activity<void> PlayOperations(TaskIndex task, HostIndex host);
+  des::Activity<void> PlayOperations(TaskIndex task, HostIndex host,
+                                     const std::vector<TaskOperation>& operations);
   des::Activity<bool> ReadInputs(TaskIndex task, HostIndex host);
   des::Activity<bool> Read(TaskIndex task, HostIndex host, const std::string& path,
                            std::optional<ByteRange> part);
   des::Activity<void> WriteTransfers(TaskIndex task, HostIndex host);
   des::Activity<void> WriteOutputs(TaskIndex task, HostIndex host);
   des::Activity<void> Handle(Ended ended);
+  des::Activity<void> Conclude(Ended ended);
+  // The streams that a task writes do not end before it has (tools/runner/task_streams.h).
+  des::Activity<void> HoldStreams(TaskIndex task, HostIndex host);
+  des::Activity<void> EndStreams(TaskIndex task, HostIndex host);
+  bool IsBeingWritten(PathIndex stream) const;
   des::Activity<bool> LocateOutputs(TaskIndex task, HostIndex host);
   void ExpectEnds(const ReadyTask& ready, Time asked_at);
   std::optional<Time> NextEndOn(HostIndex host, Time asked_at) const;
@@ -106,6 +112,8 @@ class SimulatedRunner {
   size_t running_ = 0;
   std::vector<std::vector<TaskIndex>> running_on_;  // By host.
   std::vector<Ended> ended_;
+  std::map<TaskIndex, HostIndex> ended_early_;  // Before the writers of their streams.
+  std::map<TaskIndex, std::vector<std::shared_ptr<SimulatedClient::Writing>>> held_streams_;
   des::Signal wake_;
 };
 

@@ -7,6 +7,7 @@
 
 #include "client-sai/core/copy_wait.h"
 #include "client-sai/core/rules.h"
+#include "client-sai/core/stream.h"
 #include "client-sai/core/write_buffer.h"
 
 namespace mosa::predict {
@@ -64,7 +65,10 @@ des::Activity<std::shared_ptr<SimulatedWrites::Writing>> SimulatedWrites::Writin
   const Layout& layout = state.access.layout;
   const bool is_here = layout.bound() && layout.OnOneNode() && files_.HoldsAllHere(layout);
   Writer& writer = writing->writer;
-  writer.keeps_pages = sai::KeepsWrittenPages(before == Content::kReplaced, is_here);
+  writer.is_stream = sai::OpensAsStream(state.attributes.stream, /*write=*/true);
+  writer.published = loop_.now() - sai::kPublishAfter;
+  writer.keeps_pages =
+      !writer.is_stream && sai::KeepsWrittenPages(before == Content::kReplaced, is_here);
   writer.by_kernel = co_await MayWriteByKernel(writer);
   co_return writing;
 }
@@ -83,10 +87,63 @@ des::Activity<sai::Outcome<sai::Done>> SimulatedWrites::WritePart(Writing& writi
       writer.state.unsealed = true;
       continue;
     }
-    writing.written = co_await WriteRange(writer, range);
+    if (writer.is_stream)
+      writing.written = co_await WriteStream(writing, range);
+    else
+      writing.written = co_await WriteRange(writer, range);
   }
   NoteFull(writing, writing.written);
   co_return writing.written;
+}
+
+des::Activity<sai::Outcome<sai::Done>> SimulatedWrites::WriteStream(Writing& writing,
+                                                                    ByteRange range) {
+  Writer& writer = writing.writer;
+  co_await writing.io.Take();
+  Outcome<Done> written = Done{};
+  for (uint64_t at = range.begin; at < range.end && written.ok();) {
+    const uint64_t end = std::min(range.end, at + (sai::kPublishBytes - writer.unpublished_bytes));
+    written = co_await WriteRange(writer, {at, end});
+    writer.unpublished_bytes += end - at;
+    at = end;
+    const bool is_due = writer.unpublished_bytes >= sai::kPublishBytes ||
+                        loop_.now() - writer.published >= sai::kPublishAfter;
+    if (written.ok() && is_due) written = co_await Publish(writer);
+  }
+  if (writer.unpublished_bytes > 0 && !std::exchange(writing.publishes_later, true))
+    des::Spawn(loop_, PublishLater(writing.shared_from_this()));
+  writing.io.Return();
+  co_return written;
+}
+
+des::Activity<sai::Outcome<sai::Done>> SimulatedWrites::Publish(Writer& writer) {
+  writer.published = loop_.now();
+  writer.unpublished_bytes = 0;
+  SendOpenExtent(writer);
+  while (writer.sending.under_way() > 0) co_await writer.sending.changed().Wait();
+  if (writer.full) co_return NoSpace(writer, {*writer.full});
+  const Outcome<Done> committed = co_await Commit(writer, /*closes=*/false);
+  files_.changed().Give();
+  co_return committed;
+}
+
+des::Activity<void> SimulatedWrites::PublishLater(std::shared_ptr<Writing> writing) {
+  co_await loop_.Sleep(sai::kPublishAfter);
+  writing->publishes_later = false;
+  if (writing->is_closed) co_return;
+  co_await writing->io.Take();
+  if (!writing->is_closed && writing->written.ok() && writing->writer.unpublished_bytes > 0)
+    writing->written = co_await Publish(writing->writer);
+  writing->io.Return();
+}
+
+void SimulatedWrites::EndStream(Writer& writer) {
+  SimulatedFile& state = writer.state;
+  if (!writer.is_stream || state.writers > 1) return;
+  if (std::exchange(state.manager_counts_open, false))
+    manager_.Send(id_, {ReleaseRequest{writer.file}});
+  state.attributes_known = false;
+  files_.changed().Give();
 }
 
 des::Activity<uint64_t> SimulatedWrites::SendAll(Writing& writing) {
@@ -102,17 +159,20 @@ des::Activity<sai::Outcome<sai::Done>> SimulatedWrites::CloseWrite(Writing& writ
   if (!writing.is_whole)
     static_cast<void>(co_await WritePart(writing, writer.range.end - writing.at));
   const Timed timed(machines_.residence(), Daemon::kMount, machine_, "fuse.flush");
+  writing.is_closed = true;
+  if (writer.is_stream) co_await writing.io.Take();  // Nobody takes it any more.
   Outcome<Done> written = writing.written;
   if (writer.by_kernel) written = co_await SettleKernelWrites(writer);
   SendOpenExtent(writer);
   while (writer.sending.under_way() > 0) co_await writer.sending.changed().Wait();
   if (writer.full) written = NoSpace(writer, {*writer.full});
   co_await Work(platform_.client.call);
-  if (written.ok()) written = co_await Commit(writer);
+  if (written.ok()) written = co_await Commit(writer, /*closes=*/true);
   if (written.ok() && writer.keeps_pages && writer.state.access.layout.bound())
     files_.pages().Put(writer.file, writer.state.attributes.data_version,
                        writer.state.attributes.size_bytes);
   NoteFull(writing, written);
+  EndStream(writer);
   Leave(writer);
   if (written.ok()) co_await AwaitCopies(writer);
   files_.EndHandle(writer.file);  // The kernel releases it after the close.
@@ -121,6 +181,8 @@ des::Activity<sai::Outcome<sai::Done>> SimulatedWrites::CloseWrite(Writing& writ
 
 des::Activity<void> SimulatedWrites::AbandonWrite(Writing& writing) {
   Writer& writer = writing.writer;
+  writing.is_closed = true;
+  if (writer.is_stream) co_await writing.io.Take();
   const uint64_t unsent = std::exchange(writer.open_extent, {}).size();
   writer.buffered_bytes -= unsent;
   buffered_bytes_ -= unsent;
@@ -130,6 +192,7 @@ des::Activity<void> SimulatedWrites::AbandonWrite(Writing& writing) {
     if (!writing.is_whole) writer.range.end = writing.at;
     static_cast<void>(co_await SettleKernelWrites(writer));  // Nobody is told of a lack of room.
   }
+  EndStream(writer);
   Leave(writer);
   files_.EndHandle(writer.file);
   co_await Work(platform_.client.call);
@@ -192,8 +255,8 @@ des::Activity<sai::Outcome<sai::Done>> SimulatedWrites::Cut(FileId file) {
 des::Activity<bool> SimulatedWrites::MayWriteByKernel(Writer& writer) {
   const Layout& layout = writer.state.access.layout;
   const DataAccess& right = writer.state.access;
-  if (platform_.client.passthrough && writer.state.right_known && layout.bound() &&
-      layout.OnOneNode() && !right.copied_eagerly && right.close_copies <= 1 &&
+  if (platform_.client.passthrough && !writer.is_stream && writer.state.right_known &&
+      layout.bound() && layout.OnOneNode() && !right.copied_eagerly && right.close_copies <= 1 &&
       IsLocal(layout.segments.front().nodes.front())) {
     const NodeId node = layout.segments.front().nodes.front();
     if (co_await grants_.Reserve(node, sai::kPassthroughRoomBytes)) {
@@ -432,9 +495,9 @@ des::Activity<void> SimulatedWrites::AwaitSealed() {
   while (sealing_.under_way() > 0) co_await sealing_.changed().Wait();
 }
 
-des::Activity<sai::Outcome<sai::Done>> SimulatedWrites::Commit(Writer& writer) {
+des::Activity<sai::Outcome<sai::Done>> SimulatedWrites::Commit(Writer& writer, bool closes) {
   SimulatedFile& state = writer.state;
-  const bool is_last = state.writers == 1;
+  const bool is_last = closes && state.writers == 1 && !writer.is_stream;
   if (!std::exchange(state.must_commit, false)) {
     if (is_last && std::exchange(state.manager_counts_open, false))
       manager_.Send(id_, {ReleaseRequest{writer.file}});

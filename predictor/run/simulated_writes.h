@@ -84,9 +84,15 @@ class SimulatedWrites : private MountPart {
                               bool makes);
   // There are bytes up to `end` to tell the manager of.
   static void NoteWritten(Writer& writer, uint64_t end);
+  // Streams: tells the manager of what was written, at once if it is enough, else a while later.
+  des::Activity<Outcome<Done>> WriteStream(Writing& writing, ByteRange range);
+  des::Activity<Outcome<Done>> Publish(Writer& writer);
+  des::Activity<void> PublishLater(std::shared_ptr<Writing> writing);
+  // The last writer of a stream has gone.
+  void EndStream(Writer& writer);
   void Leave(Writer& writer);
   des::Activity<void> Seal(FileId file);
-  des::Activity<Outcome<Done>> Commit(Writer& writer);
+  des::Activity<Outcome<Done>> Commit(Writer& writer, bool closes);
   // What the file's objects occupy, for a commit. Asks nodes for what is not known here.
   des::Activity<std::vector<CommitRequest::NodeBytes>> NodeBytesOf(FileId file);
   // A short question to the node of another host, and its answer.
@@ -121,7 +127,11 @@ struct SimulatedWrites::Writer {
   ByteRange range;
   const Content before;
   bool by_kernel = false;
-  bool keeps_pages = false;     // The kernel keeps what is written.
+  bool keeps_pages = false;  // The kernel keeps what is written.
+  // Bytes of a stream that readers have not been told of, and when they were last told.
+  bool is_stream = false;
+  uint64_t unpublished_bytes = 0;
+  Time published;
   uint64_t pages_end = 0;       // Pages below this have room.
   ByteRange open_extent;        // Buffered and not sent yet.
   uint64_t buffered_bytes = 0;  // Includes data being sent.
@@ -134,13 +144,16 @@ struct SimulatedWrites::Writer {
   FullStore lacking;       // Set if the write fails for lack of room.
 };
 
-struct SimulatedWrites::Writing {
+struct SimulatedWrites::Writing : std::enable_shared_from_this<Writing> {
   Writing(des::EventLoop& loop, FileId id, SimulatedFile& f, const std::string& path,
           ByteRange range, Content before, const std::string& t)
-      : writer(loop, id, f, path, range, before), task(t), at(range.begin) {}
+      : writer(loop, id, f, path, range, before), task(t), at(range.begin), io(loop, 1) {}
   Writer writer;
   const std::string& task;
   uint64_t at;
+  des::Slots io;  // Of a stream: whoever writes it or publishes what was written.
+  bool is_closed = false;
+  bool publishes_later = false;
   bool is_whole = false;           // Every byte was written at least once.
   Outcome<Done> written = Done{};  // A failure is permanent: nothing more is written.
 };

@@ -78,6 +78,8 @@ void PrintPlan(const predict::Plan& plan) {
       HumanBytes(static_cast<int64_t>(plan.unplanned_link_bytes)));
   if (plan.reads_ahead)
     fmt::print("Hosts read ahead what their next tasks need while the present ones compute.\n");
+  if (!plan.streams)
+    fmt::print("Streams are plain files in it: their readers would hold slots while they wait.\n");
 }
 
 struct Found {
