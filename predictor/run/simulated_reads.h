@@ -59,7 +59,7 @@ class SimulatedReads : private MountPart {
   std::shared_ptr<Reading> ReadingOf(FileId id, uint64_t size_bytes, bool is_back);
   // Reads are a program's calls from now on; else they are the kernel's requests from a trace.
   static void ReadByProgram(Reading& reading);
-  // Of a stream: waits for bytes that are yet to be written, until it has ended.
+  // In a stream it waits for bytes that are yet to be written, until the stream has ended.
   des::Activity<void> ReadPart(Reading& reading, ByteRange range);
   des::Activity<BytesRead> CloseRead(Reading& reading);
 

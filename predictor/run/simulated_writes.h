@@ -151,7 +151,7 @@ struct SimulatedWrites::Writing : std::enable_shared_from_this<Writing> {
   Writer writer;
   const std::string& task;
   uint64_t at;
-  des::Slots io;  // Of a stream: whoever writes it or publishes what was written.
+  des::Slots io;  // Whoever writes a stream or publishes what was written.
   bool is_closed = false;
   bool publishes_later = false;
   bool is_whole = false;           // Every byte was written at least once.
