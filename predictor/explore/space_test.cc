@@ -123,9 +123,9 @@ TEST(Space, SaysWhatIsWrongInOneSentence) {
       {"chunk: lots", "chunk=lots: it must be a size"},
       {"hosts: many", "hosts=many: it must be a whole number"},
       {"colour: [red]",
-       "'colour' is not a name; names are hosts, storage, manager, slots, system, chunk, stripe, "
-       "replicas, placement, store, seed; for a class of files placement:GLOB, placement@STAGE; "
-       "for one host, such as h3, h3.speed and others; and for explorations nodes, frequency"},
+       "'colour' is not a name; names are hosts, storage, manager, slots, memory, system, chunk, "
+       "stripe, replicas, placement, store, seed; for a class of files placement:GLOB, "
+       "placement@STAGE; for one host, such as h3, h3.speed and others; and for explorations"},
       {"placement:a/*: [local, wild]", "placement:a/*=wild: it must be default, near, stripe, "},
       {"placement:a.1: ['collocate:q,placement:a.2=stripe']",
        "=stripe: a placement must not contain ','"},

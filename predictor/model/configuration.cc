@@ -108,6 +108,8 @@ Status Into(std::optional<Value>& field, Status (*read)(std::string_view, std::s
 Status SetHostField(std::string_view name, std::string_view field, std::string_view value,
                     HostChange& into) {
   if (field == "cores") return Into<uint32_t>(into.cores, Number, name, value);
+  if (field == "slots") return Into<uint32_t>(into.slots, Number, name, value);
+  if (field == "memory") return Into<uint64_t>(into.memory_bytes, Bytes, name, value);
   if (field == "speed") return Into<double>(into.speed, Number, name, value);
   if (field == "cache") return Into<uint64_t>(into.page_cache_bytes, Bytes, name, value);
   if (field == "store") return Into<uint64_t>(into.store_bytes, Bytes, name, value);
@@ -119,8 +121,8 @@ Status SetHostField(std::string_view name, std::string_view field, std::string_v
     return OkStatus();
   }
   return InvalidArgumentError(
-      fmt::format("configuration: '{}': a host has cores, speed, link, out, in, cache and store, "
-                  "such as h3.speed=0.5",
+      fmt::format("configuration: '{}': a host has cores, slots, memory, speed, link, out, in, "
+                  "cache and store, such as h3.speed=0.5",
                   name));
 }
 
@@ -134,6 +136,8 @@ Status CheckHost(const Configuration& c, uint32_t index, const HostChange& chang
         fmt::format("configuration: there is no host h{}, only h1 to h{}", index + 1, hosts));
   if (change.cores && (*change.cores == 0 || *change.cores > kCoresMax))
     return wrong("cores", *change.cores, fmt::format("1 to {}", kCoresMax));
+  if (change.slots && (*change.slots == 0 || *change.slots > kSlotsMax))
+    return wrong("slots", *change.slots, fmt::format("1 to {}", kSlotsMax));
   if (change.speed && !(*change.speed >= kSpeedMin && *change.speed <= kSpeedMax))
     return wrong("speed", *change.speed, fmt::format("{} to {}", kSpeedMin, kSpeedMax));
   const std::pair<const char*, std::optional<uint64_t>> rates[] = {
@@ -144,7 +148,9 @@ Status CheckHost(const Configuration& c, uint32_t index, const HostChange& chang
                    fmt::format("it must be {} to {} bytes per second, such as 12M",
                                kLinkBytesPerSecondMin, kBytesMax));
   const std::pair<const char*, std::optional<uint64_t>> sizes[] = {
-      {"cache", change.page_cache_bytes}, {"store", change.store_bytes}};
+      {"memory", change.memory_bytes},
+      {"cache", change.page_cache_bytes},
+      {"store", change.store_bytes}};
   for (const auto& [field, bytes] : sizes)
     if (bytes && *bytes > kBytesMax)
       return wrong(field, *bytes, fmt::format("at most {}", kBytesMax));
@@ -161,6 +167,8 @@ std::string ToText(uint32_t index, const HostChange& change) {
     if (value) text += fmt::format(",h{}.{}={}", index + 1, field, *value);
   };
   add("cores", change.cores);
+  add("slots", change.slots);
+  add("memory", change.memory_bytes);
   add("speed", change.speed);
   add("out", change.out_bytes_per_second);
   add("in", change.in_bytes_per_second);
@@ -203,8 +211,17 @@ HostPlatform HostOf(const Platform& platform, const Configuration& configuration
 }
 
 uint32_t SlotsOf(const Platform& platform, const Configuration& configuration, uint32_t index) {
+  const auto found = configuration.unequal_hosts.find(index);
+  if (found != configuration.unequal_hosts.end() && found->second.slots)
+    return *found->second.slots;
   if (configuration.slots > 0 || platform.shared_cores > 0) return SlotsOf(platform, configuration);
   return HostOf(platform, configuration, index).cores;
+}
+
+uint64_t MemoryOf(const Configuration& configuration, uint32_t index) {
+  const auto found = configuration.unequal_hosts.find(index);
+  if (found == configuration.unequal_hosts.end()) return configuration.memory_bytes;
+  return found->second.memory_bytes.value_or(configuration.memory_bytes);
 }
 
 Status SetField(std::string_view name, std::string_view value, Configuration& into) {
@@ -220,6 +237,7 @@ Status SetField(std::string_view name, std::string_view value, Configuration& in
   if (name == "storage") return Number(name, value, into.storage_hosts);
   if (name == "manager") return Word(name, value, "shared", "apart", into.manager_apart);
   if (name == "slots") return Number(name, value, into.slots);
+  if (name == "memory") return Bytes(name, value, into.memory_bytes);
   if (name == "chunk") return Bytes(name, value, into.chunk_bytes);
   if (name == "stripe") return Number(name, value, into.stripe_width);
   if (name == "replicas") return Number(name, value, into.replicas);
@@ -236,12 +254,12 @@ Status SetField(std::string_view name, std::string_view value, Configuration& in
     into.system = wass ? System::kWass : System::kDss;
     return OkStatus();
   }
-  return InvalidArgumentError(
-      fmt::format("configuration: '{}' is not a name; names are hosts, storage, manager, slots, "
-                  "system, chunk, stripe, replicas, placement, store, seed; for a class of files "
-                  "placement:GLOB, placement@STAGE; for one host, such as h3, h3.speed and others; "
-                  "and for explorations nodes, frequency",
-                  name));
+  return InvalidArgumentError(fmt::format(
+      "configuration: '{}' is not a name; names are hosts, storage, manager, slots, "
+      "memory, system, chunk, stripe, replicas, placement, store, seed; for a class of files "
+      "placement:GLOB, placement@STAGE; for one host, such as h3, h3.speed and others; "
+      "and for explorations nodes, frequency",
+      name));
 }
 
 Status Check(const Configuration& c) {
@@ -253,6 +271,8 @@ Status Check(const Configuration& c) {
         fmt::format("at most {} are allowed, together with those for storage", kSimulatedHostsMax));
   if (c.slots > kSlotsMax)
     return Wrong("slots", fmt::format("{}", c.slots), fmt::format("at most {}", kSlotsMax));
+  if (c.memory_bytes > kBytesMax)
+    return Wrong("memory", fmt::format("{}", c.memory_bytes), fmt::format("at most {}", kBytesMax));
   if (c.chunk_bytes < kChunkBytesMin || c.chunk_bytes > kChunkMax ||
       c.chunk_bytes % kChunkBytesMin != 0)
     return Wrong("chunk", fmt::format("{}", c.chunk_bytes),
@@ -317,6 +337,8 @@ std::string ToText(const Configuration& c) {
       c.system == System::kWass ? "wass" : "dss", FormatBytes(static_cast<int64_t>(c.chunk_bytes)),
       c.stripe_width, c.replicas, c.placement, FormatBytes(static_cast<int64_t>(c.store_bytes)),
       c.seed);
+  if (c.memory_bytes > 0)
+    text += fmt::format(",memory={}", FormatBytes(static_cast<int64_t>(c.memory_bytes)));
   for (const auto& [name, placement] : c.class_placements)
     text += fmt::format(",{}{}={}", kPlacement, name, placement);
   for (const auto& [index, change] : c.unequal_hosts) text += ToText(index, change);

@@ -24,7 +24,9 @@ inline constexpr std::string_view kPlacementByDefault = "default";
 // How one host differs from the platform's.
 struct HostChange {
   std::optional<uint32_t> cores;
-  std::optional<double> speed;  // Speed of its cores, relative to the platform's.
+  std::optional<uint32_t> slots;
+  std::optional<uint64_t> memory_bytes;  // For its tasks; 0: no limit.
+  std::optional<double> speed;           // Speed of its cores, relative to the platform's.
   // Given, not measured: draws do not vary them.
   std::optional<uint64_t> out_bytes_per_second;
   std::optional<uint64_t> in_bytes_per_second;
@@ -40,6 +42,7 @@ struct Configuration {
   uint32_t storage_hosts = 0;
   bool manager_apart = false;  // On a host of its own; else on the first host that runs tasks.
   uint32_t slots = 0;          // Tasks at a time on each host. 0: one per core.
+  uint64_t memory_bytes = 0;   // For the tasks of each host. 0: no limit.
   System system = System::kWass;
   uint64_t chunk_bytes = 1 << 20;
   uint32_t stripe_width = 0;         // 0: all nodes.
@@ -65,6 +68,7 @@ uint32_t SlotsOf(const Platform& platform, const Configuration& configuration);
 // Host `index` with its changes applied, and its slots.
 HostPlatform HostOf(const Platform& platform, const Configuration& configuration, uint32_t index);
 uint32_t SlotsOf(const Platform& platform, const Configuration& configuration, uint32_t index);
+uint64_t MemoryOf(const Configuration& configuration, uint32_t index);
 
 // Returns one sentence: what is wrong, and which values are allowed.
 Status Check(const Configuration& configuration);
@@ -73,12 +77,13 @@ Status CheckOn(const Platform& platform, const Configuration& configuration);
 
 // Parses "hosts=19,storage=5,chunk=256K,system=dss" on top of `base`, and checks the result.
 //
-// - Deployment: hosts, storage, manager (apart or shared), slots, system (dss or wass), chunk,
-//   stripe, replicas, placement, store, seed.
+// - Deployment: hosts, storage, manager (apart or shared), slots, memory, system (dss or wass),
+//   chunk, stripe, replicas, placement, store, seed.
 // - Classes of files, as in "placement:projected/*.fits=local" or "placement@project=default": a
 //   hint's placement, or default.
-// - Unequal hosts, as in "h3.speed=0.5" or "h5-8.link=12M": cores, speed, link (bytes per second in
-//   both directions), out, in, cache, store.
+// - Unequal hosts, as in "h3.speed=0.5" or "h5-8.link=12M": cores, slots, memory, speed, link
+// (bytes
+//   per second in both directions), out, in, cache, store.
 Result<Configuration> ParseConfiguration(std::string_view text, const Configuration& base = {});
 // Like ParseConfiguration(), but does not check that the result is possible.
 Status SetFields(std::string_view text, Configuration& into);

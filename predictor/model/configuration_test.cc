@@ -27,8 +27,12 @@ TEST(Configuration, SaysItAllInOneLineThatReadsBack) {
 TEST(Configuration, SaysOfOneHostOrOfSeveralWhatOthersAreNot) {
   const auto parsed = ParseConfiguration(
       "hosts=4,storage=2,manager=apart,h2.speed=0.25,h3-4.cores=2,h3.link=12M,h4.in=10000,"
-      "h5.store=1G,h5-6.cache=0,h7.out=20000");
+      "h5.store=1G,h5-6.cache=0,h7.out=20000,memory=8G,slots=2,h2.slots=3,h4.memory=1536M");
   ASSERT_TRUE(parsed.ok()) << parsed.status();
+  EXPECT_EQ(SlotsOf(Platform(), *parsed, 0), 2U);
+  EXPECT_EQ(SlotsOf(Platform(), *parsed, 1), 3U);
+  EXPECT_EQ(MemoryOf(*parsed, 0), uint64_t{8} << 30);
+  EXPECT_EQ(MemoryOf(*parsed, 3), uint64_t{1536} << 20);
   ASSERT_EQ(parsed->unequal_hosts.size(), 6U);
   Platform platform;
   platform.host.speed = 2;

@@ -245,9 +245,11 @@ class PlanSearch {
       }
     }
     if (!best && !plan.unplanned_failure.empty())
-      return FailedPreconditionError(
-          fmt::format("the run would fail with and without a plan: {}{}", plan.unplanned_failure,
-                      seen.full ? ": use more hosts, or nodes with more room" : ""));
+      return FailedPreconditionError(fmt::format(
+          "the run would fail with and without a plan: {}{}", plan.unplanned_failure,
+          seen.full ? ": use more hosts, nodes with more room, or lifetime=readers:N for "
+                      "files that are needed no more during the run"
+                    : ""));
     MOSA_RETURN_IF_ERROR(Describe(best ? *best : workflow_, best.has_value(), plan));
     return plan;
   }

@@ -58,8 +58,8 @@ class Simulation {
           loop_, platform, machines_, manager_, ClientId{kFirstClient + i}, MachineIndex{i}));
     for (size_t i = 0; i < runs.size(); ++i)
       runners_.push_back(std::make_unique<SimulatedRunner>(
-          loop_, *runs[i].workflow, runs[i].part, platform, configuration, machines_, clients_,
-          i < before_.size() ? before_[i] : prediction));
+          loop_, *runs[i].workflow, runs[i].part, platform, configuration, machines_, manager_,
+          clients_, i < before_.size() ? before_[i] : prediction));
     manager_.Begin();
   }
 
@@ -234,6 +234,9 @@ Result<Prediction> Predict(const Workflow& workflow, const Platform& platform,
   MOSA_RETURN_IF_ERROR(CheckOn(platform, configuration));
   MOSA_RETURN_IF_ERROR(CheckSizes(workflow));
   MOSA_RETURN_IF_ERROR(CheckComputing(workflow, platform, configuration));
+  std::vector<uint64_t> memory;
+  for (uint32_t i = 0; i < configuration.hosts; ++i) memory.push_back(MemoryOf(configuration, i));
+  MOSA_RETURN_IF_ERROR(CheckMemory(workflow, memory));
   if (configuration.class_placements.empty())
     return Simulate({{&workflow}}, platform, configuration, options);
   MOSA_ASSIGN_OR_RETURN(const Workflow placed, WithPlacements(workflow, configuration));

@@ -213,6 +213,24 @@ TEST(Prediction, GoesByTheProcessorsOfEachHost) {
         << row.what;
 }
 
+TEST(Predict, TasksShareTheMemoryOfTheirHost) {
+  WorkflowMaker maker;
+  for (int i = 0; i < 4; ++i) maker.Task("t" + std::to_string(i), {}, {}, Seconds(1));
+  Workflow workflow = maker.Build();
+  for (Task& task : workflow.tasks) task.needs.memory_bytes = uint64_t{3} << 30;
+  const auto seconds = [&](const char* configuration) {
+    return MustPredict(workflow, PlainPlatform(), configuration).turnaround.ns / 1'000'000'000;
+  };
+  EXPECT_EQ(seconds("hosts=1"), 1);
+  EXPECT_EQ(seconds("hosts=1,memory=7G"), 2);
+  EXPECT_EQ(seconds("hosts=1,memory=4G"), 4);
+  EXPECT_EQ(seconds("hosts=2,memory=4G,h2.memory=12G"), 1);
+  const auto refused = Predict(workflow, PlainPlatform(), *ParseConfiguration("hosts=2,memory=2G"));
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.status().message().substr(0, 79),
+            "task 't0' needs 3.0 GiB of memory, and no host has more than 2.0 GiB for tasks:");
+}
+
 // A stream has four fetches from one node in flight, which keeps the link full.
 TEST(Prediction, ReadsAtTheRateOfTheLink) {
   WorkflowMaker maker;

@@ -197,7 +197,10 @@ des::Activity<sai::Outcome<std::shared_ptr<SimulatedClient::Reading>>> Simulated
                       fmt::format("'{}' does not exist", path)};
   const Outcome<Done> opened = co_await reads_.OpenForReading(*id, task);
   if (!opened.ok()) co_return opened.failure();
-  co_return reads_.ReadingOf(*id, files_.At(*id).attributes.size_bytes, false);
+  std::shared_ptr<Reading> reading =
+      reads_.ReadingOf(*id, files_.At(*id).attributes.size_bytes, false);
+  if (files_.At(*id).counts_readers) reading->task = &task;
+  co_return reading;
 }
 
 des::Activity<sai::Outcome<sai::Done>> SimulatedClient::WriteFile(const std::string& path,

@@ -30,6 +30,7 @@ void SimulatedFiles::NoteAttributes(FileId file, const Attributes& attributes, S
 void SimulatedFiles::NoteSent(FileId file, const MakeReply& made, SimulatedMark mark) {
   SimulatedFile& state = files_[file];
   state.manager_counts_open = true;
+  state.counts_readers = made.counts_readers;
   NoteAttributes(file, made.entry.attributes, mark);
   if (made.parent_attributes.shared) NoteAttributes(state.made_in, made.parent_attributes, mark);
   if (made.access) state.access = *made.access;
@@ -70,6 +71,7 @@ des::Activity<sai::Outcome<sai::Done>> SimulatedFiles::EnsureRight(FileId file, 
   }
   if (!reply.ok()) co_return reply.failure();
   state.access = reply->access;
+  state.counts_readers = reply->counts_readers;
   state.right_known = !RecalledSince(mark, file);
   NoteAttributes(file, reply->attributes, mark);
   state.manager_counts_open = state.manager_counts_open || write;

@@ -34,6 +34,7 @@ struct SimulatedFile {
   DataAccess access;
   Attributes attributes;
   bool manager_counts_open = false;
+  bool counts_readers = false;  // The manager wants to hear of each task that has read it.
   uint32_t handles = 0;
   uint32_t writers = 0;   // Handles open for writing.
   bool unsealed = false;  // The own node's object was written past its daemon.

@@ -199,6 +199,18 @@ des::Activity<void> SimulatedManager::SendActivity(ClientId client, std::vector<
   const std::vector<Reply> replies = co_await Call(client, std::move(requests));
 }
 
+void SimulatedManager::BeginRun(const std::string& run) {
+  Step(manager::Command{manager::BeginWorkflow{run}});
+}
+
+des::Activity<void> SimulatedManager::TellSucceeded(MachineIndex from, std::string task) {
+  co_await loop_.Sleep(machines_.SendMessage(from, machines_.manager(), kRequestBytes));
+  co_await turn_.Take();
+  co_await machines_.Work(machines_.manager(), platform_.manager.other.Of(0));
+  Step(manager::Command{manager::EndTask{std::move(task), true}});
+  turn_.Return();
+}
+
 void SimulatedManager::NoteConsumed(const Request& request) {
   if (const auto* grant = std::get_if<GrantRequest>(&request); grant && grant->consumed_bytes > 0)
     nodes_[grant->node.value - 1].news = kNews;

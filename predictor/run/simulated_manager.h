@@ -54,6 +54,11 @@ class SimulatedManager {
   // Sends one envelope without waiting for the reply.
   void Send(ClientId client, std::vector<Request> requests);
 
+  // As `mosa run` does it (tools/runner/task_reports.h): a run begins, before anything else
+  // happens; a task of it has succeeded.
+  void BeginRun(const std::string& run);
+  des::Activity<void> TellSucceeded(MachineIndex from, std::string task);
+
   // Stores further bytes of a file that a client writes. Returns false, and stores nothing, if the
   // node has no room.
   bool Store(NodeId node, FileId file, uint64_t bytes);

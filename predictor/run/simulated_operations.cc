@@ -84,7 +84,7 @@ des::Activity<SimulatedOperations::Done> SimulatedOperations::Read(Used& used,
     const std::string& path = workflow_.at(operation.file).path;
     if (const auto file = being_read_.find(path); file != being_read_.end())
       co_await file->second->Wait();
-    auto opened = co_await client_.OpenToRead(path, task_.id);
+    auto opened = co_await client_.OpenToRead(path, name_);
     if (!opened.ok()) co_return opened.failure();
     used.reading = *std::move(opened);
   }
@@ -110,7 +110,7 @@ des::Activity<SimulatedOperations::Done> SimulatedOperations::OpenToWrite(Used& 
   const WorkflowFile& file = workflow_.at(path);
   used.writing_since = loop_.now();
   auto opened = co_await client_.OpenToWrite(file.path, {0, *file.size_bytes},
-                                             SimulatedClient::Content::kReplaced, task_.id);
+                                             SimulatedClient::Content::kReplaced, name_);
   if (!opened.ok()) co_return opened.failure();
   used.writing = *std::move(opened);
   used.was_written = true;
@@ -149,7 +149,7 @@ des::Activity<SimulatedOperations::Done> SimulatedOperations::WriteTheRest() {
     const WorkflowFile& file = workflow_.at(output);
     if (!IsOnTheStore(file) || files_[output].was_written) continue;
     const Time making = loop_.now();
-    const Done written = co_await client_.WriteFile(file.path, *file.size_bytes, task_.id);
+    const Done written = co_await client_.WriteFile(file.path, *file.size_bytes, name_);
     if (!written.ok()) co_return written;
     predicted_.writes.push_back({making, loop_.now()});
     predicted_.written += *file.size_bytes;

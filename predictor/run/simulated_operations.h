@@ -35,12 +35,13 @@ des::Activity<void> Compute(des::EventLoop& loop, Machines& machines, MachineInd
 class SimulatedOperations {
  public:
   SimulatedOperations(des::EventLoop& loop, const Workflow& workflow, TaskIndex task,
-                      const std::vector<TaskOperation>& operations, Machines& machines,
-                      SimulatedClient& client, const BeingRead& being_read, uint32_t slots,
-                      PredictedTask& predicted)
+                      const std::string& name, const std::vector<TaskOperation>& operations,
+                      Machines& machines, SimulatedClient& client, const BeingRead& being_read,
+                      uint32_t slots, PredictedTask& predicted)
       : loop_(loop),
         workflow_(workflow),
         task_(workflow.at(task)),
+        name_(name),
         operations_(operations),
         machines_(machines),
         client_(client),
@@ -75,6 +76,7 @@ class SimulatedOperations {
   des::EventLoop& loop_;
   const Workflow& workflow_;
   const Task& task_;
+  const std::string& name_;  // As the store knows it.
   const std::vector<TaskOperation>& operations_;
   Machines& machines_;
   SimulatedClient& client_;

@@ -173,6 +173,7 @@ des::Activity<BytesRead> SimulatedReads::CloseRead(Reading& reading) {
   }
   // The kernel releases a file when it is closed and the last request for its pages is answered.
   if (!has_reader || reading.reader->pages_under_way == 0) files_.EndHandle(reading.id);
+  if (reading.task != nullptr) manager_.Send(id_, {ReleaseRequest{reading.id, *reading.task}});
   if (reading.is_back || reading.is_stream) co_return reading.read;
   // Partial reads are not tracked by range: enough bytes in total count as the whole file.
   const bool is_whole = reading.asked_bytes >= reading.size_bytes;

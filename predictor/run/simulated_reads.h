@@ -48,7 +48,8 @@ class SimulatedReads : private MountPart {
     bool is_back = false;    // Through an open for writing.
     bool is_stream = false;  // Opened while it could still grow.
     BytesRead read;
-    std::shared_ptr<Reader> reader;  // For kNodes. Fetches that outlive the reading share it.
+    const std::string* task = nullptr;  // The manager is told that it has read the file.
+    std::shared_ptr<Reader> reader;     // For kNodes. Fetches that outlive the reading share it.
   };
 
   // `files` must outlive this.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/model/task_names.h"
 #include "predictor/workflow/patterns.h"
 #include "predictor/workflow/streams.h"
 
@@ -16,6 +17,7 @@ std::vector<SchedulerHost> HostsOf(const Platform& platform, const Configuration
   for (uint32_t i = 0; i < hosts.size(); ++i) {
     const HostPlatform host = HostOf(platform, configuration, i);
     hosts[i].slots = SlotsOf(platform, configuration, i);
+    hosts[i].memory_bytes = MemoryOf(configuration, i);
     hosts[i].link_bytes_per_second = std::min(host.in_bytes_per_second, host.out_bytes_per_second);
   }
   return hosts;
@@ -31,6 +33,7 @@ std::string ParentOf(const std::string& path) {
 SimulatedRunner::SimulatedRunner(des::EventLoop& loop, const Workflow& workflow,
                                  const SyntheticPart* part, const Platform& platform,
                                  const Configuration& configuration, Machines& machines,
+                                 SimulatedManager& manager,
                                  std::vector<std::unique_ptr<SimulatedClient>>& clients,
                                  Prediction& prediction)
     : loop_(loop),
@@ -39,6 +42,7 @@ SimulatedRunner::SimulatedRunner(des::EventLoop& loop, const Workflow& workflow,
       platform_(platform),
       configuration_(configuration),
       machines_(machines),
+      manager_(manager),
       clients_(clients),
       prediction_(prediction),
       execution_(workflow, {},
@@ -54,6 +58,16 @@ SimulatedRunner::SimulatedRunner(des::EventLoop& loop, const Workflow& workflow,
   options.hosts = configuration.hosts;
   for (FileHints& plan : PlanHints(workflow, options))
     if (!plan.hints.empty()) hints_.emplace(plan.file, std::move(plan.hints));
+  // Files with a lifetime go when the tasks that read them have succeeded.
+  if (std::ranges::none_of(hints_, [](const auto& of) { return of.second.contains("lifetime"); }))
+    return;
+  const std::string run = OwnRunName(0);
+  manager_.BeginRun(run);
+  for (const Task& task : workflow.tasks) names_in_store_.push_back(run + "/" + task.id);
+}
+
+const std::string& SimulatedRunner::NameOf(TaskIndex task) const {
+  return names_in_store_.empty() ? workflow_.at(task).id : names_in_store_[task.value];
 }
 
 const HintMap& SimulatedRunner::HintsOf(PathIndex file) const {
@@ -172,7 +186,7 @@ void SimulatedRunner::StartReadingAhead() {
 }
 
 des::Activity<void> SimulatedRunner::ReadOneAhead(HostIndex host, PathIndex file) {
-  static const std::string kTask = "read ahead";
+  static const std::string kTask(kReadAheadTask);
   const std::string& path = workflow_.at(file).path;
   const auto reading =
       being_read_[host.value].emplace(path, std::make_unique<des::Signal>(loop_)).first;
@@ -288,12 +302,11 @@ des::Activity<void> SimulatedRunner::RunTask(TaskIndex task, HostIndex host) {
 
 des::Activity<void> SimulatedRunner::PlayOperations(TaskIndex task, HostIndex host,
                                                     const std::vector<TaskOperation>& operations) {
-  SimulatedOperations player(loop_, workflow_, task, operations, machines_, at(host),
+  SimulatedOperations player(loop_, workflow_, task, NameOf(task), operations, machines_, at(host),
                              being_read_[host.value],
                              SlotsOf(platform_, configuration_, host.value), at(task));
   const auto played = co_await player.Play();
-  if (!played.ok())
-    Fail(Describe(workflow_.at(task)), host, played.failure(), workflow_.at(task).id);
+  if (!played.ok()) Fail(Describe(workflow_.at(task)), host, played.failure(), NameOf(task));
 }
 
 // Returns false if a read fails; the task then computes nothing.
@@ -321,7 +334,7 @@ des::Activity<bool> SimulatedRunner::Read(TaskIndex task, HostIndex host, const 
   PredictedTask& predicted = at(task);
   const auto being_read = being_read_[host.value].find(path);
   if (being_read != being_read_[host.value].end()) co_await being_read->second->Wait();
-  const auto read = co_await at(host).ReadFile(path, workflow_.at(task).id, part);
+  const auto read = co_await at(host).ReadFile(path, NameOf(task), part);
   if (!read.ok()) {
     Fail(Describe(workflow_.at(task)), host, read.failure());
     co_return false;
@@ -337,10 +350,9 @@ des::Activity<void> SimulatedRunner::WriteOutputs(TaskIndex task, HostIndex host
   for (const PathIndex output : workflow_.at(task).outputs) {
     const WorkflowFile& file = workflow_.at(output);
     if (!IsOnTheStore(file)) continue;
-    const auto written =
-        co_await at(host).WriteFile(file.path, *file.size_bytes, workflow_.at(task).id);
+    const auto written = co_await at(host).WriteFile(file.path, *file.size_bytes, NameOf(task));
     if (!written.ok()) {
-      Fail(Describe(workflow_.at(task)), host, written.failure(), workflow_.at(task).id);
+      Fail(Describe(workflow_.at(task)), host, written.failure(), NameOf(task));
       co_return;
     }
     at(task).written += *file.size_bytes;
@@ -373,8 +385,8 @@ des::Activity<void> SimulatedRunner::HoldStreams(TaskIndex task, HostIndex host)
   for (const PathIndex output : workflow_.at(task).outputs) {
     const WorkflowFile& file = workflow_.at(output);
     if (!file.is_stream || !IsOnTheStore(file)) continue;
-    auto opened = co_await at(host).OpenToWrite(file.path, {}, SimulatedClient::Content::kKept,
-                                                workflow_.at(task).id);
+    auto opened =
+        co_await at(host).OpenToWrite(file.path, {}, SimulatedClient::Content::kKept, NameOf(task));
     if (opened.ok())
       held_streams_[task].push_back(*std::move(opened));
     else
@@ -406,6 +418,8 @@ des::Activity<void> SimulatedRunner::Conclude(Ended ended) {
   stage.total_ns += (at(ended.task).end - at(ended.task).start).ns;
   ++stage.tasks;
   execution_.Finish(ended.task);
+  if (!names_in_store_.empty())
+    des::Spawn(loop_, manager_.TellSucceeded(at(ended.host).machine(), NameOf(ended.task)));
 }
 
 std::map<MachineIndex, uint64_t> SimulatedRunner::HeldOf(PathIndex file) const {

@@ -32,7 +32,8 @@ class SimulatedRunner {
   // that `workflow` belongs to, or null.
   SimulatedRunner(des::EventLoop& loop, const Workflow& workflow, const SyntheticPart* part,
                   const Platform& platform, const Configuration& configuration, Machines& machines,
-                  std::vector<std::unique_ptr<SimulatedClient>>& clients, Prediction& prediction);
+                  SimulatedManager& manager, std::vector<std::unique_ptr<SimulatedClient>>& clients,
+                  Prediction& prediction);
 
   // Writes the files that no task writes into the store, from the first host, with the user's
   // hints.
@@ -87,6 +88,8 @@ class SimulatedRunner {
   void Fail(const std::string& what, HostIndex host, const Failure& why,
             const std::string& writer = "");
   const HintMap& HintsOf(PathIndex file) const;
+  // What its processes get as MOSA_TASK.
+  const std::string& NameOf(TaskIndex task) const;
 
   SimulatedClient& at(HostIndex host) { return *clients_[host.value]; }
   PredictedTask& at(TaskIndex task) { return prediction_.tasks[task.value]; }
@@ -98,6 +101,7 @@ class SimulatedRunner {
   const Platform& platform_;
   const Configuration& configuration_;
   Machines& machines_;
+  SimulatedManager& manager_;
   std::vector<std::unique_ptr<SimulatedClient>>& clients_;
   Prediction& prediction_;
   Execution execution_;
@@ -106,7 +110,8 @@ class SimulatedRunner {
   std::vector<BeingRead> being_read_;  // By host.
   Time begun_;
   std::map<PathIndex, HintMap> hints_;
-  std::set<PathIndex> inheriting_;  // Files whose directory carries their hints.
+  std::vector<std::string> names_in_store_;  // By task; empty: the store is told of none.
+  std::set<PathIndex> inheriting_;           // Files whose directory carries their hints.
   std::map<PathIndex, FileLook> files_;
   std::map<std::string, StageTime> stage_times_;
   size_t running_ = 0;

@@ -7,6 +7,7 @@
 #include <queue>
 #include <set>
 
+#include "common/base/units.h"
 #include "predictor/workflow/document.h"
 
 namespace mosa::predict {
@@ -319,6 +320,20 @@ class WorkflowBuilder {
 }  // namespace
 
 BuildResult BuildWorkflow(const WorkflowDraft& draft) { return WorkflowBuilder(draft).Build(); }
+
+Status CheckMemory(const Workflow& workflow, const std::vector<uint64_t>& memory_bytes) {
+  if (memory_bytes.empty() || std::ranges::count(memory_bytes, 0) > 0) return OkStatus();
+  const uint64_t most = std::ranges::max(memory_bytes);
+  for (const Task& task : workflow.tasks)
+    if (task.needs.memory_bytes > most)
+      return InvalidArgumentError(
+          fmt::format("{} needs {} of memory, and no host has more than {} for tasks: give hosts "
+                      "more (--memory "
+                      "of 'mosa run', memory= of a configuration)",
+                      Describe(task), HumanBytes(static_cast<int64_t>(task.needs.memory_bytes)),
+                      HumanBytes(static_cast<int64_t>(most))));
+  return OkStatus();
+}
 
 std::vector<PathIndex> OutsideInputs(const Workflow& workflow) {
   std::vector<PathIndex> files;

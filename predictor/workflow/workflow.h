@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "common/base/status.h"
 #include "common/base/strong_id.h"
 #include "common/base/time.h"
 
@@ -147,6 +148,9 @@ struct BuildResult {
   std::vector<std::string> faults;
 };
 BuildResult BuildWorkflow(const WorkflowDraft& draft);
+
+// InvalidArgument if a task needs more memory than each of these hosts has for tasks; 0: no limit.
+Status CheckMemory(const Workflow& workflow, const std::vector<uint64_t>& memory_bytes);
 
 // Files that some task reads and none writes: they must exist before the run.
 std::vector<PathIndex> OutsideInputs(const Workflow& workflow);

@@ -41,11 +41,17 @@ std::string UsedBy(const RunFile& file, const std::string& what, const std::stri
 
 }  // namespace
 
-Configuration DeploymentOf(const RunFile& file) {
+Configuration DeploymentOf(const std::vector<RunHost>& hosts, predict::System system) {
   Configuration deployment;
-  deployment.hosts = static_cast<uint32_t>(file.hosts.size());
-  deployment.slots = file.hosts.front().slots;
-  deployment.system = file.system;
+  deployment.hosts = static_cast<uint32_t>(hosts.size());
+  deployment.slots = hosts.front().slots;
+  deployment.memory_bytes = hosts.front().memory_bytes;
+  deployment.system = system;
+  for (uint32_t i = 1; i < hosts.size(); ++i) {
+    if (hosts[i].slots != deployment.slots) deployment.unequal_hosts[i].slots = hosts[i].slots;
+    if (hosts[i].memory_bytes != deployment.memory_bytes)
+      deployment.unequal_hosts[i].memory_bytes = hosts[i].memory_bytes;
+  }
   return deployment;
 }
 
@@ -140,15 +146,15 @@ Status CheckDeployment(const RunFile& file, const Asked& asked, std::vector<std:
         fmt::format("the prediction is of {} hosts, {} was on {} ({}): say --config hosts={}",
                     configuration.hosts, file.path, file.hosts.size(),
                     fmt::join(NamesOf(file.hosts), ", "), file.hosts.size()));
-  const uint32_t slots = predict::SlotsOf(asked.inputs.platform, configuration);
-  for (const RunHost& host : file.hosts) {
-    if (host.slots != slots) {
-      notes.push_back(
-          fmt::format("{}: {} ran {} tasks at a time, but the prediction assumes {}: give "
-                      "--config slots={}",
-                      file.path, host.name, host.slots, slots, host.slots));
-      break;
-    }
+  for (uint32_t i = 0; i < file.hosts.size(); ++i) {
+    const RunHost& host = file.hosts[i];
+    const uint32_t slots = predict::SlotsOf(asked.inputs.platform, configuration, i);
+    if (host.slots == slots) continue;
+    notes.push_back(
+        fmt::format("{}: {} ran {} tasks at a time, but the prediction assumes {}: give "
+                    "--config slots={}",
+                    file.path, host.name, host.slots, slots, host.slots));
+    break;
   }
   if (file.system != configuration.system)
     notes.push_back(fmt::format("{}: the run's --system is not the prediction's", file.path));
@@ -244,7 +250,7 @@ Result<FinishedRuns> CompareFinished(const PredictionWords& words,
   MOSA_ASSIGN_OR_RETURN(
       finished.asked,
       ReadAsked(as_run, words.workload.empty() ? latest.workflow.path : words.workload,
-                DeploymentOf(latest)));
+                DeploymentOf(latest.hosts, latest.system)));
   Asked& asked = finished.asked;
   MOSA_RETURN_IF_ERROR(CheckDeployment(latest, asked, notes));
   size_t filled = 0;

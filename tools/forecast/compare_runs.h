@@ -28,7 +28,7 @@ struct PredictionWords {
   uint32_t draws = 0;  // 0: as DrawsOf() says.
 };
 // The deployment as far as a record tells it: hosts, slots, system.
-predict::Configuration DeploymentOf(const RunFile& file);
+predict::Configuration DeploymentOf(const std::vector<RunHost>& hosts, predict::System system);
 // As many as are asked for; else 40, of more than 6,000 tasks fewer: such that 240,000 are
 // simulated, but 24 at least.
 uint32_t DrawsOf(const PredictionWords& words, const predict::Workflow& workflow);

@@ -95,8 +95,7 @@ Result<Found> Find(const PlanningRequest& request, std::optional<double> time_sh
   predict::Configuration base;
   if (!request.work.record.empty()) {
     MOSA_ASSIGN_OR_RETURN(const RunFile file, ReadRunFile(request.work.record, CutFiles::kRefuse));
-    base = DeploymentOf(file);
-    base.system = predict::System::kWass;
+    base = DeploymentOf(file.hosts, predict::System::kWass);
   }
   MOSA_ASSIGN_OR_RETURN(const predict::Configuration configuration,
                         predict::ParseConfiguration(request.configuration, base));

@@ -14,6 +14,7 @@
 #include "predictor/plan/plan.h"
 #include "predictor/run/prediction.h"
 #include "predictor/workflow/read.h"
+#include "tools/forecast/compare_runs.h"
 #include "tools/forecast/plan.h"
 #include "tools/forecast/predict_inputs.h"
 #include "tools/mosa/choices.h"
@@ -61,22 +62,6 @@ Result<Workflow> ParseWorkflow(const std::string& path, const std::string& text,
   return InvalidArgumentError(all);
 }
 
-// Fails if a task needs more memory than any host has for tasks.
-Status CheckNeeds(const Workflow& workflow, const std::vector<RunHost>& hosts) {
-  uint64_t most = 0;
-  for (const RunHost& host : hosts) {
-    if (host.memory_bytes == 0) return OkStatus();
-    most = std::max(most, host.memory_bytes);
-  }
-  for (const predict::Task& task : workflow.tasks)
-    if (task.needs.memory_bytes > most)
-      return InvalidArgumentError(fmt::format(
-          "{} needs {} of memory, and no host has more than {} for tasks: raise --memory",
-          predict::Describe(task), HumanBytes(static_cast<int64_t>(task.needs.memory_bytes)),
-          HumanBytes(static_cast<int64_t>(most))));
-  return OkStatus();
-}
-
 // Makes the workflow follow a plan that is made now, if there is one, and says so. Sizes and times
 // are the workflow's, or else those of an earlier run.
 Status PlanNow(const RunOptions& options, Workflow& workflow, RunRecord& record,
@@ -85,8 +70,7 @@ Status PlanNow(const RunOptions& options, Workflow& workflow, RunRecord& record,
   PlanningRequest request;
   request.command = "run";
   request.work.platform = options.platform;
-  request.configuration =
-      fmt::format("hosts={},slots={}", record.hosts.size(), record.hosts.front().slots);
+  request.configuration = predict::ToText(DeploymentOf(record.hosts, predict::System::kWass));
   request.repeats = kDrawsBeforeRun;
   const auto without = [](std::string_view why) {
     fmt::print(stderr, "mosa run: no plan: {}\n", why);
@@ -139,7 +123,9 @@ Status RunWorkflow(RunOptions options, const CommandLine& line) {
   }
   record.hosts = std::move(found->hosts);
   MOSA_ASSIGN_OR_RETURN(Workflow workflow, ParseWorkflow(options.workflow, text, record.hosts));
-  MOSA_RETURN_IF_ERROR(CheckNeeds(workflow, record.hosts));
+  std::vector<uint64_t> memory;
+  for (const RunHost& host : record.hosts) memory.push_back(host.memory_bytes);
+  MOSA_RETURN_IF_ERROR(predict::CheckMemory(workflow, memory));
   if (!options.rules.empty()) MOSA_RETURN_IF_ERROR(ReadRules(options.rules, workflow));
   EngineOptions& engine = options.engine;
   if (engine.record_path.empty())

@@ -71,6 +71,7 @@ void List(auto& fields, ConstOr<RecordedWorkflow> auto& workflow) {
 void List(auto& fields, ConstOr<RunHost> auto& host) {
   fields.Must("name", host.name, "slots", host.slots);
   fields.May("mount", host.mount_point, "link_bytes_per_second", host.link_bytes_per_second);
+  fields.Rare("memory_bytes", host.memory_bytes);
 }
 
 void List(auto& fields, ConstOr<MachineUse> auto& machine) {
