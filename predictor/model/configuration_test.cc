@@ -27,9 +27,8 @@ TEST(Configuration, SaysItAllInOneLineThatReadsBack) {
 TEST(Configuration, SaysOfOneHostOrOfSeveralWhatOthersAreNot) {
   const auto parsed = ParseConfiguration(
       "hosts=4,storage=2,manager=apart,h2.speed=0.25,h3-4.cores=2,h3.link=12M,h4.in=10000,"
-      "h5.store=1G,h5-6.cache=0,h7.out=20000,memory=8G,slots=2,h2.slots=3,h4.memory=1536M");
+      "h5.store=1G,h5-6.cache=0,h7.out=20000,memory=8G,h2.slots=3,h4.memory=1536M");
   ASSERT_TRUE(parsed.ok()) << parsed.status();
-  EXPECT_EQ(SlotsOf(Platform(), *parsed, 0), 2U);
   EXPECT_EQ(SlotsOf(Platform(), *parsed, 1), 3U);
   EXPECT_EQ(MemoryOf(*parsed, 0), uint64_t{8} << 30);
   EXPECT_EQ(MemoryOf(*parsed, 3), uint64_t{1536} << 20);
@@ -135,7 +134,7 @@ TEST(Configuration, SaysWhatIsWrongAndWhatMayBeSaid) {
       {"system=fast", "it must be dss or wass"},
       {"manager=somewhere", "it must be shared or apart"},
       {"hosts=2,,seed=1", "'' is not name=value"},
-      {"h2.colour=red", "'h2.colour': a host has cores, speed, link"},
+      {"h2.colour=red", "'h2.colour': a host has cores, slots, memory, speed"},
       {"h2=1", "'h2' is not a name"},
       {"h.speed=1", "'h.speed' is not a name"},
       {"h0.speed=1", "hosts are numbered from h1"},

@@ -9,12 +9,14 @@ namespace {
 
 using Kind = TaskOperation::Kind;
 
-constexpr uint64_t kBytes = 64 * kMiB;
+constexpr uint64_t kTurnBytes = 64 * kMiB;
 
 // "turn" reads "in" and writes "out".
 Workflow Turn(std::vector<TaskOperation> operations) {
   WorkflowMaker maker;
-  maker.File("in", kBytes).File("out", kBytes).Task("turn", {"in"}, {"out"}, Milliseconds(100));
+  maker.File("in", kTurnBytes)
+      .File("out", kTurnBytes)
+      .Task("turn", {"in"}, {"out"}, Milliseconds(100));
   Workflow workflow = maker.Build();
   for (TaskOperation& operation : operations)
     operation.file =
@@ -24,22 +26,22 @@ Workflow Turn(std::vector<TaskOperation> operations) {
 }
 
 TEST(Operations, OfWholeFilesTakeAsLongAsTheTaskAsAWhole) {
-  const std::vector<TaskOperation> whole = {{{}, Kind::kRead, {}, 0, kBytes},
-                                            {Milliseconds(100), Kind::kWrite, {}, 0, kBytes}};
+  const std::vector<TaskOperation> whole = {{{}, Kind::kRead, {}, 0, kTurnBytes},
+                                            {Milliseconds(100), Kind::kWrite, {}, 0, kTurnBytes}};
   for (const char* configuration : {"hosts=1", "hosts=1,storage=2", "hosts=3,system=dss"}) {
     const Prediction plain = MustPredict(Turn({}), BusyPlatform(), configuration);
     const Prediction played = MustPredict(Turn(whole), BusyPlatform(), configuration);
     EXPECT_EQ(played.turnaround, plain.turnaround) << configuration;
     EXPECT_EQ(played.tasks[0].read_remote, plain.tasks[0].read_remote);
     EXPECT_EQ(played.tasks[0].read_local, plain.tasks[0].read_local);
-    EXPECT_EQ(played.tasks[0].written, kBytes);
+    EXPECT_EQ(played.tasks[0].written, kTurnBytes);
     EXPECT_EQ(played.digest, plain.digest) << configuration;
   }
 }
 
 TEST(Operations, OfAPartMoveThatPart) {
   const Workflow workflow =
-      Turn({{{}, Kind::kRead, {}, 16 * kMiB, 4 * kMiB}, {{}, Kind::kWrite, {}, 0, kBytes}});
+      Turn({{{}, Kind::kRead, {}, 16 * kMiB, 4 * kMiB}, {{}, Kind::kWrite, {}, 0, kTurnBytes}});
   const Prediction here = MustPredict(workflow, PlainPlatform(), "hosts=1");
   EXPECT_EQ(here.tasks[0].read_local, 4 * kMiB);
   EXPECT_EQ(here.tasks[0].reading.ns, static_cast<int64_t>(2 * kMiB));
@@ -52,7 +54,7 @@ TEST(Operations, OfAPartMoveThatPart) {
 // Reads "in" from another host than the one that staged it in, part by part.
 PredictedTask ReadThere(const std::vector<ByteRange>& parts) {
   WorkflowMaker maker;
-  maker.File("in", kBytes).Task("hold", {}, {}, Seconds(100)).Task("read", {"in"}, {});
+  maker.File("in", kTurnBytes).Task("hold", {}, {}, Seconds(100)).Task("read", {"in"}, {});
   Workflow workflow = maker.Build();
   Task& task = workflow.tasks[1];
   for (const ByteRange& part : parts)
@@ -63,29 +65,29 @@ PredictedTask ReadThere(const std::vector<ByteRange>& parts) {
 }
 
 TEST(Operations, PartsInARowAreOneStream) {
-  const PredictedTask whole = ReadThere({{0, kBytes}});
-  EXPECT_EQ(whole.read_remote, kBytes);
+  const PredictedTask whole = ReadThere({{0, kTurnBytes}});
+  EXPECT_EQ(whole.read_remote, kTurnBytes);
   for (const uint64_t bytes : {kMiB / 16, kMiB, 4 * kMiB}) {
     std::vector<ByteRange> parts;
-    for (uint64_t at = 0; at < kBytes; at += bytes) parts.push_back({at, at + bytes});
+    for (uint64_t at = 0; at < kTurnBytes; at += bytes) parts.push_back({at, at + bytes});
     const PredictedTask task = ReadThere(parts);
     // After a first read that ends within a block, requests share blocks. Some bytes of a block
     // that was dropped are fetched again, which takes time.
-    EXPECT_GE(task.read_remote, kBytes) << bytes;
-    EXPECT_LE(task.read_remote, kBytes * 102 / 100) << bytes;
+    EXPECT_GE(task.read_remote, kTurnBytes) << bytes;
+    EXPECT_LE(task.read_remote, kTurnBytes * 102 / 100) << bytes;
     EXPECT_LE(task.reading.ns, whole.reading.ns * 102 / 100) << bytes;
   }
 }
 
 // A program that reopens its input reads it from the page cache.
 TEST(Operations, OfWhatWasReadBeforeComeFromThePageCache) {
-  const PredictedTask again =
-      ReadThere({{0, kBytes}, {0, kBytes}, {kMiB, 3 * kMiB}, {kBytes - 10, kBytes}});
-  EXPECT_EQ(again.read_remote, kBytes);
-  EXPECT_EQ(again.read_cached, kBytes + 2 * kMiB + 10);
+  const PredictedTask again = ReadThere(
+      {{0, kTurnBytes}, {0, kTurnBytes}, {kMiB, 3 * kMiB}, {kTurnBytes - 10, kTurnBytes}});
+  EXPECT_EQ(again.read_remote, kTurnBytes);
+  EXPECT_EQ(again.read_cached, kTurnBytes + 2 * kMiB + 10);
   // Bytes behind those already read are not cached yet.
-  const PredictedTask behind = ReadThere({{0, kMiB}, {0, kMiB}, {kMiB, kBytes}});
-  EXPECT_EQ(behind.read_remote, kBytes);
+  const PredictedTask behind = ReadThere({{0, kMiB}, {0, kMiB}, {kMiB, kTurnBytes}});
+  EXPECT_EQ(behind.read_remote, kTurnBytes);
   EXPECT_EQ(behind.read_cached, kMiB);
 }
 
@@ -95,7 +97,7 @@ TEST(Operations, OfAPartElsewhereBringThatPartAloneUntilOneFollowsOnIt) {
                                         {60 * kMiB, 60 * kMiB + 4096}};
   EXPECT_EQ(ReadThere(apart).read_remote, 3 * 4096u);
   // A header read at the file's beginning brings no more than itself, either.
-  EXPECT_EQ(ReadThere({{0, 32768}, {kBytes - 4096, kBytes}}).read_remote, 32768u + 4096u);
+  EXPECT_EQ(ReadThere({{0, 32768}, {kTurnBytes - 4096, kTurnBytes}}).read_remote, 32768u + 4096u);
   // Requested pages are present: a little further on, and again in the same page.
   std::vector<ByteRange> further = apart;
   further.push_back({60 * kMiB + 4096, 60 * kMiB + 8192});
@@ -108,7 +110,7 @@ TEST(Operations, OfAPartElsewhereBringThatPartAloneUntilOneFollowsOnIt) {
 }
 
 TEST(Operations, ComputeInBetween) {
-  const uint64_t half = kBytes / 2;
+  const uint64_t half = kTurnBytes / 2;
   const Prediction prediction = MustPredict(Turn({{Milliseconds(5), Kind::kRead, {}, 0, half},
                                                   {Milliseconds(10), Kind::kRead, {}, half, half},
                                                   {Milliseconds(20), Kind::kWrite, {}, 0, half},
@@ -117,10 +119,10 @@ TEST(Operations, ComputeInBetween) {
                                             PlainPlatform(), "hosts=1");
   EXPECT_EQ(prediction.tasks[0].computing, Milliseconds(75));
   EXPECT_EQ(prediction.tasks[0].reading.ns, static_cast<int64_t>(half));
-  EXPECT_EQ(prediction.tasks[0].writing.ns, static_cast<int64_t>(kBytes));
+  EXPECT_EQ(prediction.tasks[0].writing.ns, static_cast<int64_t>(kTurnBytes));
   EXPECT_EQ(prediction.turnaround.ns,
-            Milliseconds(75).ns + static_cast<int64_t>(half) + static_cast<int64_t>(kBytes));
-  EXPECT_EQ(prediction.machines[0].store_bytes_max, 2 * kBytes);
+            Milliseconds(75).ns + static_cast<int64_t>(half) + static_cast<int64_t>(kTurnBytes));
+  EXPECT_EQ(prediction.machines[0].store_bytes_max, 2 * kTurnBytes);
 }
 
 // The next task's input exists in full, however few writes the trace shows.
@@ -128,9 +130,9 @@ TEST(Operations, LeaveWholeOutputs) {
   for (const std::vector<TaskOperation>& operations : std::vector<std::vector<TaskOperation>>{
            {{{}, Kind::kRead, {}, 0, 1000}},
            {{{}, Kind::kWrite, {}, 0, 1000}},
-           {{{}, Kind::kWrite, {}, 0, kBytes}, {{}, Kind::kWrite, {}, 0, kBytes / 2}}}) {
+           {{{}, Kind::kWrite, {}, 0, kTurnBytes}, {{}, Kind::kWrite, {}, 0, kTurnBytes / 2}}}) {
     WorkflowMaker maker;
-    maker.File("in", kBytes).File("out", kBytes).File("end", 1);
+    maker.File("in", kTurnBytes).File("out", kTurnBytes).File("end", 1);
     maker.Task("turn", {"in"}, {"out"}).Task("next", {"out"}, {"end"});
     Workflow workflow = maker.Build();
     workflow.tasks[0].operations = operations;
@@ -141,29 +143,29 @@ TEST(Operations, LeaveWholeOutputs) {
       const Prediction prediction = MustPredict(workflow, BusyPlatform(), configuration);
       ASSERT_FALSE(prediction.failure) << *prediction.failure;
       const PredictedTask& next = prediction.tasks[1];
-      EXPECT_EQ(next.read_local + next.read_remote + next.read_cached, kBytes);
+      EXPECT_EQ(next.read_local + next.read_remote + next.read_cached, kTurnBytes);
     }
   }
 }
 
 TEST(Operations, ATaskReadsWhatItHasWritten) {
   WorkflowMaker maker;
-  maker.File("scratch", kBytes).Task("sort", {}, {"scratch"});
+  maker.File("scratch", kTurnBytes).Task("sort", {}, {"scratch"});
   Workflow workflow = maker.Build();
   const PathIndex scratch = workflow.tasks[0].outputs[0];
-  workflow.tasks[0].operations = {{{}, Kind::kWrite, scratch, 0, kBytes},
-                                  {{}, Kind::kRead, scratch, 0, kBytes},
-                                  {{}, Kind::kWrite, scratch, 0, kBytes}};
+  workflow.tasks[0].operations = {{{}, Kind::kWrite, scratch, 0, kTurnBytes},
+                                  {{}, Kind::kRead, scratch, 0, kTurnBytes},
+                                  {{}, Kind::kWrite, scratch, 0, kTurnBytes}};
   const Prediction prediction = MustPredict(workflow, BusyPlatform(), "hosts=1,storage=2");
   ASSERT_FALSE(prediction.failure) << *prediction.failure;
-  EXPECT_EQ(prediction.tasks[0].written, 2 * kBytes);
-  EXPECT_EQ(prediction.tasks[0].read_remote, kBytes);
+  EXPECT_EQ(prediction.tasks[0].written, 2 * kTurnBytes);
+  EXPECT_EQ(prediction.tasks[0].read_remote, kTurnBytes);
 }
 
 // The rest of a file is written once, by the task's last operation on it.
 TEST(Operations, OfSmallPartsInTurnsCostWhatTheyMove) {
   WorkflowMaker maker;
-  maker.File("table", kBytes).Task("update", {}, {"table"});
+  maker.File("table", kTurnBytes).Task("update", {}, {"table"});
   Workflow workflow = maker.Build();
   const PathIndex table = workflow.tasks[0].outputs[0];
   constexpr uint64_t kPart = 4096;
@@ -186,7 +188,7 @@ TEST(Operations, OfSmallPartsInTurnsCostWhatTheyMove) {
     EXPECT_EQ(task.written, 21 * kPart);
     uint64_t stored = 0;
     for (const PredictedMachine& machine : often.machines) stored += machine.store_bytes_max;
-    EXPECT_EQ(stored, kBytes) << configuration;
+    EXPECT_EQ(stored, kTurnBytes) << configuration;
     EXPECT_EQ(often.manager_calls, once.manager_calls) << configuration;
     EXPECT_LT(often.turnaround.ns, once.turnaround.ns * 3 / 2) << configuration;
   }
@@ -194,9 +196,9 @@ TEST(Operations, OfSmallPartsInTurnsCostWhatTheyMove) {
 
 TEST(Operations, OverwrittenBytesTakeNoRoomAgain) {
   WorkflowMaker maker;
-  maker.File("table", kBytes).Task("fill", {}, {"table"});
+  maker.File("table", kTurnBytes).Task("fill", {}, {"table"});
   Workflow workflow = maker.Build();
-  const TaskOperation whole{{}, Kind::kWrite, workflow.tasks[0].outputs[0], 0, kBytes};
+  const TaskOperation whole{{}, Kind::kWrite, workflow.tasks[0].outputs[0], 0, kTurnBytes};
   workflow.tasks[0].operations = {whole, whole, whole};
   for (const char* configuration : {"hosts=1", "hosts=1,storage=1", "hosts=3"}) {
     for (const bool passthrough : {false, true}) {
@@ -204,10 +206,10 @@ TEST(Operations, OverwrittenBytesTakeNoRoomAgain) {
       platform.client.passthrough = passthrough;
       const Prediction prediction = MustPredict(workflow, platform, configuration);
       ASSERT_FALSE(prediction.failure) << *prediction.failure;
-      EXPECT_EQ(prediction.tasks[0].written, 3 * kBytes);
+      EXPECT_EQ(prediction.tasks[0].written, 3 * kTurnBytes);
       uint64_t stored = 0;
       for (const PredictedMachine& machine : prediction.machines) stored += machine.store_bytes_max;
-      EXPECT_EQ(stored, kBytes) << configuration << (passthrough ? " by the kernel" : "");
+      EXPECT_EQ(stored, kTurnBytes) << configuration << (passthrough ? " by the kernel" : "");
     }
   }
 }
@@ -215,16 +217,16 @@ TEST(Operations, OverwrittenBytesTakeNoRoomAgain) {
 // The file that was tagged beforehand leaves its hints to the next of its name.
 TEST(Operations, AnOutputThatIsRemovedFirstKeepsItsHints) {
   WorkflowMaker maker;
-  maker.File("out", kBytes, {{"placement", "local"}}).Task("write", {}, {"out"});
+  maker.File("out", kTurnBytes, {{"placement", "local"}}).Task("write", {}, {"out"});
   Workflow workflow = maker.Build();
   const PathIndex out = workflow.tasks[0].outputs[0];
-  const TaskOperation write{{}, Kind::kWrite, out, 0, kBytes};
+  const TaskOperation write{{}, Kind::kWrite, out, 0, kTurnBytes};
   const auto nodes = [&](std::vector<TaskOperation> operations) {
     workflow.tasks[0].operations = std::move(operations);
     const Prediction prediction =
         MustPredict(workflow, BusyPlatform(), "hosts=3", {.with_layouts = true});
     EXPECT_FALSE(prediction.failure) << *prediction.failure;
-    EXPECT_EQ(prediction.tasks[0].written, kBytes);
+    EXPECT_EQ(prediction.tasks[0].written, kTurnBytes);
     return prediction.files.at(0).layout.Nodes().size();
   };
   EXPECT_EQ(nodes({write}), 1U);
@@ -232,7 +234,7 @@ TEST(Operations, AnOutputThatIsRemovedFirstKeepsItsHints) {
 }
 
 TEST(Operations, AFullStoreIsTheAnswer) {
-  const Prediction prediction = MustPredict(Turn({{{}, Kind::kWrite, {}, 0, kBytes}}),
+  const Prediction prediction = MustPredict(Turn({{{}, Kind::kWrite, {}, 0, kTurnBytes}}),
                                             BusyPlatform(), "hosts=1,storage=1,store=80M");
   ASSERT_TRUE(prediction.failure);
   EXPECT_NE(prediction.failure->find(" full: '"), std::string::npos) << *prediction.failure;
@@ -241,15 +243,15 @@ TEST(Operations, AFullStoreIsTheAnswer) {
 // Bytes that the failed task sent are still in flight while others run.
 TEST(Operations, AFailedTaskLeavesNothingBehindForThoseThatRun) {
   WorkflowMaker maker;
-  maker.File("in", kBytes).File("out", kBytes).File("small", 1).File("copy", 1);
+  maker.File("in", kTurnBytes).File("out", kTurnBytes).File("small", 1).File("copy", 1);
   maker.Task("fails", {"in"}, {"out"}).Task("goes on", {"small"}, {"copy"}, Seconds(5));
   Workflow workflow = maker.Build();
   const PathIndex in = workflow.tasks[0].inputs[0];
   const PathIndex out = workflow.tasks[0].outputs[0];
   workflow.tasks[0].operations = {{{}, Kind::kRead, in, 0, kMiB},
-                                  {{}, Kind::kWrite, out, 0, kBytes / 2},
+                                  {{}, Kind::kWrite, out, 0, kTurnBytes / 2},
                                   {{}, Kind::kRead, in, 8 * kMiB, kMiB},
-                                  {{}, Kind::kWrite, out, kBytes / 2, kBytes / 2}};
+                                  {{}, Kind::kWrite, out, kTurnBytes / 2, kTurnBytes / 2}};
   for (const char* configuration : {"hosts=2,storage=1,store=80M", "hosts=1,store=80M"}) {
     const Prediction prediction = MustPredict(workflow, BusyPlatform(), configuration);
     ASSERT_TRUE(prediction.failure) << configuration;

@@ -94,9 +94,9 @@ TEST(Streams, OfATaskThatFailsEnd) {
 TEST(Streams, AreReadAlsoByTasksWithOperations) {
   Workflow workflow = Stages(2, 4 * kMiB);
   Task& reader = workflow.tasks[1];
-  using Kind = TaskOperation::Kind;
   for (uint64_t i = 0; i < 4; ++i)
-    reader.operations.push_back({Milliseconds(250), Kind::kRead, reader.inputs[0], i * kMiB, kMiB});
+    reader.operations.push_back(
+        {Milliseconds(250), TaskOperation::Kind::kRead, reader.inputs[0], i * kMiB, kMiB});
   const double streamed = Turnaround(workflow, "hosts=2,slots=1");
   EXPECT_LT(streamed, 1.6);
   EXPECT_GT(Turnaround(WithoutStreams(workflow), "hosts=2,slots=1"), 2);

@@ -291,7 +291,7 @@ def test_bad_input(mosa, directory):
         (text, "there are only 3 storage nodes", {"config": "hosts=3,stripe=9"}),
         (text, "there is no host h4, only h1 to h2", {"config": "hosts=2,h4.speed=0.5"}),
         (text, "h2.speed=slow: it must be a number", {"config": "hosts=2,h2.speed=slow"}),
-        (text, "'h2.rate': a host has cores, speed, link", {"config": "hosts=2,h2.rate=1M"}),
+        (text, "'h2.rate': a host has cores, slots, memory, speed", {"config": "hosts=2,h2.rate=1M"}),
         (text, "--repeats 18: 0, or 19 and more", {"repeats": "18"}),
         (text, "cannot read", {"workload": "/nonexistent.yaml"}),
         (text, "write 'files: {x: {size: 22M}}', or make the workload", {"workload": "tasks: [{id: a, command: 'true', outputs: [x]}]"}),
