@@ -2,10 +2,12 @@
 //
 // Candidates are divisions of the tasks among the hosts (partition.h), for several bounds on the
 // imbalance, each with several ways to place what the tasks write: by the graph's hints, where it
-// is written, or where it will be read. The simulator decides: all candidates are tried on a few
-// draws, the best of them on all, and the winner is compared with the run without a plan, draw by
-// draw (common random numbers, as in advise/search.h). A plan that is not faster is no plan, so
-// following one is never predicted to be slower. Pure.
+// is written, or where it will be read. Estimates (estimate.h) put them in order and improve the
+// best step by step. The simulator decides: as many candidates, and further steps from the best of
+// them, as the workflow's size allows are tried on a few draws, the best on all, and the winner is
+// compared with the run without a plan, draw by draw (common random numbers, as in
+// advise/search.h). A plan that is not faster is no plan, so following one is never predicted to be
+// slower. Pure.
 #ifndef MOSA_PREDICTOR_PLAN_SEARCH_H_
 #define MOSA_PREDICTOR_PLAN_SEARCH_H_
 
@@ -29,10 +31,15 @@ namespace mosa::predict {
 struct PlanTrial {
   std::shared_ptr<const Workflow> workflow;
   uint32_t draw = 0;
+  bool wants_prediction = false;
+};
+struct PlanTrialOutcome {
+  TrialOutcome outcome;
+  std::shared_ptr<const Prediction> prediction;  // If it was wanted.
 };
 // Returns the outcomes of these trials, in order.
 using SimulatePlans =
-    std::function<Result<std::vector<TrialOutcome>>(const std::vector<PlanTrial>&)>;
+    std::function<Result<std::vector<PlanTrialOutcome>>(const std::vector<PlanTrial>&)>;
 
 struct PlanOptions {
   uint32_t draws = 20;  // 0: only draw 0.

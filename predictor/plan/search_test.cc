@@ -16,13 +16,15 @@ Configuration Of(const std::string& text) {
 }
 
 SimulatePlans On(const Platform& platform, const Configuration& configuration) {
-  return [&](const std::vector<PlanTrial>& trials) -> Result<std::vector<TrialOutcome>> {
-    std::vector<TrialOutcome> outcomes;
+  return [&](const std::vector<PlanTrial>& trials) -> Result<std::vector<PlanTrialOutcome>> {
+    std::vector<PlanTrialOutcome> outcomes;
     for (const PlanTrial& trial : trials) {
-      MOSA_ASSIGN_OR_RETURN(const Prediction prediction,
+      MOSA_ASSIGN_OR_RETURN(Prediction prediction,
                             Predict(*trial.workflow, Perturbed(platform, trial.draw),
                                     OfDraw(configuration, trial.draw)));
-      outcomes.push_back(TrialOutcomeOf(prediction));
+      outcomes.push_back({TrialOutcomeOf(prediction), nullptr});
+      if (trial.wants_prediction)
+        outcomes.back().prediction = std::make_shared<const Prediction>(std::move(prediction));
     }
     return outcomes;
   };
@@ -169,14 +171,14 @@ TEST(FindPlan, TheWorkflowsOwnPlacementsStay) {
 TEST(FindPlan, OneFailingDrawIsNoFailure) {
   const Workflow workflow = Pipelines(4, 1 << 20);
   const Configuration configuration = Of("hosts=2");
-  const auto simulate = [](const std::vector<PlanTrial>& trials) {
-    std::vector<TrialOutcome> outcomes;
-    for (const PlanTrial& trial : trials) {
-      const bool is_planned = trial.workflow->tasks[0].planned.has_value();
-      outcomes.push_back({.time = Seconds(is_planned ? 3 : 2), .computing = {}, .failure = {}});
-      if (trial.draw == 7) outcomes.back().failure = "full";
+  const auto simulate = [&](const std::vector<PlanTrial>& trials) {
+    auto outcomes = *On(BusyPlatform(), configuration)(trials);
+    for (size_t i = 0; i < trials.size(); ++i) {
+      const bool is_planned = trials[i].workflow->tasks[0].planned.has_value();
+      outcomes[i].outcome = {.time = Seconds(is_planned ? 3 : 2), .computing = {}, .failure = {}};
+      if (trials[i].draw == 7) outcomes[i].outcome.failure = "full";
     }
-    return Result<std::vector<TrialOutcome>>(outcomes);
+    return Result<std::vector<PlanTrialOutcome>>(outcomes);
   };
   const auto plan =
       FindPlan(workflow, BusyPlatform(), configuration, {.draws = 20, .seed = 1}, simulate);
@@ -186,14 +188,14 @@ TEST(FindPlan, OneFailingDrawIsNoFailure) {
 
 TEST(FindPlan, APlanThatEndsWellWhereTheRunFailsSaysSo) {
   const Configuration configuration = Of("hosts=2");
-  const auto simulate = [](const std::vector<PlanTrial>& trials) {
-    std::vector<TrialOutcome> outcomes;
-    for (const PlanTrial& trial : trials) {
-      const bool is_planned = trial.workflow->tasks[0].planned.has_value();
-      outcomes.push_back({.time = Seconds(3), .computing = {}, .failure = {}});
-      if (!is_planned) outcomes.back().failure = "full";
+  const auto simulate = [&](const std::vector<PlanTrial>& trials) {
+    auto outcomes = *On(BusyPlatform(), configuration)(trials);
+    for (size_t i = 0; i < trials.size(); ++i) {
+      const bool is_planned = trials[i].workflow->tasks[0].planned.has_value();
+      outcomes[i].outcome = {.time = Seconds(3), .computing = {}, .failure = {}};
+      if (!is_planned) outcomes[i].outcome.failure = "full";
     }
-    return Result<std::vector<TrialOutcome>>(outcomes);
+    return Result<std::vector<PlanTrialOutcome>>(outcomes);
   };
   const auto plan = FindPlan(Pipelines(4, 1 << 20), BusyPlatform(), configuration,
                              {.draws = 20, .seed = 1}, simulate);

@@ -113,13 +113,17 @@ Result<Found> Find(const PlanningRequest& request, std::optional<double> time_sh
   TrialSimulator simulator(work.platform, request.jobs);
   double predicted_s = 0;  // Without a plan, which is simulated first.
   const auto simulate = [&](const std::vector<predict::PlanTrial>& trials)
-      -> Result<std::vector<predict::TrialOutcome>> {
+      -> Result<std::vector<predict::PlanTrialOutcome>> {
+    std::vector<predict::PlanTrialOutcome> all(trials.size());
     MOSA_ASSIGN_OR_RETURN(auto outcomes, simulator.Run(trials.size(), [&](size_t i) {
-      return Simulation{trials[i].workflow, configuration, trials[i].draw};
+      const predict::PlanTrial& trial = trials[i];
+      return Simulation{trial.workflow, configuration, trial.draw,
+                        trial.wants_prediction ? &all[i].prediction : nullptr};
     }));
-    if (predicted_s == 0 && !outcomes.empty())
-      predicted_s = predict::SecondsOf(outcomes.front().time);
-    return outcomes;
+    for (size_t i = 0; i < all.size(); ++i) all[i].outcome = std::move(outcomes[i]);
+    if (predicted_s == 0 && !all.empty())
+      predicted_s = predict::SecondsOf(all.front().outcome.time);
+    return all;
   };
   predict::PlanOptions options{.draws = request.repeats, .seed = configuration.seed};
   if (time_share)

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "common/base/clock.h"
@@ -23,6 +24,7 @@ struct Simulation {
   std::shared_ptr<const predict::Workflow> workflow;
   predict::Configuration configuration;
   uint32_t draw = 0;
+  std::shared_ptr<const predict::Prediction>* prediction = nullptr;  // Gets it, if set.
 };
 
 class TrialSimulator {
@@ -37,12 +39,14 @@ class TrialSimulator {
     std::vector<predict::TrialOutcome> outcomes(count);
     asked_ += count;
     MOSA_RETURN_IF_ERROR(InParallel(count, threads_, [&](size_t i) -> Status {
-      const auto [workflow, configuration, draw] = make(i);
-      MOSA_ASSIGN_OR_RETURN(const predict::Prediction prediction,
-                            predict::Predict(*workflow, predict::Perturbed(platform_, draw),
-                                             predict::OfDraw(configuration, draw)));
+      const Simulation its = make(i);
+      MOSA_ASSIGN_OR_RETURN(predict::Prediction prediction,
+                            predict::Predict(*its.workflow, predict::Perturbed(platform_, its.draw),
+                                             predict::OfDraw(its.configuration, its.draw)));
       outcomes[i] = predict::TrialOutcomeOf(prediction);
-      outcomes[i].factor = predict::ModelFactor(platform_, draw);
+      outcomes[i].factor = predict::ModelFactor(platform_, its.draw);
+      if (its.prediction != nullptr)
+        *its.prediction = std::make_shared<const predict::Prediction>(std::move(prediction));
       const SystemMutexLock lock(mutex_);
       const double each = seconds() / static_cast<double>(++done_);
       bar_.Show(done_, asked_, each * static_cast<double>(asked_ - done_), "simulations");
