@@ -13,7 +13,7 @@ namespace {
 
 constexpr double kNanosecond = 1e-9;
 // With more hosts, no other host's link has much to do with one host's striped file.
-constexpr size_t kSendersMax = 16;
+constexpr size_t kSendersMax = 128;
 
 double SecondsOfCall(const Cost& cost) { return cost.ns_per_call * kNanosecond; }
 
@@ -98,6 +98,8 @@ class EstimatedRun {
   }
 
   RunEstimate Run() {
+    // The first host has written what no task writes, as in a simulation.
+    for (const PathIndex input : OutsideInputs(workflow_)) See(input, HostIndex{0});
     for (uint32_t i = 0; i < workflow_.tasks.size(); ++i) {
       missing_[i] = static_cast<uint32_t>(workflow_.tasks[i].predecessors.size());
       if (missing_[i] == 0) MakeReady(TaskIndex{i});

@@ -99,8 +99,8 @@ TEST(RunEstimator, PutsPlansInTheOrderOfTheirSimulations) {
     }
   }
   EXPECT_GT(pairs, 50);
-  EXPECT_GE(agree, pairs * 19 / 20) << agree << " of " << pairs;
-  EXPECT_NEAR(log_ratios / runs, 0, 0.25);
+  EXPECT_GE(agree, pairs * 9 / 10) << agree << " of " << pairs;
+  EXPECT_NEAR(log_ratios / runs, 0, 0.5);
 }
 
 }  // namespace

@@ -233,6 +233,8 @@ class Division {
   const Shared& SharedBy(uint32_t vertex) {
     shared_.Clear();
     for (const uint32_t net : graph_.nets[vertex]) {
+      // Every host has some of so many, wherever one of them is.
+      if (graph_.pins[net].size() > kRatedPinsMax) continue;
       for (const auto& [host, count] : pins_on_[net]) {
         if (count <= (host == at_[vertex] ? 1U : 0U)) continue;
         if (shared_.bytes[host] == 0) shared_.hosts.push_back(host);
@@ -372,10 +374,10 @@ class Pass {
     const bool over = division_.IsOver(vertex);
     const Shared& shared = division_.SharedBy(vertex);
     const auto consider = [&](uint32_t host) {
-      if (host == from || !division_.Fits(vertex, host)) return;
+      if (host == from) return;
       const double gain = shared.bytes[host] - shared.bytes[from] + (over ? kOverGain : 0);
-      if (!queued_[vertex] || gain > queued_[vertex]->gain)
-        queued_[vertex] = Move{gain, vertex, host};
+      if (queued_[vertex] && gain <= queued_[vertex]->gain) return;
+      if (division_.Fits(vertex, host)) queued_[vertex] = Move{gain, vertex, host};
     };
     if (over) {
       for (uint32_t host = 0; host < limits_.hosts(); ++host) consider(host);

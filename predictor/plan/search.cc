@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <iterator>
 #include <map>
 #include <numeric>
@@ -16,6 +15,7 @@
 #include "common/base/rng.h"
 #include "predictor/model/cost.h"
 #include "predictor/plan/estimate.h"
+#include "predictor/plan/file_places.h"
 #include "predictor/plan/partition.h"
 #include "predictor/workflow/patterns.h"
 #include "predictor/workflow/streams.h"
@@ -28,7 +28,7 @@ constexpr double kImbalances[] = {0.02, 0.1, 0.3};
 constexpr uint64_t kDivisionsOfEach = 2;
 // How many runs the search simulates, besides the draws of the run without a plan and of the best
 // plans: so many that they have this many tasks together, within these limits.
-constexpr size_t kTasksSimulatedMax = 16'000;
+constexpr size_t kTasksSimulatedMax = 40'000;
 constexpr size_t kSimulationsMin = 4;
 constexpr size_t kSimulationsMax = 300;
 // From so many on, a candidate is tried on two draws and not on one, and so many of the best are
@@ -37,25 +37,16 @@ constexpr size_t kSimulationsForTwoDraws = 60;
 constexpr size_t kSimulationsForFinals = 200;
 constexpr size_t kFinalistsMax = 4;
 // Moves that are simulated at a time, and after how many times without a gain the search ends.
-constexpr size_t kMovesAtOnce = 16;
-constexpr uint32_t kFailedRoundsMax = 3;
-// Moves that are estimated: so many that they have this many tasks together, within these limits.
-constexpr size_t kTasksEstimatedMax = 2'000'000;
-constexpr size_t kEstimatesMin = 100;
+constexpr size_t kMovesAtOnce = 8;
+constexpr uint32_t kFailedRoundsMax = 5;
+// From how many candidates steps are estimated, and how many: so many that they have this many
+// tasks together, and from each so many.
+constexpr size_t kClimbs = 3;
+constexpr size_t kTasksEstimatedMax = 3'000'000;
+constexpr size_t kEstimatesMin = 50;
 constexpr size_t kEstimatesMax = 2'000;
 // A task waits for its host this long and more, if the plan lets it wait at all.
 constexpr Duration kPatienceMin = Seconds(1);
-
-// Where a task's output goes.
-enum class Writes : uint8_t {
-  kByGraph,   // As without a plan.
-  kHere,      // On the host of the task.
-  kToReader,  // On the host of its readers, if that is one.
-};
-constexpr Writes kWays[] = {Writes::kByGraph, Writes::kHere, Writes::kToReader};
-
-using Places = std::vector<HostIndex>;
-using Ways = std::vector<Writes>;  // For each file to which the graph gives hints, in order.
 
 struct Candidate {
   Places division;
@@ -64,8 +55,6 @@ struct Candidate {
 };
 // Draws that failed, and the time of all: less is better.
 using Rank = std::pair<size_t, int64_t>;
-
-std::string NameOf(HostIndex host) { return fmt::format("h{}", host.value + 1); }
 
 std::vector<double> SharesOf(const Platform& platform, const Configuration& configuration) {
   std::vector<double> shares(configuration.hosts);
@@ -95,35 +84,6 @@ std::vector<double> SecondsOfTasks(const Workflow& workflow, const Prediction& p
     seconds.push_back(alone * std::min(workflow.tasks[seconds.size()].needs.cores, slots));
   }
   return seconds;
-}
-
-// The one host on which all readers of the file run, if there is one.
-std::optional<HostIndex> ReadersHost(const WorkflowFile& file, const Places& division) {
-  std::optional<HostIndex> host;
-  for (const TaskIndex reader : file.consumers) {
-    if (host && division[reader.value] != *host) return std::nullopt;
-    host = division[reader.value];
-  }
-  return host;
-}
-
-std::string ParentOf(const std::string& path) {
-  const size_t slash = path.rfind('/');
-  return slash == std::string::npos ? "" : path.substr(0, slash);
-}
-
-// The one host that reads all outputs in a directory, if there is one. They then want one hint,
-// which their directory carries, also for a file that a program removes and makes anew.
-std::map<std::string, std::optional<HostIndex>> ReadersHosts(const Workflow& workflow,
-                                                             const Places& division) {
-  std::map<std::string, std::optional<HostIndex>> hosts;
-  for (const WorkflowFile& file : workflow.files) {
-    if (!file.producer) continue;
-    const std::optional<HostIndex> reader = ReadersHost(file, division);
-    const auto [known, is_new] = hosts.try_emplace(ParentOf(file.path), reader);
-    if (!is_new && known->second != reader) known->second.reset();
-  }
-  return hosts;
 }
 
 Places PlacesOf(const Prediction& prediction) {
@@ -192,80 +152,6 @@ std::vector<FileHints> HintsByGraph(const Workflow& workflow, const Configuratio
   return hints;
 }
 
-// How a plan places an output: the hint `placement`; empty: by the graph; nothing: the workflow has
-// its own placement, or nobody reads it.
-std::optional<std::string> PlannedPlacement(
-    const WorkflowFile& file, Writes way, const Places& division,
-    const std::map<std::string, std::optional<HostIndex>>& readers_hosts) {
-  const bool is_given = file.hints.contains("pattern") || file.hints.contains("placement");
-  if (is_given || file.consumers.empty()) return std::nullopt;
-  if (way == Writes::kByGraph) return "";
-  if (way == Writes::kHere) return "local";
-  const HostIndex writer = division[file.producer->value];
-  const std::optional<HostIndex> reader = ReadersHost(file, division);
-  if (reader == writer && !readers_hosts.at(ParentOf(file.path))) return "local";
-  return reader ? "node:" + NameOf(*reader) : "";
-}
-
-// The workflow with its tasks on these hosts. Hints of the workflow itself always win.
-Workflow Planned(const Workflow& workflow, const std::vector<FileHints>& by_graph,
-                 const Places& division, const Ways& ways, Duration patience) {
-  Workflow planned = workflow;
-  for (size_t i = 0; i < planned.tasks.size(); ++i)
-    planned.tasks[i].planned = PlannedHost{division[i], patience};
-  planned.hints_are_whole = true;
-  planned.reads_ahead = true;
-  const auto readers_hosts = ReadersHosts(workflow, division);
-  for (size_t i = 0; i < by_graph.size(); ++i) {
-    WorkflowFile& file = planned.files[by_graph[i].file.value];
-    const auto placement = PlannedPlacement(file, ways[i], division, readers_hosts);
-    if (!placement) continue;
-    if (placement->empty())
-      file.hints = by_graph[i].hints;
-    else
-      file.hints["placement"] = *placement;
-  }
-  return planned;
-}
-
-// Roughly where a file with these hints goes.
-FilePlace PlaceByHints(const WorkflowFile& file, const HintMap& hints,
-                       const Configuration& configuration) {
-  using Kind = FilePlace::Kind;
-  const auto value_of = [&](const char* name) {
-    const auto found = hints.find(name);
-    return found == hints.end() ? std::string_view() : std::string_view(found->second);
-  };
-  const std::string_view pattern = value_of("pattern");
-  std::string_view placement = value_of("placement");
-  if (placement.empty() && pattern.empty()) placement = configuration.placement;
-  FilePlace place;
-  if (pattern == "pipeline" || placement == "local") {
-    place.kind = Kind::kOnWriter;
-  } else if (placement.starts_with("node:h")) {
-    uint32_t number = 0;
-    const std::string_view digits = placement.substr(6);
-    std::from_chars(digits.data(), digits.data() + digits.size(), number);
-    if (number >= 1 && number <= configuration.hosts)
-      place = {Kind::kOnHost, HostIndex{number - 1}, 1};
-  } else if (pattern.starts_with("reduce") || placement.starts_with("collocate")) {
-    // On one node, which the store chooses: the same for all that one task reads.
-    const uint32_t reader = file.consumers.empty() ? 0 : file.consumers.front().value;
-    place = {Kind::kOnHost, HostIndex{reader % configuration.hosts}, 1};
-  } else if (pattern.starts_with("broadcast:")) {
-    const std::string_view digits = pattern.substr(10);
-    std::from_chars(digits.data(), digits.data() + digits.size(), place.copies);
-  }
-  return place;
-}
-
-std::vector<FilePlace> OwnPlaces(const Workflow& workflow, const Configuration& configuration) {
-  std::vector<FilePlace> places;
-  for (const WorkflowFile& file : workflow.files)
-    places.push_back(PlaceByHints(file, file.hints, configuration));
-  return places;
-}
-
 class PlanSearch {
  public:
   PlanSearch(const Workflow& workflow, const Platform& platform, const Configuration& configuration,
@@ -277,8 +163,7 @@ class PlanSearch {
         simulate_(simulate),
         how_{.draws = options.draws},
         by_graph_(HintsByGraph(workflow, configuration)),
-        estimator_(workflow, platform, configuration),
-        places_(OwnPlaces(workflow, configuration)) {}
+        estimator_(workflow, platform, configuration) {}
 
   Result<Plan> Run() {
     MOSA_ASSIGN_OR_RETURN(const Draws unplanned, AllDraws(workflow_));
@@ -426,12 +311,13 @@ class PlanSearch {
     return best;
   }
 
-  // Every division with every way to place files, the fastest by estimate first; before them the
-  // best one, improved.
+  // Every division with every way to place files, and the best improved, by estimate the fastest
+  // first.
   std::vector<Candidate> ByEstimate(const Prediction& seen) {
     std::vector<Places> divisions =
         AllPlaces(SecondsOfTasks(workflow_, seen, platform_, configuration_));
     divisions.push_back(PlacesOf(seen));
+    divisions.emplace_back(workflow_.tasks.size(), HostIndex{0});  // What it reads is there.
     std::map<double, std::pair<Places, Ways>> by_seconds;
     for (const Places& division : divisions) {
       for (const Writes way : kWays) {
@@ -439,53 +325,41 @@ class PlanSearch {
         by_seconds.try_emplace(Estimate(division, ways).seconds, division, ways);
       }
     }
+    std::map<double, std::pair<Places, Ways>> improved;
+    for (auto each = by_seconds.begin(); each != by_seconds.end() && improved.size() < kClimbs;
+         ++each) {
+      auto [division, ways] = each->second;
+      improved.try_emplace(Climb(division, ways), division, ways);
+    }
+    improved.merge(by_seconds);
     std::vector<Candidate> candidates;
-    auto [division, ways] = by_seconds.begin()->second;
-    if (Climb(division, ways)) candidates.push_back(MakeCandidate(division, ways));
-    for (const auto& [seconds, each] : by_seconds)
+    for (const auto& [seconds, each] : improved)
       candidates.push_back(MakeCandidate(each.first, each.second));
     return candidates;
   }
 
   RunEstimate Estimate(const Places& division, const Ways& ways) const {
-    std::vector<FilePlace> places = places_;
-    const auto readers_hosts = ReadersHosts(workflow_, division);
-    for (size_t i = 0; i < by_graph_.size(); ++i)
-      if (const auto place = PlannedPlace(by_graph_[i], ways[i], division, readers_hosts))
-        places[by_graph_[i].file.value] = *place;
-    return estimator_.Of(division, places);
+    return estimator_.Of(division,
+                         PlacesOfFiles(workflow_, configuration_, by_graph_, division, ways));
   }
 
-  // Where Planned() puts the file; nothing: where it goes by its own hints.
-  std::optional<FilePlace> PlannedPlace(
-      const FileHints& each, Writes way, const Places& division,
-      const std::map<std::string, std::optional<HostIndex>>& readers_hosts) const {
-    const WorkflowFile& file = workflow_.at(each.file);
-    const auto placement = PlannedPlacement(file, way, division, readers_hosts);
-    if (!placement) return std::nullopt;
-    if (placement->empty()) return PlaceByHints(file, each.hints, configuration_);
-    return PlaceByHints(file, {{"placement", *placement}}, configuration_);
-  }
-
-  // Hill climbing by estimates. Returns whether it found something faster.
-  bool Climb(Places& division, Ways& ways) const {
+  // Hill climbing by estimates. Returns the best one.
+  double Climb(Places& division, Ways& ways) const {
     Rng rng(options_.seed);
     RunEstimate best = Estimate(division, ways);
     std::vector<TaskIndex> critical = CriticalTasks(workflow_, division, best);
-    const size_t most =
-        std::clamp(kTasksEstimatedMax / workflow_.tasks.size(), kEstimatesMin, kEstimatesMax);
-    bool found = false;
+    const size_t most = std::clamp(kTasksEstimatedMax / kClimbs / workflow_.tasks.size(),
+                                   kEstimatesMin, kEstimatesMax);
     for (size_t i = 0; i < most && !critical.empty() && configuration_.hosts > 1; ++i) {
       auto [moved, moved_ways] = MoveFrom(division, ways, critical, rng);
       RunEstimate its = Estimate(moved, moved_ways);
-      if (its.seconds >= best.seconds) continue;
-      found = true;
+      if (its.seconds > best.seconds) continue;
       division = std::move(moved);
       ways = std::move(moved_ways);
       best = std::move(its);
       critical = CriticalTasks(workflow_, division, best);
     }
-    return found;
+    return best.seconds;
   }
 
   // Hill climbing by simulations: tasks that delay the end go to other hosts, what they write goes
@@ -496,7 +370,8 @@ class PlanSearch {
          failed < kFailedRoundsMax && MaySimulate(kMovesAtOnce * ScreenDraws() + 1);) {
       simulated_ += 1;
       MOSA_ASSIGN_OR_RETURN(const auto seen, simulate_({{best.workflow, 0, true}}));
-      const std::vector<Candidate> moves = MovesFrom(best, *seen.front().prediction, rng);
+      const std::vector<Candidate> moves =
+          MovesFrom(best, *seen.front().prediction, failed == 0, rng);
       if (moves.empty()) break;
       MOSA_ASSIGN_OR_RETURN(const std::vector<Rank> moved, RanksOf(moves));
       const auto fastest = std::min_element(moved.begin(), moved.end());
@@ -530,10 +405,21 @@ class PlanSearch {
     return patient;
   }
 
-  std::vector<Candidate> MovesFrom(const Candidate& from, const Prediction& seen, Rng& rng) const {
+  // `gathers`: once for each stage, those who read a critical task's outputs come to it.
+  std::vector<Candidate> MovesFrom(const Candidate& from, const Prediction& seen, bool gathers,
+                                   Rng& rng) const {
     const std::vector<TaskIndex> critical = CriticalTasks(workflow_, PlacesOf(seen), TimesOf(seen));
     std::set<std::pair<Places, Ways>> moves;
-    for (size_t i = 0; i < kMovesAtOnce && !critical.empty() && configuration_.hosts > 1; ++i)
+    std::set<std::string_view> gathered;
+    for (const TaskIndex task : critical) {
+      if (!gathers || moves.size() >= kMovesAtOnce) break;
+      if (!gathered.insert(workflow_.at(task).stage).second) continue;
+      std::pair<Places, Ways> moved{from.division, from.ways};
+      Gather(task, moved);
+      moves.insert(std::move(moved));
+    }
+    for (size_t i = moves.size(); i < kMovesAtOnce && !critical.empty() && configuration_.hosts > 1;
+         ++i)
       moves.insert(MoveFrom(from.division, from.ways, critical, rng));
     moves.erase({from.division, from.ways});
     std::vector<Candidate> candidates;
@@ -546,21 +432,37 @@ class PlanSearch {
                                    const std::vector<TaskIndex>& critical, Rng& rng) const {
     std::pair<Places, Ways> moved{from, from_ways};
     auto& [division, ways] = moved;
-    const TaskIndex task = critical[rng.Below(critical.size())];
+    const TaskIndex task = AnyOf(critical, rng);
     const uint64_t kind = rng.Below(3);
     if (kind == 0) {
       MoveOutputs(task, kWays[rng.Below(std::size(kWays))], ways);
     } else if (kind == 1) {
-      MoveOutputs(task, Writes::kHere, ways);
-      for (const TaskIndex after : workflow_.tasks[task.value].successors)
-        division[after.value] = division[task.value];
+      Gather(task, moved);
     } else {
       const auto other = static_cast<uint32_t>(1 + rng.Below(configuration_.hosts - 1));
       const HostIndex host{(division[task.value].value + other) % configuration_.hosts};
       division[task.value] = host;
-      if (rng.Chance(500)) MoveChain(from, task, host, division);
+      const uint64_t more = rng.Below(3);
+      if (more > 0) MoveAfter(from, task, host, /*only_chains=*/more == 1, division);
     }
     return moved;
+  }
+
+  // What the task writes stays on its host, and those who read it come there.
+  void Gather(TaskIndex task, std::pair<Places, Ways>& moved) const {
+    auto& [division, ways] = moved;
+    MoveOutputs(task, Writes::kHere, ways);
+    for (const TaskIndex after : workflow_.tasks[task.value].successors)
+      division[after.value] = division[task.value];
+  }
+
+  // Each stage has the same chance: a task on which many wait is often the only one of its stage.
+  TaskIndex AnyOf(const std::vector<TaskIndex>& tasks, Rng& rng) const {
+    std::map<std::string_view, std::vector<TaskIndex>> stages;
+    for (const TaskIndex task : tasks) stages[workflow_.at(task).stage].push_back(task);
+    const auto& stage =
+        std::next(stages.begin(), static_cast<std::ptrdiff_t>(rng.Below(stages.size())))->second;
+    return stage[rng.Below(stage.size())];
   }
 
   void MoveOutputs(TaskIndex task, Writes way, Ways& ways) const {
@@ -568,18 +470,27 @@ class PlanSearch {
       if (workflow_.files[by_graph_[i].file.value].producer == task) ways[i] = way;
   }
 
-  // Takes along the tasks after it, as long as one follows the other on the same host.
-  void MoveChain(const Places& division, TaskIndex task, HostIndex host, Places& moved) const {
-    for (TaskIndex last = task;;) {
-      const auto& after = workflow_.tasks[last.value].successors;
-      if (after.size() != 1 || division[after[0].value] != division[task.value]) return;
-      last = after[0];
-      moved[last.value] = host;
+  // Takes along the tasks after it that are on its host, and those after them; `only_chains`: as
+  // long as only one follows.
+  void MoveAfter(const Places& division, TaskIndex task, HostIndex host, bool only_chains,
+                 Places& moved) const {
+    std::vector<TaskIndex> left = {task};
+    while (!left.empty()) {
+      const auto& after = workflow_.tasks[left.back().value].successors;
+      left.pop_back();
+      if (only_chains && after.size() != 1) return;
+      for (const TaskIndex next : after) {
+        if (division[next.value] != division[task.value] || moved[next.value] == host) continue;
+        moved[next.value] = host;
+        left.push_back(next);
+      }
     }
   }
 
-  // Each task may wait twice as long as predicted, and as long as it runs.
+  // Each task may wait twice as long as any on its host is predicted to, since tasks come in
+  // another order when times differ a little, and as long as it runs.
   static Workflow WithPatience(Workflow planned, const Prediction& prediction) {
+    std::map<HostIndex, Duration> waits;
     for (size_t i = 0; i < planned.tasks.size(); ++i) {
       const PredictedTask& task = prediction.tasks[i];
       if (!task.ran) continue;
@@ -588,9 +499,14 @@ class PlanSearch {
         const PredictedTask& its = prediction.tasks[before.value];
         ready = std::max(ready, ReadsStreamsOf(planned.tasks[i], before) ? its.start : its.end);
       }
-      const Duration waits = std::max(task.start - ready, Duration{});
-      planned.tasks[i].planned->patience =
-          std::max(kPatienceMin, waits * 2 + (task.end - task.start));
+      Duration& longest = waits[planned.tasks[i].planned->host];
+      longest = std::max(longest, task.start - ready);
+    }
+    for (size_t i = 0; i < planned.tasks.size(); ++i) {
+      const PredictedTask& task = prediction.tasks[i];
+      PlannedHost& host = *planned.tasks[i].planned;
+      if (task.ran)
+        host.patience = std::max(kPatienceMin, waits[host.host] * 2 + (task.end - task.start));
     }
     return planned;
   }
@@ -639,7 +555,6 @@ class PlanSearch {
   const AdviseOptions how_;
   const std::vector<FileHints> by_graph_;
   const RunEstimator estimator_;
-  const std::vector<FilePlace> places_;  // By file, without a plan.
   Duration patience_;
   size_t simulated_ = 0;
 };
