@@ -79,8 +79,11 @@ std::vector<std::vector<Duration>> EndsByHost(const SeenRun& run) {
 Duration WaitBefore(const Task& task, const SeenTask& seen, const SeenRun& run,
                     const std::vector<Duration>& ends_there) {
   Duration could;  // The earliest possible start.
-  for (const TaskIndex before : task.predecessors)
-    could = std::max(could, run.tasks[before.value].end);
+  for (const TaskIndex before : task.predecessors) {
+    const SeenTask& its = run.tasks[before.value];
+    const bool streams = std::ranges::binary_search(task.stream_writers, before);
+    could = std::max(could, streams ? its.start : its.end);
+  }
   const auto later = std::upper_bound(ends_there.begin(), ends_there.end(), seen.start);
   if (later != ends_there.begin()) could = std::max(could, *(later - 1));
   return std::max(Duration(), seen.start - could);

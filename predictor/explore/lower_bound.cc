@@ -152,7 +152,8 @@ LeastWork LeastWorkOf(const Workflow& workflow, const Platform& platform, bool s
     const auto bytes = static_cast<double>(Needs::BytesOf(file));
     if (file.producer && needs.IsWhole({*file.producer})) work.written_bytes += bytes;
     if (needs.IsWhole(file.consumers) && !needs.MayBeCached(file)) work.read_bytes += bytes;
-    work.transfers += 2 * (bytes / static_cast<double>(kChunkBytesMin) + 1);
+    const double pieces = bytes / static_cast<double>(kChunkBytesMin) + 1;
+    work.transfers += 2 * (pieces + (file.is_stream ? kStreamStepsMax : 0));
   }
   return work;
 }

@@ -4,7 +4,8 @@
 //
 // A run takes at least the longest of these; each is part of what the simulation does:
 //
-//  1. path: tasks on a path of the graph run one after the other. Each takes, in sequence, its
+//  1. path: tasks on a path of the graph run one after the other; a reader of a stream starts after
+//     its writer has started. Each takes, in sequence, its
 //     dispatch, its launch, reading its inputs, computing on one core, writing its outputs, and
 //     the runner's notice of its end. A byte is read or written in the cheapest possible way. If
 //     storage is apart it also crosses the link of the task's host. A file that fits into a host's
@@ -16,7 +17,8 @@
 //     fits into no page cache, crosses a link of a host that runs tasks and a link of one that
 //     stores.
 //
-// If a task's operations are known, only its computing counts, since it may read parts of files.
+// If a task's operations are known, or if it has streams, only its computing counts, since it may
+// read parts of files.
 // Small files that stay with the manager cross no link. Waiting for servers, messages, copies and
 // small files' costs are left out, since they only add time. Rounding down to whole nanoseconds in
 // the simulation is subtracted.

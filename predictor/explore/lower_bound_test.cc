@@ -84,6 +84,10 @@ TEST(LowerBound, IsNearWhereOneThingRulesTheTime) {
   no_shortcut.client.fuse_read.ns_per_byte = 0.5;
   Platform slow_runner = PlainPlatform();
   slow_runner.runner.dispatch.ns_per_call = 1e8;
+  WorkflowMaker streams;
+  streams.File("s", 1000, {{"stream", "append"}}).File("t", 1000, {{"stream", "append"}});
+  streams.Task("s0", {}, {"s"}, Seconds(1)).Task("s1", {"s"}, {"t"}, Seconds(1));
+  streams.Task("s2", {"t"}, {}, Seconds(1));
   Platform forgetful = PlainPlatform();
   forgetful.host.page_cache_bytes = 0;
   const struct {
@@ -94,6 +98,7 @@ TEST(LowerBound, IsNearWhereOneThingRulesTheTime) {
   } rows[] = {
       {"a path, where its files are", chain.Build(), no_shortcut, "hosts=4,placement=local"},
       {"a path, over links", chain.Build(), forgetful, "hosts=4,storage=4"},
+      {"streams", streams.Build(), PlainPlatform(), "hosts=3,slots=1"},
       {"slots", many.Build(), PlainPlatform(), "hosts=2,slots=2"},
       {"cores", many.Build(), PlainPlatform(), "hosts=2,slots=20"},
       {"the runner", many.Build(), slow_runner, "hosts=50,slots=8"},

@@ -16,7 +16,9 @@ namespace {
 constexpr std::string_view kNodes = "nodes";
 constexpr std::string_view kFrequency = "frequency";
 
-bool IsOfBytes(std::string_view name) { return name == "chunk" || name == "store"; }
+bool IsOfBytes(std::string_view name) {
+  return name == "chunk" || name == "store" || name == "memory";
+}
 bool IsOfWords(std::string_view name) {
   return name == "manager" || name == "system" || name.starts_with("placement");
 }

@@ -156,6 +156,9 @@ Status CheckHost(const Configuration& c, uint32_t index, const HostChange& chang
       return wrong(field, *bytes, fmt::format("at most {}", kBytesMax));
   const bool stores = c.storage_hosts == 0 ? index < c.hosts
                                            : index >= c.hosts && index < c.hosts + c.storage_hosts;
+  if ((change.slots || change.memory_bytes) && index >= c.hosts)
+    return wrong(change.slots ? "slots" : "memory", change.slots.value_or(0),
+                 "this host runs no tasks");
   if (change.store_bytes && !stores)
     return wrong("store", *change.store_bytes, "this host has no storage node");
   return OkStatus();

@@ -81,9 +81,8 @@ Status CheckOn(const Platform& platform, const Configuration& configuration);
 //   chunk, stripe, replicas, placement, store, seed.
 // - Classes of files, as in "placement:projected/*.fits=local" or "placement@project=default": a
 //   hint's placement, or default.
-// - Unequal hosts, as in "h3.speed=0.5" or "h5-8.link=12M": cores, slots, memory, speed, link
-// (bytes
-//   per second in both directions), out, in, cache, store.
+// - Unequal hosts, as in "h3.speed=0.5" or "h5-8.link=12M": cores, slots, memory, speed, link (in
+//   both directions, in bytes per second), out, in, cache, store.
 Result<Configuration> ParseConfiguration(std::string_view text, const Configuration& base = {});
 // Like ParseConfiguration(), but does not check that the result is possible.
 Status SetFields(std::string_view text, Configuration& into);

@@ -42,8 +42,17 @@ RunEstimator::RunEstimator(const Workflow& workflow, const Platform& platform,
     const HostPlatform host = HostOf(platform, configuration, i);
     hosts_.push_back({1.0 / static_cast<double>(host.in_bytes_per_second),
                       1.0 / static_cast<double>(host.out_bytes_per_second), host.speed,
+                      host.page_cache_bytes, MemoryOf(configuration, i),
                       SlotsOf(platform, configuration, i), host.cores});
   }
+  double in = 0, out = 0;
+  for (uint32_t i = 0; i < configuration.storage_hosts; ++i) {
+    const HostPlatform host = HostOf(platform, configuration, configuration.hosts + i);
+    in += static_cast<double>(host.in_bytes_per_second);
+    out += static_cast<double>(host.out_bytes_per_second);
+  }
+  if (storage_apart_) storage_s_per_byte_in_ = 1 / in;
+  if (storage_apart_) storage_s_per_byte_out_ = 1 / out;
   const ClientPlatform& client = platform.client;
   read_s_per_byte_ =
       kNanosecond * (client.passthrough ? client.passthrough_read : client.local_read).ns_per_byte;
@@ -86,11 +95,15 @@ class EstimatedRun {
         in_free_(estimator.hosts_.size()),
         out_free_(estimator.hosts_.size()),
         free_slots_(estimator.hosts_.size()),
+        free_memory_(estimator.hosts_.size()),
         waiting_(estimator.hosts_.size()),
         cores_(estimator.shared_cores_ > 0 ? 1 : estimator.hosts_.size()),
         missing_(workflow_.tasks.size()),
         seen_(workflow_.files.size() * estimator.hosts_.size()) {
-    for (size_t i = 0; i < its_.hosts_.size(); ++i) free_slots_[i] = its_.hosts_[i].slots;
+    for (size_t i = 0; i < its_.hosts_.size(); ++i) {
+      free_slots_[i] = its_.hosts_[i].slots;
+      free_memory_[i] = its_.hosts_[i].memory_bytes;
+    }
     for (size_t i = 0; i < cores_.size(); ++i)
       cores_[i].resize(its_.shared_cores_ > 0 ? its_.shared_cores_ : its_.hosts_[i].cores);
     estimate_.starts.resize(workflow_.tasks.size());
@@ -132,6 +145,12 @@ class EstimatedRun {
     return std::min(workflow_.at(task).needs.cores, all);
   }
 
+  // What it takes of its host's memory: all of a host that has less.
+  uint64_t MemoryOf(TaskIndex task) const {
+    return std::min(workflow_.at(task).needs.memory_bytes,
+                    its_.hosts_[hosts_of_[task.value].value].memory_bytes);
+  }
+
   void MakeReady(TaskIndex task) {
     waiting_[hosts_of_[task.value].value].insert(
         {UINT32_MAX - workflow_.at(task).levels_to_end, task});
@@ -142,8 +161,10 @@ class EstimatedRun {
     auto& waiting = waiting_[host.value];
     while (!waiting.empty()) {
       const TaskIndex task = waiting.begin()->second;
-      if (SlotsOf(task) > free_slots_[host.value]) return;
+      if (SlotsOf(task) > free_slots_[host.value] || MemoryOf(task) > free_memory_[host.value])
+        return;
       free_slots_[host.value] -= SlotsOf(task);
+      free_memory_[host.value] -= MemoryOf(task);
       waiting.erase(waiting.begin());
       Start(task, host);
     }
@@ -178,7 +199,8 @@ class EstimatedRun {
     if (remote <= 0) return from;
     double end =
         Take(in_free_[host.value], from, remote * its_.hosts_[host.value].seconds_per_byte_in);
-    if (its_.storage_apart_) return end;
+    if (its_.storage_apart_)
+      return std::max(end, Take(storage_out_free_, from, remote * its_.storage_s_per_byte_out_));
     if (place.kind != FilePlace::Kind::kStriped)
       return std::max(end, Take(out_free_[place.host.value], from,
                                 remote * its_.hosts_[place.host.value].seconds_per_byte_out));
@@ -226,7 +248,8 @@ class EstimatedRun {
     if (remote <= 0) return now_;
     double end =
         Take(out_free_[host.value], now_, remote * its_.hosts_[host.value].seconds_per_byte_out);
-    if (its_.storage_apart_) return end;
+    if (its_.storage_apart_)
+      return std::max(end, Take(storage_in_free_, now_, remote * its_.storage_s_per_byte_in_));
     if (place.kind != FilePlace::Kind::kStriped)
       return std::max(end, Take(in_free_[place.host.value], now_,
                                 remote * its_.hosts_[place.host.value].seconds_per_byte_in));
@@ -254,6 +277,8 @@ class EstimatedRun {
 
   // Whether the host's page cache has the file, which it has from now on.
   bool See(PathIndex file, HostIndex host) {
+    if (workflow_.at(file).size_bytes.value_or(0) > its_.hosts_[host.value].page_cache_bytes)
+      return false;
     auto seen = seen_[file.value * its_.hosts_.size() + host.value];
     const bool before = seen;
     seen = true;
@@ -265,6 +290,7 @@ class EstimatedRun {
     estimate_.ends[task.value] = now_;
     estimate_.seconds = std::max(estimate_.seconds, now_);
     free_slots_[host.value] += SlotsOf(task);
+    free_memory_[host.value] += MemoryOf(task);
     std::vector<HostIndex> changed = {host};
     for (const TaskIndex next : workflow_.at(task).successors) {
       if (--missing_[next.value] > 0) continue;
@@ -281,7 +307,9 @@ class EstimatedRun {
   double now_ = 0;
   double runner_free_ = 0;
   std::vector<double> in_free_, out_free_;  // By host: when the link's direction is idle.
+  double storage_in_free_ = 0, storage_out_free_ = 0;
   std::vector<uint32_t> free_slots_;
+  std::vector<uint64_t> free_memory_;
   std::vector<std::set<std::pair<uint32_t, TaskIndex>>> waiting_;
   std::vector<std::vector<double>> cores_;  // When each core is idle; of each host, or of all.
   std::vector<uint32_t> missing_;

@@ -3,9 +3,9 @@
 // List scheduling (Topcuoglu et al., "Performance-Effective and Low-Complexity Task Scheduling for
 // Heterogeneous Computing", 2002) on given hosts, with a queue for each direction of each link and
 // for each host's cores: bytes take their turn in the order in which they are asked for. What
-// depends on the store's decisions is left out: the manager, copies in the making, waiting for
-// single messages, lack of room. So estimates compare plans of one workflow, and a simulation
-// decides between the best.
+// depends on the store's decisions is left out: the manager, copies in the making, widths of
+// stripes, reading ahead, waiting for single messages, lack of room. Streams are plain files. So
+// estimates compare plans of one workflow, and a simulation decides between the best.
 //
 // Pure; the same arguments give the same answer. One owner, one thread.
 #ifndef MOSA_PREDICTOR_PLAN_ESTIMATE_H_
@@ -52,6 +52,8 @@ class RunEstimator {
   struct Host {
     double seconds_per_byte_in = 0, seconds_per_byte_out = 0;
     double speed = 1;
+    uint64_t page_cache_bytes = 0;
+    uint64_t memory_bytes = 0;  // For tasks; 0: no limit.
     uint32_t slots = 1;
     uint32_t cores = 1;
   };
@@ -70,6 +72,7 @@ class RunEstimator {
   std::vector<Needs> needs_;  // By task.
   uint32_t shared_cores_ = 0;
   bool storage_apart_ = false;
+  double storage_s_per_byte_in_ = 0, storage_s_per_byte_out_ = 0;  // All nodes together.
   double dispatch_s_ = 0;  // The runner starts one task after the other.
   double read_s_per_byte_ = 0, write_s_per_byte_ = 0;
 };

@@ -233,7 +233,7 @@ class Division {
   const Shared& SharedBy(uint32_t vertex) {
     shared_.Clear();
     for (const uint32_t net : graph_.nets[vertex]) {
-      // Every host has some of so many, wherever one of them is.
+      // With so many, nearly every host has some of them, wherever one is.
       if (graph_.pins[net].size() > kRatedPinsMax) continue;
       for (const auto& [host, count] : pins_on_[net]) {
         if (count <= (host == at_[vertex] ? 1U : 0U)) continue;

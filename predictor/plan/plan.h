@@ -43,8 +43,9 @@ struct Plan {
   std::map<std::string, uint64_t> store_bytes_max;  // By host.
   // Empty: nothing that was tried is faster than tasks that go where their data is.
   std::vector<PlannedTask> tasks;
-  bool reads_ahead = false;              // As in Workflow.
-  bool streams = true;                   // False: streams are plain files (WithoutStreams()).
+  bool reads_ahead = false;  // As in Workflow.
+  // False: streams are plain files (WithoutStreams()), as they are where the plan was made.
+  bool streams = true;
   std::map<std::string, HintMap> files;  // Hints for speed by path; a file without any has none.
 };
 

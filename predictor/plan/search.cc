@@ -43,10 +43,13 @@ constexpr uint32_t kFailedRoundsMax = 5;
 // tasks together, and from each so many.
 constexpr size_t kClimbs = 3;
 constexpr size_t kTasksEstimatedMax = 3'000'000;
+constexpr size_t kEstimatesAtOnce = 16;
 constexpr size_t kEstimatesMin = 50;
 constexpr size_t kEstimatesMax = 2'000;
 // A task waits for its host this long and more, if the plan lets it wait at all.
 constexpr Duration kPatienceMin = Seconds(1);
+// In trials it never leaves it: what it needs is not known yet.
+constexpr Duration kPatienceOfTrials = Seconds(100'000'000);
 
 struct Candidate {
   Places division;
@@ -168,9 +171,9 @@ class PlanSearch {
   Result<Plan> Run() {
     MOSA_ASSIGN_OR_RETURN(const Draws unplanned, AllDraws(workflow_));
     const Prediction& seen = *unplanned.prediction;
-    patience_ = std::max(seen.turnaround, kPatienceMin);
     Plan plan = Unplanned(unplanned.outcomes);
-    const size_t least = 2 * SimulationsMax() / 3 + options_.draws + 1;
+    const size_t least =
+        2 * SimulationsMax() / 3 + WaysToRun().size() + FinalsMax() + options_.draws + 1;
     if (plan.unplanned_failure.empty() && options_.is_too_much(least)) return plan;
     MOSA_ASSIGN_OR_RETURN(const std::vector<Candidate> finalists, Finalists(seen));
     Draws best;
@@ -227,8 +230,8 @@ class PlanSearch {
   }
 
   Candidate MakeCandidate(Places division, Ways ways) const {
-    auto planned =
-        std::make_shared<const Workflow>(Planned(workflow_, by_graph_, division, ways, patience_));
+    auto planned = std::make_shared<const Workflow>(
+        Planned(workflow_, by_graph_, division, ways, kPatienceOfTrials));
     return {std::move(division), std::move(ways), std::move(planned)};
   }
 
@@ -247,8 +250,8 @@ class PlanSearch {
   }
 
   size_t SimulationsMax() const {
-    return std::clamp(kTasksSimulatedMax / workflow_.tasks.size(), kSimulationsMin,
-                      kSimulationsMax);
+    return std::clamp(kTasksSimulatedMax / std::max<size_t>(1, workflow_.tasks.size()),
+                      kSimulationsMin, kSimulationsMax);
   }
   uint32_t ScreenDraws() const {
     return SimulationsMax() < kSimulationsForTwoDraws ? 1
@@ -284,9 +287,8 @@ class PlanSearch {
 
   // The candidates that are simulated in every way to run, best first.
   Result<std::vector<Candidate>> Finalists(const Prediction& seen) {
-    std::vector<Candidate> candidates = ByEstimate(seen);
     const size_t some = std::max<size_t>(2, SimulationsMax() / 4 / ScreenDraws());
-    candidates.resize(std::min(candidates.size(), some));
+    std::vector<Candidate> candidates = BestByEstimate(some, seen);
     MOSA_ASSIGN_OR_RETURN(std::vector<Rank> ranks, RanksOf(candidates));
     std::vector<Candidate> best = Best(std::move(candidates), ranks, FinalsMax());
     // The moves are judged by a few draws, so what they begin with stays in the contest.
@@ -311,30 +313,34 @@ class PlanSearch {
     return best;
   }
 
-  // Every division with every way to place files, and the best improved, by estimate the fastest
-  // first.
-  std::vector<Candidate> ByEstimate(const Prediction& seen) {
+  // The fastest by estimate, in order, among every division with every way to place files, and the
+  // best of these improved.
+  std::vector<Candidate> BestByEstimate(size_t count, const Prediction& seen) {
     std::vector<Places> divisions =
         AllPlaces(SecondsOfTasks(workflow_, seen, platform_, configuration_));
     divisions.push_back(PlacesOf(seen));
     divisions.emplace_back(workflow_.tasks.size(), HostIndex{0});  // What it reads is there.
-    std::map<double, std::pair<Places, Ways>> by_seconds;
+    using Estimated = std::pair<double, std::pair<Places, Ways>>;
+    std::vector<Estimated> all;
     for (const Places& division : divisions) {
       for (const Writes way : kWays) {
         const Ways ways(by_graph_.size(), way);
-        by_seconds.try_emplace(Estimate(division, ways).seconds, division, ways);
+        all.push_back({Estimate(division, ways).seconds, {division, ways}});
       }
     }
-    std::map<double, std::pair<Places, Ways>> improved;
-    for (auto each = by_seconds.begin(); each != by_seconds.end() && improved.size() < kClimbs;
-         ++each) {
-      auto [division, ways] = each->second;
-      improved.try_emplace(Climb(division, ways), division, ways);
+    const auto faster = [](const Estimated& a, const Estimated& b) { return a.first < b.first; };
+    std::ranges::stable_sort(all, faster);
+    for (size_t i = 0; i < std::min(kClimbs, divisions.size() * std::size(kWays)); ++i) {
+      auto [division, ways] = all[i].second;
+      const double seconds = Climb(division, ways);
+      all.push_back({seconds, {std::move(division), std::move(ways)}});
     }
-    improved.merge(by_seconds);
+    std::ranges::stable_sort(all, faster);
+    std::set<std::pair<Places, Ways>> known;
     std::vector<Candidate> candidates;
-    for (const auto& [seconds, each] : improved)
-      candidates.push_back(MakeCandidate(each.first, each.second));
+    for (const auto& [seconds, each] : all)
+      if (candidates.size() < count && known.insert(each).second)
+        candidates.push_back(MakeCandidate(each.first, each.second));
     return candidates;
   }
 
@@ -348,9 +354,11 @@ class PlanSearch {
     Rng rng(options_.seed);
     RunEstimate best = Estimate(division, ways);
     std::vector<TaskIndex> critical = CriticalTasks(workflow_, division, best);
-    const size_t most = std::clamp(kTasksEstimatedMax / kClimbs / workflow_.tasks.size(),
-                                   kEstimatesMin, kEstimatesMax);
+    const size_t most =
+        std::clamp(kTasksEstimatedMax / kClimbs / std::max<size_t>(1, workflow_.tasks.size()),
+                   kEstimatesMin, kEstimatesMax);
     for (size_t i = 0; i < most && !critical.empty() && configuration_.hosts > 1; ++i) {
+      if (i % kEstimatesAtOnce == 0 && options_.is_too_much(0)) break;
       auto [moved, moved_ways] = MoveFrom(division, ways, critical, rng);
       RunEstimate its = Estimate(moved, moved_ways);
       if (its.seconds > best.seconds) continue;
@@ -531,7 +539,7 @@ class PlanSearch {
       if (machine.store_bytes_max > 0) plan.store_bytes_max[machine.name] = machine.store_bytes_max;
     if (!is_planned) return;
     plan.reads_ahead = followed.reads_ahead;
-    plan.streams = HasStreams(followed) == HasStreams(workflow_);
+    plan.streams = HasStreams(followed);
     for (size_t i = 0; i < followed.tasks.size(); ++i) {
       const PlannedHost& planned = *followed.tasks[i].planned;
       const PredictedTask& task = prediction.tasks[i];
@@ -555,7 +563,6 @@ class PlanSearch {
   const AdviseOptions how_;
   const std::vector<FileHints> by_graph_;
   const RunEstimator estimator_;
-  Duration patience_;
   size_t simulated_ = 0;
 };
 

@@ -127,6 +127,14 @@ TEST(FindPlan, StreamsStayWhereTheyPay) {
   EXPECT_LT(plan->seconds, 1.7);
 }
 
+// A plan that was made without knowing of streams is followed without them.
+TEST(FindPlan, AWorkflowWithoutStreamsHasAPlanWithoutThem) {
+  const auto plan = Find(Row(32, 4 << 20), BusyPlatform(), Of("hosts=4,slots=2"));
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_FALSE(plan->tasks.empty());
+  EXPECT_FALSE(plan->streams);
+}
+
 TEST(FindPlan, IsEmptyWhereNothingIsFaster) {
   const Workflow workflow = Pipelines(8, 1 << 20);
   const auto plan = Find(workflow, BusyPlatform(), Of("hosts=1,slots=2"));

@@ -54,8 +54,8 @@ class SimulatedManager {
   // Sends one envelope without waiting for the reply.
   void Send(ClientId client, std::vector<Request> requests);
 
-  // As `mosa run` does it (tools/runner/task_reports.h): a run begins, before anything else
-  // happens; a task of it has succeeded.
+  // What `mosa run` tells the manager (tools/runner/task_reports.h): a run begins, before anything
+  // else happens; a task of it has succeeded. The real one tells of several tasks at once.
   void BeginRun(const std::string& run);
   des::Activity<void> TellSucceeded(MachineIndex from, std::string task);
 

@@ -89,7 +89,8 @@ des::Activity<SimulatedOperations::Done> SimulatedOperations::Read(Used& used,
     used.reading = *std::move(opened);
   }
   ByteRange range{operation.offset, operation.offset + operation.size_bytes};
-  if (used.reading->is_stream && used.left == 1) range.end = UINT64_MAX;
+  const bool to_the_end = range.end >= workflow_.at(operation.file).size_bytes.value_or(0);
+  if (used.reading->is_stream && used.left == 1 && to_the_end) range.end = UINT64_MAX;
   co_await client_.ReadPart(*used.reading, range);
   co_return sai::Done{};
 }

@@ -2,8 +2,8 @@
 // computes in between.
 //
 // Each file is opened once, by the task's first operation on it, and closed by its last. What the
-// task has written it reads back through the same open. The last read of a stream waits for its
-// end.
+// task has written it reads back through the same open. A last read up to the end of a stream
+// waits until the stream has ended.
 #ifndef MOSA_PREDICTOR_RUN_SIMULATED_OPERATIONS_H_
 #define MOSA_PREDICTOR_RUN_SIMULATED_OPERATIONS_H_
 

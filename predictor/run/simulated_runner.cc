@@ -59,8 +59,11 @@ SimulatedRunner::SimulatedRunner(des::EventLoop& loop, const Workflow& workflow,
   for (FileHints& plan : PlanHints(workflow, options))
     if (!plan.hints.empty()) hints_.emplace(plan.file, std::move(plan.hints));
   // Files with a lifetime go when the tasks that read them have succeeded.
-  if (std::ranges::none_of(hints_, [](const auto& of) { return of.second.contains("lifetime"); }))
-    return;
+  const auto goes = [](const auto& hints) {
+    const auto lifetime = hints.second.find("lifetime");
+    return lifetime != hints.second.end() && lifetime->second != "keep";
+  };
+  if (std::ranges::none_of(hints_, goes)) return;
   const std::string run = OwnRunName(0);
   manager_.BeginRun(run);
   for (const Task& task : workflow.tasks) names_in_store_.push_back(run + "/" + task.id);
@@ -112,13 +115,15 @@ des::Activity<void> SimulatedRunner::RunScheduled() {
   begun_ = loop_.now();  // The run begins with the first task.
   if (prediction_.failure) co_return;
   for (;;) {
-    co_await AddReady();
-    while (!prediction_.failure) {
-      const std::optional<Assignment> assignment = scheduler_.Next(loop_.now());
-      if (!assignment) break;
-      co_await Launch(*assignment);
-      if (execution_.has_ready()) co_await AddReady();  // They read its streams.
-    }
+    // A task that has started may have made others ready, which read its streams.
+    do {
+      co_await AddReady();
+      while (!prediction_.failure) {
+        const std::optional<Assignment> assignment = scheduler_.Next(loop_.now());
+        if (!assignment) break;
+        co_await Launch(*assignment);
+      }
+    } while (execution_.has_ready() && !prediction_.failure);
     StartReadingAhead();
     const bool gives_up = prediction_.failure.has_value();
     if (running_ == 0 && ended_.empty() && (gives_up || scheduler_.waiting() == 0)) break;
@@ -419,7 +424,7 @@ des::Activity<void> SimulatedRunner::Conclude(Ended ended) {
   ++stage.tasks;
   execution_.Finish(ended.task);
   if (!names_in_store_.empty())
-    des::Spawn(loop_, manager_.TellSucceeded(at(ended.host).machine(), NameOf(ended.task)));
+    des::Spawn(loop_, manager_.TellSucceeded(at(HostIndex{0}).machine(), NameOf(ended.task)));
 }
 
 std::map<MachineIndex, uint64_t> SimulatedRunner::HeldOf(PathIndex file) const {

@@ -100,7 +100,7 @@ des::Activity<sai::Outcome<sai::Done>> SimulatedWrites::WriteStream(Writing& wri
                                                                     ByteRange range) {
   Writer& writer = writing.writer;
   co_await writing.io.Take();
-  Outcome<Done> written = Done{};
+  Outcome<Done> written = writing.written;  // It may have failed meanwhile.
   for (uint64_t at = range.begin; at < range.end && written.ok();) {
     const uint64_t end = std::min(range.end, at + (sai::kPublishBytes - writer.unpublished_bytes));
     written = co_await WriteRange(writer, {at, end});
@@ -139,11 +139,12 @@ des::Activity<void> SimulatedWrites::PublishLater(std::shared_ptr<Writing> writi
 
 void SimulatedWrites::EndStream(Writer& writer) {
   SimulatedFile& state = writer.state;
-  if (!writer.is_stream || state.writers > 1) return;
+  if (!writer.is_stream) return;
+  files_.changed().Give();
+  if (state.writers > 1) return;
   if (std::exchange(state.manager_counts_open, false))
     manager_.Send(id_, {ReleaseRequest{writer.file}});
   state.attributes_known = false;
-  files_.changed().Give();
 }
 
 des::Activity<uint64_t> SimulatedWrites::SendAll(Writing& writing) {
@@ -174,7 +175,7 @@ des::Activity<sai::Outcome<sai::Done>> SimulatedWrites::CloseWrite(Writing& writ
   NoteFull(writing, written);
   EndStream(writer);
   Leave(writer);
-  if (written.ok()) co_await AwaitCopies(writer);
+  if (written.ok() && !writer.is_stream) co_await AwaitCopies(writer);
   files_.EndHandle(writer.file);  // The kernel releases it after the close.
   co_return written;
 }

@@ -30,6 +30,11 @@ double Turnaround(const Workflow& workflow, const std::string& configuration) {
   return SecondsOf(prediction.turnaround);
 }
 
+// What it has read. Pages that two pieces of a stream share count twice.
+double BytesOf(const PredictedTask& task) {
+  return static_cast<double>(task.read_local + task.read_remote + task.read_cached);
+}
+
 TEST(Streams, StagesOverlap) {
   for (const char* configuration : {"hosts=1", "hosts=3,slots=1", "hosts=3,storage=1,slots=1"}) {
     for (const uint64_t bytes : {uint64_t{2000}, 16 * kMiB}) {
@@ -100,6 +105,55 @@ TEST(Streams, AreReadAlsoByTasksWithOperations) {
   const double streamed = Turnaround(workflow, "hosts=2,slots=1");
   EXPECT_LT(streamed, 1.6);
   EXPECT_GT(Turnaround(WithoutStreams(workflow), "hosts=2,slots=1"), 2);
+}
+
+// As the runner does it: what is ready already goes first, also if its path is shorter.
+TEST(Streams, ReadersComeAfterTasksThatWereReadyBefore) {
+  WorkflowMaker maker;
+  maker.File("stream", 1000, kStream).File("out", 1).File("end", 1);
+  maker.Task("writes", {}, {"stream"}, Seconds(1)).Task("reads", {"stream"}, {"out"});
+  maker.Task("last", {"out"}, {"end"}).Task("leaf", {}, {}, Seconds(3));
+  const Prediction prediction = MustPredict(maker.Build(), BusyPlatform(), "hosts=1,slots=2");
+  EXPECT_LT(SecondsOf(prediction.tasks[3].start), 0.1);
+  EXPECT_GE(prediction.tasks[1].start, prediction.tasks[0].end);
+}
+
+TEST(Streams, APartIsReadWithoutTheRest) {
+  Workflow workflow = Stages(2, 8 * kMiB);
+  Task& reader = workflow.tasks[1];
+  reader.operations = {{{}, TaskOperation::Kind::kRead, reader.inputs[0], 0, kMiB}};
+  const Prediction prediction = MustPredict(workflow, BusyPlatform(), "hosts=2,slots=1");
+  const PredictedTask& read = prediction.tasks[1];
+  EXPECT_LT(read.end, prediction.tasks[0].end);
+  EXPECT_LT(BytesOf(read), 1.01 * kMiB);
+}
+
+TEST(Streams, AWriterDoesNotWaitForCopies) {
+  WorkflowMaker maker;
+  maker.File("s", 4 * kMiB, {{"stream", "append"}, {"replicas", "2"}, {"ack", "pessimistic"}});
+  maker.Task("writes", {}, {"s"}, Seconds(1)).Task("reads", {"s"}, {}, Milliseconds(10));
+  EXPECT_LT(Turnaround(maker.Build(), "hosts=2"), 1.5);
+}
+
+// On the writer's host, on another, and on a third that has two.
+TEST(Streams, HaveSeveralReaders) {
+  WorkflowMaker maker;
+  maker.File("s", 4 * kMiB, kStream).Task("writes", {}, {"s"}, Seconds(1));
+  for (int i = 0; i < 4; ++i) maker.Task("reads" + std::to_string(i), {"s"}, {}, Milliseconds(10));
+  Workflow workflow = maker.Build();
+  const uint32_t hosts[] = {0, 0, 1, 2, 2};
+  for (size_t i = 0; i < workflow.tasks.size(); ++i)
+    workflow.tasks[i].planned = PlannedHost{HostIndex{hosts[i]}, Seconds(100)};
+  workflow.reads_ahead = true;
+  const Prediction prediction = MustPredict(workflow, BusyPlatform(), "hosts=3,slots=2");
+  ASSERT_FALSE(prediction.failure);
+  EXPECT_LT(SecondsOf(prediction.turnaround), 1.5);
+  for (const size_t alone : {1, 2})
+    EXPECT_NEAR(BytesOf(prediction.tasks[alone]), 4 * kMiB, 0.01 * 4 * kMiB) << alone;
+  // What one of them fetches the other may find in their mount.
+  const double both = BytesOf(prediction.tasks[3]) + BytesOf(prediction.tasks[4]);
+  EXPECT_GE(both, 4 * kMiB);
+  EXPECT_LE(both, 1.01 * 8 * kMiB);
 }
 
 TEST(Streams, ArePredictedAlikeEachTime) {

@@ -43,7 +43,7 @@ BANNED_WORDS = [
     (r"/work/|/home/\w|/root/", "a path of some machine"),
     (r"\bassert\(", "assert vanishes in release: use MOSA_CHECK"),
     (r"\busing namespace\b", "using namespace: name what is used"),
-    (r"\? co_await\b|^\s*: co_await\b", "co_await in a conditional expression, which GCC 12 destroys twice: use if and else"),
+    (r"\? co_await\b|(^\s*|\?.*\s): co_await\b", "co_await in a conditional expression, which GCC 12 destroys twice: use if and else"),
 ]
 GENITIVE_FIRST = r"//+ *(?:Of|What of) "
 # In every text, whatever its language; also where a line of a comment ends in between.
@@ -259,6 +259,7 @@ def self_test():
     one("manager/core/x.cc", "\tint x;\n", "a tab")
     one("manager/core/x.cc", "// TO" + "DO later\n", "unfinished")
     one("predictor/run/x.cc", "  x = a ? b()\n        : co_await c();\n", "co_await in a conditional")
+    one("predictor/run/x.cc", "  x = a ? b() : co_await c();\n", "co_await in a conditional")
     long_body = "{\n" + "  x([] { y('{'); });  // }\n" * 80 + "}\n"
     for signature in (
         "void F() ",

@@ -41,18 +41,25 @@ std::string UsedBy(const RunFile& file, const std::string& what, const std::stri
 
 }  // namespace
 
-Configuration DeploymentOf(const std::vector<RunHost>& hosts, predict::System system) {
-  Configuration deployment;
-  deployment.hosts = static_cast<uint32_t>(hosts.size());
-  deployment.slots = hosts.front().slots;
-  deployment.memory_bytes = hosts.front().memory_bytes;
-  deployment.system = system;
-  for (uint32_t i = 1; i < hosts.size(); ++i) {
-    if (hosts[i].slots != deployment.slots) deployment.unequal_hosts[i].slots = hosts[i].slots;
-    if (hosts[i].memory_bytes != deployment.memory_bytes)
-      deployment.unequal_hosts[i].memory_bytes = hosts[i].memory_bytes;
+Result<Configuration> DeploymentOf(const std::vector<RunHost>& hosts, predict::System system,
+                                   const std::string& text) {
+  Configuration base;
+  base.hosts = static_cast<uint32_t>(hosts.size());
+  base.slots = hosts.front().slots;
+  base.memory_bytes = hosts.front().memory_bytes;
+  base.system = system;
+  MOSA_ASSIGN_OR_RETURN(Configuration all, predict::ParseConfiguration(text, base));
+  for (uint32_t i = 1; i < std::min<size_t>(all.hosts, hosts.size()); ++i) {
+    const RunHost& host = hosts[i];
+    if (host.slots != base.slots && all.slots == base.slots && !all.unequal_hosts[i].slots)
+      all.unequal_hosts[i].slots = host.slots;
+    if (host.memory_bytes != base.memory_bytes && all.memory_bytes == base.memory_bytes &&
+        !all.unequal_hosts[i].memory_bytes)
+      all.unequal_hosts[i].memory_bytes = host.memory_bytes;
   }
-  return deployment;
+  std::erase_if(all.unequal_hosts,
+                [](const auto& host) { return host.second == predict::HostChange(); });
+  return all;
 }
 
 Status CheckDraws(const PredictionWords& words) {
@@ -152,8 +159,9 @@ Status CheckDeployment(const RunFile& file, const Asked& asked, std::vector<std:
     if (host.slots == slots) continue;
     notes.push_back(
         fmt::format("{}: {} ran {} tasks at a time, but the prediction assumes {}: give "
-                    "--config slots={}",
-                    file.path, host.name, host.slots, slots, host.slots));
+                    "--config {}={}",
+                    file.path, host.name, host.slots, slots,
+                    i == 0 ? "slots" : fmt::format("h{}.slots", i + 1), host.slots));
     break;
   }
   if (file.system != configuration.system)
@@ -247,10 +255,13 @@ Result<FinishedRuns> CompareFinished(const PredictionWords& words,
     if (file.plan_path != latest.plan_path)
       notes.push_back(fmt::format("{} followed {}, {} followed {}: compare them apart", file.path,
                                   PlanOf(file), latest.path, PlanOf(latest)));
+  MOSA_ASSIGN_OR_RETURN(const Configuration deployment,
+                        DeploymentOf(latest.hosts, latest.system, words.configuration));
+  as_run.configuration.clear();
   MOSA_ASSIGN_OR_RETURN(
       finished.asked,
       ReadAsked(as_run, words.workload.empty() ? latest.workflow.path : words.workload,
-                DeploymentOf(latest.hosts, latest.system)));
+                deployment));
   Asked& asked = finished.asked;
   MOSA_RETURN_IF_ERROR(CheckDeployment(latest, asked, notes));
   size_t filled = 0;

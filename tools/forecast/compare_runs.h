@@ -27,8 +27,11 @@ struct PredictionWords {
   std::string configuration;
   uint32_t draws = 0;  // 0: as DrawsOf() says.
 };
-// The deployment as far as a record tells it: hosts, slots, system.
-predict::Configuration DeploymentOf(const std::vector<RunHost>& hosts, predict::System system);
+// The deployment of these hosts with what `text` says (predict::ParseConfiguration()): their
+// number, slots and memory. What `text` says of the slots or memory of all hosts replaces those of
+// each.
+Result<predict::Configuration> DeploymentOf(const std::vector<RunHost>& hosts,
+                                            predict::System system, const std::string& text);
 // As many as are asked for; else 40, of more than 6,000 tasks fewer: such that 240,000 are
 // simulated, but 24 at least.
 uint32_t DrawsOf(const PredictionWords& words, const predict::Workflow& workflow);

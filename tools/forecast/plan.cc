@@ -10,6 +10,7 @@
 
 #include "common/base/units.h"
 #include "predictor/plan/search.h"
+#include "predictor/workflow/streams.h"
 #include "predictor/workflow/versions.h"
 #include "tools/console/output.h"
 #include "tools/forecast/compare_runs.h"
@@ -78,13 +79,12 @@ void PrintPlan(const predict::Plan& plan) {
       HumanBytes(static_cast<int64_t>(plan.unplanned_link_bytes)));
   if (plan.reads_ahead)
     fmt::print("Hosts read ahead what their next tasks need while the present ones compute.\n");
-  if (!plan.streams)
-    fmt::print("Streams are plain files in it: their readers would hold slots while they wait.\n");
 }
 
 struct Found {
   predict::Plan plan;
   Status incomplete;
+  bool leaves_streams_out = false;
   size_t simulations = 0;
   double seconds = 0;
 };
@@ -92,13 +92,14 @@ struct Found {
 // `time_share`: look for so much of the predicted time.
 Result<Found> Find(const PlanningRequest& request, std::optional<double> time_share) {
   MOSA_ASSIGN_OR_RETURN(const Work work, ReadWork(request.work));
-  predict::Configuration base;
-  if (!request.work.record.empty()) {
+  predict::Configuration configuration;
+  if (request.work.record.empty()) {
+    MOSA_ASSIGN_OR_RETURN(configuration, predict::ParseConfiguration(request.configuration));
+  } else {
     MOSA_ASSIGN_OR_RETURN(const RunFile file, ReadRunFile(request.work.record, CutFiles::kRefuse));
-    base = DeploymentOf(file.hosts, predict::System::kWass);
+    MOSA_ASSIGN_OR_RETURN(configuration,
+                          DeploymentOf(file.hosts, predict::System::kWass, request.configuration));
   }
-  MOSA_ASSIGN_OR_RETURN(const predict::Configuration configuration,
-                        predict::ParseConfiguration(request.configuration, base));
   MOSA_RETURN_IF_ERROR(predict::CheckOn(work.platform, configuration));
   if (const auto& placements = configuration.class_placements; !placements.empty())
     return InvalidArgumentError(
@@ -134,7 +135,10 @@ Result<Found> Find(const PlanningRequest& request, std::optional<double> time_sh
     };
   MOSA_ASSIGN_OR_RETURN(predict::Plan plan, predict::FindPlan(work.workflow, work.platform,
                                                               configuration, options, simulate));
-  return Found{std::move(plan), work.incomplete, simulator.done(), simulator.seconds()};
+  const bool leaves_streams_out =
+      !plan.tasks.empty() && !plan.streams && predict::HasStreams(work.workflow);
+  return Found{std::move(plan), work.incomplete, leaves_streams_out, simulator.done(),
+               simulator.seconds()};
 }
 
 }  // namespace
@@ -147,6 +151,8 @@ Status MakePlan(const PlanningRequest& request, bool as_json) {
     PrintJson(nlohmann::json::parse(text));
   else
     PrintPlan(found.plan);
+  if (!as_json && found.leaves_streams_out)
+    fmt::print("Streams are plain files in it: their readers would hold slots while they wait.\n");
   if (!request.output.empty()) {
     MOSA_RETURN_IF_ERROR(WriteWhole(request.output, text));
     fmt::print(stderr, "{} simulations in {:.1f} s; the plan is in {}{}\n", found.simulations,

@@ -70,7 +70,9 @@ Status PlanNow(const RunOptions& options, Workflow& workflow, RunRecord& record,
   PlanningRequest request;
   request.command = "run";
   request.work.platform = options.platform;
-  request.configuration = predict::ToText(DeploymentOf(record.hosts, predict::System::kWass));
+  MOSA_ASSIGN_OR_RETURN(const predict::Configuration deployment,
+                        DeploymentOf(record.hosts, predict::System::kWass, ""));
+  request.configuration = predict::ToText(deployment);
   request.repeats = kDrawsBeforeRun;
   const auto without = [](std::string_view why) {
     fmt::print(stderr, "mosa run: no plan: {}\n", why);
