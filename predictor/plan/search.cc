@@ -172,8 +172,7 @@ class PlanSearch {
     MOSA_ASSIGN_OR_RETURN(const Draws unplanned, AllDraws(workflow_));
     const Prediction& seen = *unplanned.prediction;
     Plan plan = Unplanned(unplanned.outcomes);
-    const size_t least =
-        2 * SimulationsMax() / 3 + WaysToRun().size() + FinalsMax() + options_.draws + 1;
+    const size_t least = 2 * ScreenDraws() + RunsOfFinals(1);
     if (plan.unplanned_failure.empty() && options_.is_too_much(least)) return plan;
     MOSA_ASSIGN_OR_RETURN(const std::vector<Candidate> finalists, Finalists(seen));
     Draws best;
@@ -259,7 +258,7 @@ class PlanSearch {
   }
   // Whether the search may simulate so many more runs.
   bool MaySimulate(size_t runs) const {
-    return simulated_ + runs <= SimulationsMax() && !options_.is_too_much(runs);
+    return simulated_ + runs <= SimulationsMax() && !options_.is_too_much(runs + RunsOfFinals(1));
   }
 
   // By the first draws.
@@ -287,7 +286,8 @@ class PlanSearch {
 
   // The candidates that are simulated in every way to run, best first.
   Result<std::vector<Candidate>> Finalists(const Prediction& seen) {
-    const size_t some = std::max<size_t>(2, SimulationsMax() / 4 / ScreenDraws());
+    size_t some = std::max<size_t>(2, SimulationsMax() / 4 / ScreenDraws());
+    while (some > 2 && options_.is_too_much(some * ScreenDraws() + RunsOfFinals(1))) some /= 2;
     std::vector<Candidate> candidates = BestByEstimate(some, seen);
     MOSA_ASSIGN_OR_RETURN(std::vector<Rank> ranks, RanksOf(candidates));
     std::vector<Candidate> best = Best(std::move(candidates), ranks, FinalsMax());
@@ -298,7 +298,16 @@ class PlanSearch {
     return best;
   }
 
-  size_t FinalsMax() const { return SimulationsMax() < kSimulationsForFinals ? 1 : kFinalistsMax; }
+  // How many plans are simulated in all draws.
+  size_t FinalsMax() const {
+    const bool one = SimulationsMax() < kSimulationsForFinals ||
+                     options_.is_too_much(RunsOfFinals(kFinalistsMax));
+    return one ? 1 : kFinalistsMax;
+  }
+  // Every way to run of so many candidates, and as many of them in draw 0 and in all draws.
+  size_t RunsOfFinals(size_t count) const {
+    return count * (WaysToRun().size() * ScreenDraws() + 1 + options_.draws + 1);
+  }
 
   template <typename Value>
   static std::vector<Value> Best(std::vector<Value> values, const std::vector<Rank>& ranks,
