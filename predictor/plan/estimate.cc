@@ -189,26 +189,39 @@ class EstimatedRun {
   double Fetch(HostIndex host, const RunEstimator::Access& read, double from) {
     if (See(read.file, host)) return from;
     const FilePlace place = PlaceOf(read.file);
-    const auto nodes = static_cast<double>(its_.hosts_.size());
-    double local = 0;
-    if (place.kind == FilePlace::Kind::kStriped)
-      local = its_.storage_apart_ ? 0 : std::min(1.0, place.copies / nodes);
-    else if (place.host == host)
-      local = its_.storage_apart_ ? 0 : 1;
-    const double remote = read.bytes * (1 - local);
-    if (remote <= 0) return from;
-    double end =
-        Take(in_free_[host.value], from, remote * its_.hosts_[host.value].seconds_per_byte_in);
-    if (its_.storage_apart_)
-      return std::max(end, Take(storage_out_free_, from, remote * its_.storage_s_per_byte_out_));
-    if (place.kind != FilePlace::Kind::kStriped)
-      return std::max(end, Take(out_free_[place.host.value], from,
-                                remote * its_.hosts_[place.host.value].seconds_per_byte_out));
+    return Cross(host, place, read.bytes * (1 - ShareHere(place, host, place.copies)), from,
+                 /*comes=*/true);
+  }
+
+  // The share of a file's bytes of which this host's node has one of so many copies.
+  double ShareHere(const FilePlace& place, HostIndex host, uint32_t copies) const {
+    if (its_.storage_apart_) return 0;
+    if (place.kind != FilePlace::Kind::kStriped) return place.host == host ? 1 : 0;
+    return std::min(1.0, copies / static_cast<double>(its_.hosts_.size()));
+  }
+
+  // Bytes cross the host's link, and those of the hosts that have them or get them. Returns when
+  // the last has.
+  double Cross(HostIndex host, const FilePlace& place, double bytes, double from, bool comes) {
+    using Host = RunEstimator::Host;
+    if (bytes <= 0) return from;
+    auto& here = comes ? in_free_ : out_free_;
+    auto& there = comes ? out_free_ : in_free_;
+    const auto each_here = comes ? &Host::seconds_per_byte_in : &Host::seconds_per_byte_out;
+    const auto each_there = comes ? &Host::seconds_per_byte_out : &Host::seconds_per_byte_in;
+    const auto cross = [&](HostIndex other, double part) {
+      return Take(there[other.value], from, part * its_.hosts_[other.value].*each_there);
+    };
+    double end = Take(here[host.value], from, bytes * its_.hosts_[host.value].*each_here);
+    if (its_.storage_apart_) {
+      const double each = comes ? its_.storage_s_per_byte_out_ : its_.storage_s_per_byte_in_;
+      return std::max(end, Take(comes ? storage_out_free_ : storage_in_free_, from, bytes * each));
+    }
+    if (place.kind != FilePlace::Kind::kStriped) return std::max(end, cross(place.host, bytes));
     if (its_.hosts_.size() > kSendersMax) return end;
-    for (size_t i = 0; i < its_.hosts_.size(); ++i)
-      if (i != host.value)
-        end = std::max(end, Take(out_free_[i], from,
-                                 remote / (nodes - 1) * its_.hosts_[i].seconds_per_byte_out));
+    const double part = bytes / static_cast<double>(its_.hosts_.size() - 1);
+    for (uint32_t i = 0; i < its_.hosts_.size(); ++i)
+      if (i != host.value) end = std::max(end, cross(HostIndex{i}, part));
     return end;
   }
 
@@ -238,27 +251,8 @@ class EstimatedRun {
   double Send(HostIndex host, const RunEstimator::Access& write) {
     See(write.file, host);
     const FilePlace place = PlaceOf(write.file);
-    const auto nodes = static_cast<double>(its_.hosts_.size());
-    double local = 0;
-    if (place.kind == FilePlace::Kind::kStriped)
-      local = 1 / nodes;
-    else if (place.host == host)
-      local = 1;
-    const double remote = write.bytes * (1 - (its_.storage_apart_ ? 0 : local));
-    if (remote <= 0) return now_;
-    double end =
-        Take(out_free_[host.value], now_, remote * its_.hosts_[host.value].seconds_per_byte_out);
-    if (its_.storage_apart_)
-      return std::max(end, Take(storage_in_free_, now_, remote * its_.storage_s_per_byte_in_));
-    if (place.kind != FilePlace::Kind::kStriped)
-      return std::max(end, Take(in_free_[place.host.value], now_,
-                                remote * its_.hosts_[place.host.value].seconds_per_byte_in));
-    if (its_.hosts_.size() > kSendersMax) return end;
-    for (size_t i = 0; i < its_.hosts_.size(); ++i)
-      if (i != host.value)
-        end = std::max(end, Take(in_free_[i], now_,
-                                 remote / (nodes - 1) * its_.hosts_[i].seconds_per_byte_in));
-    return end;
+    return Cross(host, place, write.bytes * (1 - ShareHere(place, host, 1)), now_,
+                 /*comes=*/false);
   }
 
   static double Take(double& free, double from, double seconds) {
