@@ -97,7 +97,7 @@ std::map<std::string, double> PaceBeside(const Workflow& workflow, const SeenRun
 const char* ToText(Part part) {
   static constexpr const char* kNames[] = {"host",       "processor", "link",    "storage node",
                                            "page cache", "computing", "network", "mounts",
-                                           "manager",    "launch"};
+                                           "manager",    "launch",    "mount",   "placement"};
   return kNames[static_cast<size_t>(part)];
 }
 

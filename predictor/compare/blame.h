@@ -33,12 +33,14 @@ enum class Part : uint8_t {
   kMounts,     // All bytes of a task.
   kManager,    // A task's files: each is looked up, opened or created, and closed.
   kLaunch,     // One per task: its launch.
+  kMount,      // This host's mount; task times alone never show it.
+  kPlaces,     // Where files lie, and in which chunks.
 };
 const char* ToText(Part part);
 
 struct Suspect {
   Part part = Part::kHost;
-  std::string host;  // Set for the first five.
+  std::string host;  // Set for the first five and for kMount.
   auto operator<=>(const Suspect&) const = default;
 };
 

@@ -29,6 +29,9 @@
 #include "predictor/compare/blame.h"
 #include "predictor/compare/bytes.h"
 #include "predictor/compare/cells.h"
+#include "predictor/compare/detection.h"
+#include "predictor/compare/diagnosis.h"
+#include "predictor/compare/finding.h"
 #include "predictor/compare/judging.h"
 #include "predictor/compare/request_cells.h"
 #include "predictor/compare/requests.h"
@@ -112,6 +115,10 @@ struct Comparison {
   std::vector<Anomaly> anomalies;  // Largest effect first; ties by level.
   size_t anomalies_left_out = 0;   // Single tasks beyond the 100 above.
   std::vector<Blame> blamed;       // For all tasks.
+  // What is said first: whether the workflow is slower, and because of what.
+  Detection detection;
+  std::vector<Diagnosis> diagnoses;
+  Finding finding;
 };
 
 // Preconditions: at least kDrawsMin draws; all are of this workflow, on hosts of the same names,

@@ -12,6 +12,12 @@ struct HeldFile {
   BytesByNodeName held;
 };
 
+Duration ComputedBy(const Task& task) {
+  Duration work = task.operations.empty() ? task.expected.value_or(Duration()) : Duration();
+  for (const TaskOperation& operation : task.operations) work = work + operation.before;
+  return work * int64_t{task.needs.cores};
+}
+
 }  // namespace
 
 uint64_t AddFile(uint64_t size_bytes, const BytesByNodeName& held, const std::string& host,
@@ -72,6 +78,7 @@ SeenRun SeenOf(const Workflow& workflow, const Prediction& prediction, const Pla
     task.start = from.start;
     task.end = from.end + notice;
     task.computing = std::min(from.computing, from.end - from.start);
+    task.work = ComputedBy(workflow.tasks[i]);
     const std::string host = name_of(from.host.value);
     run.fetched[host] += from.read_remote;
     for (const PathIndex file : workflow.tasks[i].inputs)

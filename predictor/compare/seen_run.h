@@ -24,6 +24,7 @@ struct SeenTask {
   HostIndex host;
   Duration start, end;  // From the run's beginning. start <= end.
   Duration computing;   // If known; for simulated runs, from the workload.
+  Duration work;        // What the workload has it compute, on all its cores; only if simulated.
   std::optional<Duration>
       processor;  // Own processor seconds, user and system; only for measured runs.
   // Bytes of its inputs by where they lay, and of its outputs by where they lie.

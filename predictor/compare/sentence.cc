@@ -201,6 +201,10 @@ std::string Describe(const Suspect& suspect) {
       return "the manager";
     case Part::kLaunch:
       return "the start of tasks, on all hosts";
+    case Part::kMount:
+      return fmt::format("the mount of {}", suspect.host);
+    case Part::kPlaces:
+      return "where files lie";
   }
   return "";
 }
@@ -241,6 +245,13 @@ std::string OpenFirst(const Suspect& suspect) {
       return "the manager's host: 'top' there, then the manager's log";
     case Part::kLaunch:
       return "one task, started by hand in a mount: how long its program takes to start";
+    case Part::kMount:
+      return fmt::format("{}: the log of its mount, then 'mosa stat' of the mount and 'top' there",
+                         host);
+    case Part::kPlaces:
+      return "'mosa where' and 'mosa hint explain' of the stage's files: a rule or a hint has put "
+             "them "
+             "there, or has set the size of their chunks";
   }
   return "";
 }

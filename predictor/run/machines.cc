@@ -42,15 +42,31 @@ constexpr uint64_t kAliveReceivedPerSecond = 800 / 2;
 
 constexpr uint64_t kWeightsSeed = 0x77656967;
 
+uint64_t Slower(uint64_t bytes_per_second, double times) {
+  return std::max(kLinkBytesPerSecondMin,
+                  static_cast<uint64_t>(static_cast<double>(bytes_per_second) / times));
+}
+
+HostPlatform WithSlowdown(HostPlatform host, const HostSlowdown& slower) {
+  if (slower.out > 1) host.out_bytes_per_second = Slower(host.out_bytes_per_second, slower.out);
+  if (slower.in > 1) host.in_bytes_per_second = Slower(host.in_bytes_per_second, slower.in);
+  const double work = std::max(1.0, slower.work) * std::max(1.0, slower.quota);
+  if (work > 1) host.speed = std::max(kSpeedMin, host.speed / work);
+  if (!slower.keeps_pages) host.page_cache_bytes = 0;
+  return host;
+}
+
 }  // namespace
 
 Machines::Machine::Machine(des::EventLoop& loop, const HostPlatform& h, uint64_t burst_bytes,
-                           des::SharedServer* cores)
+                           des::SharedServer* cores, const HostSlowdown& s)
     : host(h),
+      slower(s),
       cpu(cores),
       out(loop, 1, std::min(kServiceMax, TimeAt(h.out_bytes_per_second, burst_bytes))),
       in(loop, 1, std::min(kServiceMax, TimeAt(h.in_bytes_per_second, burst_bytes))),
-      inside(loop) {}
+      inside(loop),
+      objects(loop) {}
 
 Machines::Weights::Weights(double unevenness) {
   Rng rng(kWeightsSeed);
@@ -63,11 +79,12 @@ Machines::Weights::Weights(double unevenness) {
 }
 
 Machines::Machines(des::EventLoop& loop, const Platform& platform,
-                   const Configuration& configuration)
+                   const Configuration& configuration, const Slowdown& slower)
     : loop_(loop),
       platform_(platform),
       begun_(loop.now()),
       seed_(configuration.seed),
+      slower_(slower),
       out_weights_(platform.network.out_unevenness),
       in_weights_(platform.network.in_unevenness),
       residence_(loop) {
@@ -77,13 +94,23 @@ Machines::Machines(des::EventLoop& loop, const Platform& platform,
   uint32_t count = first_node_ + node_count_;
   manager_ = MachineIndex{configuration.manager_apart ? count++ : 0};
   for (uint32_t i = 0; i < count; ++i) {
-    const HostPlatform host = HostOf(platform, configuration, i);
+    const auto found = slower_.hosts.find(i);
+    const HostSlowdown its = found == slower_.hosts.end() ? HostSlowdown() : found->second;
+    const HostPlatform host = WithSlowdown(HostOf(platform, configuration, i), its);
     const bool own_cores = platform.shared_cores == 0;
     if (own_cores || i == 0)
       cores_.push_back(std::make_unique<des::SharedServer>(
           loop, own_cores ? host.cores : platform.shared_cores));
+    des::SharedServer* cores = cores_[own_cores ? i : 0].get();
+    if (its.quota > 1) {
+      quotas_.push_back(std::make_unique<des::SharedServer>(loop, own_cores ? host.cores : 1));
+      cores = quotas_.back().get();
+    }
     machines_.push_back(
-        std::make_unique<Machine>(loop, host, platform.network.burst_bytes, cores_.back().get()));
+        std::make_unique<Machine>(loop, host, platform.network.burst_bytes, cores, its));
+    if (its.tasks > 1)
+      machines_.back()->slow_tasks =
+          std::make_unique<des::SharedServer>(loop, own_cores ? host.cores : 1);
     const bool is_node = i >= first_node_ && i < first_node_ + node_count_;
     machines_.back()->daemons = (i < configuration.hosts ? 1 : 0) + (is_node ? 1 : 0);
     daemons_ += machines_.back()->daemons;
@@ -104,8 +131,7 @@ des::Activity<void> Machines::Transfer(MachineIndex from, MachineIndex to, uint6
     co_await all.All();
     co_return;
   }
-  const Duration latency = Nanoseconds(static_cast<int64_t>(platform_.network.latency_ns));
-  co_await loop_.Sleep(latency);
+  co_await loop_.Sleep(Latency(source, target));
   target.cpu->Begin(Account(target, receiving, WorkOf::kStore), all);
   source.sent += bytes;
   target.received += bytes;
@@ -165,7 +191,7 @@ Duration Machines::MessageDelay(MachineIndex from, MachineIndex to, uint64_t byt
   const Duration leaving = std::min(Nanoseconds(each.ns * streams), std::max(each, meeting));
   const Duration out = std::min(source.out.Backlog(), leaving);
   const Duration in = target.in_cast ? std::min(target.in.Backlog(), meeting) : Duration();
-  return Nanoseconds(static_cast<int64_t>(network.latency_ns)) + out + in +
+  return Latency(source, target) + out + in +
          TimeAt(std::min(source.host.out_bytes_per_second, target.host.in_bytes_per_second), bytes);
 }
 

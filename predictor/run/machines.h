@@ -28,6 +28,7 @@
 #include "predictor/model/configuration.h"
 #include "predictor/model/energy.h"
 #include "predictor/model/platform.h"
+#include "predictor/model/slowdown.h"
 #include "predictor/run/simulated_residence.h"
 
 namespace mosa::predict {
@@ -50,13 +51,15 @@ struct LinkBytes {
   bool operator==(const LinkBytes&) const = default;
 };
 
-// On whose behalf a host's cores work. It matters only for energy accounting.
-enum class WorkOf : uint8_t { kStore, kApplication };
+// On whose behalf a host's cores work: a task's own computing is the application's, as is starting
+// it.
+enum class WorkOf : uint8_t { kStore, kApplication, kTask };
 
 class Machines {
  public:
   // `loop` and `platform` must outlive this.
-  Machines(des::EventLoop& loop, const Platform& platform, const Configuration& configuration);
+  Machines(des::EventLoop& loop, const Platform& platform, const Configuration& configuration,
+           const Slowdown& slower = {});
 
   uint32_t count() const { return static_cast<uint32_t>(machines_.size()); }
   MachineIndex manager() const { return manager_; }
@@ -68,8 +71,44 @@ class Machines {
   // is its duration on the measured platform.
   auto Work(MachineIndex on, Duration work, WorkOf whose = WorkOf::kStore) {
     Machine& machine = *machines_[on.value];
-    return machine.cpu->Work(Account(machine, work, whose));
+    const bool is_held_back = machine.slow_tasks != nullptr && whose == WorkOf::kTask;
+    const Duration needed = Account(machine, work, whose);
+    if (!is_held_back) return machine.cpu->Work(needed);
+    return machine.slow_tasks->Work(
+        AtMostService(static_cast<double>(needed.ns) * machine.slower.tasks));
   }
+  // `co_await`: goes on after `wait`; at once, without an event, if there is none.
+  struct Later {
+    des::EventLoop& loop;
+    Duration wait;
+    bool await_ready() const { return wait.ns <= 0; }
+    void await_suspend(std::coroutine_handle<> waiter) const {
+      loop.ResumeAt(loop.now() + wait, waiter);
+    }
+    void await_resume() const {}
+  };
+  // `co_await`: what a slowdown adds before a storage node or a mount serves a request, and to
+  // reading or writing so many bytes of objects. Without one, these go on at once.
+  Later NodeWait(MachineIndex on) {
+    const HostSlowdown& slower = machines_[on.value]->slower;
+    return {loop_, slower.node_wait + PauseLeft(slower.node_pause)};
+  }
+  Later MountWait(MachineIndex on) {
+    const HostSlowdown& slower = machines_[on.value]->slower;
+    return {loop_, slower.mount_wait + PauseLeft(slower.mount_pause)};
+  }
+  Later Objects(MachineIndex on, uint64_t bytes) {
+    Machine& machine = *machines_[on.value];
+    const double ns_per_byte = machine.slower.object_ns_per_byte;
+    if (ns_per_byte <= 0) return {loop_, {}};
+    const Time end =
+        machine.objects.Enter(AtMostService(static_cast<double>(bytes) * ns_per_byte)).end;
+    return {loop_, end - loop_.now()};
+  }
+  // Likewise for the manager: before it takes a request, to a decision, and to a batch of its log.
+  Later ManagerWait() { return {loop_, slower_.manager_wait + PauseLeft(slower_.manager_pause)}; }
+  Later ManagerWork() { return {loop_, slower_.manager_work}; }
+  Later ManagerLog() { return {loop_, slower_.manager_log}; }
   // Moves bulk data between processes; ends when the last byte has arrived. The cores of both ends
   // work on the same bytes meanwhile, for `sending` and `receiving`: a socket is filled and drained
   // while it carries data, so the slowest of the three determines the time.
@@ -100,11 +139,14 @@ class Machines {
  private:
   struct Machine {
     Machine(des::EventLoop& loop, const HostPlatform& h, uint64_t burst_bytes,
-            des::SharedServer* cores);
+            des::SharedServer* cores, const HostSlowdown& s);
     const HostPlatform host;
+    const HostSlowdown slower;
     des::SharedServer* cpu;
+    std::unique_ptr<des::SharedServer> slow_tasks;  // Only if they are slower than all else.
     des::SharedServer out, in;
     des::FifoServer inside;
+    des::FifoServer objects;                            // Only if they are slower.
     uint64_t sent = 0, received = 0, inside_bytes = 0;  // Includes transfers in progress.
     uint64_t control_sent = 0, control_received = 0;
     MachineIndex sender;   // The last host that began to send to it.
@@ -114,6 +156,18 @@ class Machines {
     Duration store, application;
   };
 
+  // One way, between two hosts.
+  Duration Latency(const Machine& from, const Machine& to) const {
+    return Nanoseconds(static_cast<int64_t>(platform_.network.latency_ns)) + from.slower.latency +
+           to.slower.latency;
+  }
+  // Until the end of a pause that is under way; 0: none is.
+  Duration PauseLeft(double share) const {
+    if (share <= 0) return {};
+    const int64_t paused = static_cast<int64_t>(share * static_cast<double>(kPausePeriod.ns));
+    const int64_t since = (loop_.now() - begun_).ns % kPausePeriod.ns;
+    return Nanoseconds(std::max<int64_t>(0, paused - since));
+  }
   static Duration AtMostService(double ns) {
     return Nanoseconds(static_cast<int64_t>(std::min(ns, static_cast<double>(kServiceMax.ns))));
   }
@@ -140,12 +194,14 @@ class Machines {
   const Platform& platform_;
   const Time begun_;
   const uint64_t seed_;
+  const Slowdown slower_;
   const Weights out_weights_, in_weights_;
   uint32_t first_node_ = 0;
   uint32_t node_count_ = 0;
   uint32_t daemons_ = 0;  // On all hosts.
   MachineIndex manager_;
   std::vector<std::unique_ptr<des::SharedServer>> cores_;
+  std::vector<std::unique_ptr<des::SharedServer>> quotas_;
   std::vector<std::unique_ptr<Machine>> machines_;
   SimulatedResidence residence_;
 };

@@ -47,7 +47,7 @@ class Simulation {
         workflow_(*runs.back().workflow),
         stages_in_(runs.back().part == nullptr),
         before_(runs.size() - 1),
-        machines_(loop_, platform, configuration),
+        machines_(loop_, platform, configuration, options.slower),
         manager_(loop_, platform, machines_, ManagerOptionsOf(configuration)),
         prediction_(prediction) {
     for (uint32_t i = 0; i < machines_.node_count(); ++i)

@@ -16,6 +16,7 @@
 #include "common/model/layout.h"
 #include "predictor/model/configuration.h"
 #include "predictor/model/platform.h"
+#include "predictor/model/slowdown.h"
 #include "predictor/run/machines.h"
 #include "predictor/run/simulated_residence.h"
 #include "predictor/workflow/scheduler.h"
@@ -105,6 +106,7 @@ HostUse UseOfAll(const Prediction& prediction);
 struct PredictOptions {
   bool with_layouts = false;
   bool with_residence = false;
+  Slowdown slower = {};  // Where the deployment is slower than the platform says.
 };
 
 // InvalidArgument names a file without a size, or what else cannot be predicted.

@@ -54,6 +54,7 @@ des::Activity<sai::Outcome<sai::Done>> SimulatedClient::SetHints(const std::stri
   for (const auto& [name, value] : hints) {
     const Outcome<FileId> file = co_await Find(path);
     if (!file.ok()) co_return file.failure();
+    co_await machines_.MountWait(machine_);
     co_await Work(platform_.client.call);
     SetXattrRequest set;
     set.file = *file;
@@ -163,6 +164,7 @@ des::Activity<void> SimulatedClient::Confirm(RecallPush recall) {
   std::vector<FileId> unsent;
   if (recall.kind == RecallKind::kEntries) unsent = names_.Forget(recall.file);
   if (recall.kind == RecallKind::kDelegation) unsent = names_.EndDelegation(recall.file);
+  co_await machines_.MountWait(machine_);
   co_await Work(platform_.client.call);
   for (const FileId file : unsent)  // The file's close learns of a failure.
     static_cast<void>(co_await files_.EnsureMade(file));

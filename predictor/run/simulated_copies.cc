@@ -139,10 +139,13 @@ des::Activity<void> SimulatedCopies::Fetch(Key key, NodeId source, ByteRange ran
   const Time asked = loop_.now();
   co_await loop_.Sleep(machines_.SendMessage(to, from, kNodeRequestBytes));
   const Time came = loop_.now();
+  co_await machines_.NodeWait(from);
+  co_await machines_.Objects(from, bytes);
   co_await machines_.Transfer(from, to, bytes, platform_.node.read.Of(bytes));
   machines_.residence().Add(Daemon::kStorage, from, "read", loop_.now() - came, to);
   machines_.residence().Add(Daemon::kStorage, to, "copy.read", loop_.now() - asked, from);
   if (range.begin == 0) co_await machines_.Work(to, platform_.node.make.Call());
+  co_await machines_.Objects(to, bytes);
   co_await machines_.Work(to, platform_.node.write.Of(bytes));
   if (times_dropped != task.times_dropped) co_return;
   task.wake.Give();

@@ -163,9 +163,11 @@ des::Activity<std::vector<Reply>> SimulatedManager::Call(ClientId client,
   from.last_arrival =
       std::max(from.last_arrival, loop_.now() + machines_.SendMessage(from.machine, here, bytes));
   co_await loop_.Until(from.last_arrival);
+  co_await machines_.ManagerWait();
   co_await turn_.Take();
   answer.taken = loop_.now();
   co_await machines_.Work(here, cost);
+  co_await machines_.ManagerWork();
   machines_.residence().Add(Daemon::kManager, here, names.decision, loop_.now() - answer.taken);
   const manager::Command command = manager::SessionRequest{client, std::move(envelope)};
   manager::Effects effects = core_.Step(command, loop_.now());
@@ -178,6 +180,7 @@ des::Activity<std::vector<Reply>> SimulatedManager::Call(ClientId client,
   if (written > 0) {
     const SimulatedResidence::Timed log(machines_.residence(), Daemon::kManager, here, "log");
     co_await machines_.Work(here, platform_.manager.persist.Of(written));
+    co_await machines_.ManagerLog();
   }
   Deliver(std::move(effects));
   turn_.Return();

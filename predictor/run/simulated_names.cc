@@ -39,6 +39,7 @@ des::Activity<sai::Outcome<FileId>> SimulatedNames::Lookup(FileId parent, std::s
       kept != directory.names.end() && kept->second.told_in == files_.name_epoch().number())
     co_return kept->second.file;
   const Timed timed(machines_.residence(), Daemon::kMount, machine_, "fuse.lookup");
+  co_await machines_.MountWait(machine_);
   co_await Work(platform_.client.call);
   const uint64_t told_in = TellKernel(directory);
   auto known = directory.names.find(name);
@@ -150,6 +151,7 @@ des::Activity<sai::Outcome<FileId>> SimulatedNames::MakeChildDirectory(FileId pa
                                                                        std::string_view name) {
   const Outcome<FileId> id = co_await NewFileId();
   if (!id.ok()) co_return id.failure();
+  co_await machines_.MountWait(machine_);
   co_await Work(platform_.client.call);
   MakeRequest make;
   make.parent = parent;
@@ -177,6 +179,7 @@ des::Activity<sai::Outcome<FileId>> SimulatedNames::Create(FileId parent, std::s
   const Outcome<FileId> id = co_await NewFileId();
   if (!id.ok()) co_return id.failure();
   const Timed timed(machines_.residence(), Daemon::kMount, machine_, "fuse.create");
+  co_await machines_.MountWait(machine_);
   co_await Work(platform_.client.call);
   MakeRequest make;
   make.parent = parent;
@@ -222,6 +225,7 @@ des::Activity<sai::Outcome<sai::Done>> SimulatedNames::Remove(const std::string&
   const Outcome<FileId> there = co_await Lookup(place->parent, place->name);
   if (!there.ok()) co_return there.failure();
   if (*there == FileId{}) co_return Done{};
+  co_await machines_.MountWait(machine_);
   co_await Work(platform_.client.call);
   std::vector<Request> requests;
   if (auto& unsent = files_.At(*there).unsent) requests.emplace_back(*std::exchange(unsent, {}));

@@ -15,7 +15,7 @@ constexpr uint32_t kThreadsMax = 64;
 
 des::Activity<void> ComputeOnOne(Machines& machines, MachineIndex machine, Duration seconds,
                                  des::Group& threads) {
-  co_await machines.Work(machine, seconds, WorkOf::kApplication);
+  co_await machines.Work(machine, seconds, WorkOf::kTask);
   threads.End();
 }
 
@@ -25,7 +25,7 @@ des::Activity<void> Compute(des::EventLoop& loop, Machines& machines, MachineInd
                             Duration duration, uint32_t cores, uint32_t threads) {
   const uint32_t count = std::clamp(std::min(cores, threads), 1U, kThreadsMax);
   const Duration share = duration * int64_t{cores} / int64_t{count};
-  if (count == 1) co_return co_await machines.Work(machine, share, WorkOf::kApplication);
+  if (count == 1) co_return co_await machines.Work(machine, share, WorkOf::kTask);
   des::Group running(loop);
   for (uint32_t i = 0; i < count; ++i) {
     running.Begin();

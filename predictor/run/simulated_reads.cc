@@ -59,6 +59,7 @@ void SimulatedReads::ReadByProgram(Reading& reading) {
 des::Activity<sai::Outcome<sai::Done>> SimulatedReads::OpenForReading(FileId file,
                                                                       const std::string& task) {
   const Timed timed(machines_.residence(), Daemon::kMount, machine_, "fuse.open");
+  co_await machines_.MountWait(machine_);
   co_await Work(platform_.client.call);
   co_return co_await files_.EnsureRight(file, false, true, task);
 }
@@ -135,6 +136,7 @@ des::Activity<void> SimulatedReads::ReadWhatIsThere(Reading& reading, ByteRange 
   }
   switch (reading.by) {
     case Reading::By::kKernel:  // A plain file of this host.
+      co_await machines_.Objects(machine_, bytes);
       co_await Work(platform_.client.passthrough_read, bytes);
       reading.read.local += bytes;
       break;
@@ -180,6 +182,7 @@ des::Activity<BytesRead> SimulatedReads::CloseRead(Reading& reading) {
   if (is_whole && (reading.by == Reading::By::kNodes || reading.by == Reading::By::kManager))
     files_.pages().Put(reading.id, reading.version, reading.size_bytes);
   const Timed timed(machines_.residence(), Daemon::kMount, machine_, "fuse.flush");
+  co_await machines_.MountWait(machine_);
   co_await Work(platform_.client.call);
   co_return reading.read;
 }
@@ -257,6 +260,7 @@ des::Activity<void> SimulatedReads::ReadPages(std::shared_ptr<Reader> stream, Bl
   };
   if (reader.is_here || is_own_piece()) {
     // Read through the object's descriptor, without read-ahead.
+    co_await machines_.Objects(machine_, range.size());
     co_await Work(platform_.client.local_read, range.size());
     reader.read.local += range.size();
   } else {
@@ -267,6 +271,7 @@ des::Activity<void> SimulatedReads::ReadPages(std::shared_ptr<Reader> stream, Bl
     if (!ahead.empty()) FetchAhead(stream, ahead);
     co_await ReadRange(reader, range);
   }
+  co_await machines_.MountWait(machine_);
   co_await Work(platform_.client.fuse_read, range.size());
   pages->done = true;
   if (--reader.pages_under_way == 0 && reader.is_closed) files_.EndHandle(reader.file);
@@ -340,6 +345,7 @@ des::Activity<void> SimulatedReads::FetchPiece(Reader& reader, const Piece& piec
   const uint64_t bytes = piece.range.size();
   if (IsLocal(node)) {
     reader.read.local += bytes;
+    co_await machines_.Objects(machine_, bytes);
     co_await Work(platform_.client.local_read, bytes);
     co_return;
   }
@@ -350,6 +356,8 @@ des::Activity<void> SimulatedReads::FetchPiece(Reader& reader, const Piece& piec
   const Timed timed(machines_.residence(), Daemon::kMount, machine_, "node.read", there);
   co_await loop_.Sleep(machines_.SendMessage(machine_, there, kNodeRequestBytes));
   const Time came = loop_.now();
+  co_await machines_.NodeWait(there);
+  co_await machines_.Objects(there, sent_bytes);
   co_await machines_.Work(there, platform_.node.read.Call());
   co_await machines_.Transfer(there, machine_, sent_bytes, platform_.node.read.OfBytes(sent_bytes),
                               platform_.client.receive.Of(sent_bytes));

@@ -53,11 +53,16 @@ SimulatedRunner::SimulatedRunner(des::EventLoop& loop, const Workflow& workflow,
       running_on_(configuration.hosts),
       wake_(loop) {
   prediction_.tasks.resize(workflow.tasks.size());
-  if (configuration.system == System::kDss) return;
+  const bool is_hinted = configuration.system == System::kWass;
   PatternOptions options;
   options.hosts = configuration.hosts;
-  for (FileHints& plan : PlanHints(workflow, options))
-    if (!plan.hints.empty()) hints_.emplace(plan.file, std::move(plan.hints));
+  if (is_hinted)
+    for (FileHints& plan : PlanHints(workflow, options))
+      if (!plan.hints.empty()) hints_.emplace(plan.file, std::move(plan.hints));
+  for (uint32_t i = 0; i < workflow.files.size(); ++i)
+    if (const std::string& node = workflow.files[i].placed_on; !node.empty())
+      hints_[PathIndex{i}]["placement"] = "node:" + node;
+  if (!is_hinted) return;
   // Files with a lifetime go when the tasks that read them have succeeded.
   const auto goes = [](const auto& hints) {
     const auto lifetime = hints.second.find("lifetime");

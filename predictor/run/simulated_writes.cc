@@ -83,6 +83,7 @@ des::Activity<sai::Outcome<sai::Done>> SimulatedWrites::WritePart(Writing& writi
     writing.is_whole = writing.is_whole || range.end == writer.range.end;
     bytes -= range.size();
     if (writer.by_kernel) {
+      co_await machines_.Objects(machine_, range.size());
       co_await Work(platform_.client.passthrough_write, range.size());
       writer.state.unsealed = true;
       continue;
@@ -167,6 +168,7 @@ des::Activity<sai::Outcome<sai::Done>> SimulatedWrites::CloseWrite(Writing& writ
   SendOpenExtent(writer);
   while (writer.sending.under_way() > 0) co_await writer.sending.changed().Wait();
   if (writer.full) written = NoSpace(writer, {*writer.full});
+  co_await machines_.MountWait(machine_);
   co_await Work(platform_.client.call);
   if (written.ok()) written = co_await Commit(writer, /*closes=*/true);
   if (written.ok() && writer.keeps_pages && writer.state.access.layout.bound())
@@ -196,6 +198,7 @@ des::Activity<void> SimulatedWrites::AbandonWrite(Writing& writing) {
   EndStream(writer);
   Leave(writer);
   files_.EndHandle(writer.file);
+  co_await machines_.MountWait(machine_);
   co_await Work(platform_.client.call);
 }
 
@@ -203,6 +206,7 @@ des::Activity<sai::Outcome<sai::Done>> SimulatedWrites::OpenForWriting(FileId fi
                                                                        const std::string& task,
                                                                        Content before) {
   const Timed timed(machines_.residence(), Daemon::kMount, machine_, "fuse.open");
+  co_await machines_.MountWait(machine_);
   co_await Work(platform_.client.call);
   SimulatedFile& state = files_.At(file);
   // The manager counts writers: it has to hear of each.
@@ -279,6 +283,7 @@ des::Activity<sai::Outcome<sai::Done>> SimulatedWrites::WriteRange(Writer& write
     NoteWritten(writer, range.end);
     const Timed timed(machines_.residence(), Daemon::kMount, machine_, "fuse.write");
     NoteKernel(Access::kWrite, range);
+    co_await machines_.MountWait(machine_);
     co_await Work(platform_.client.fuse_write, range.size());
     const DataAccess& access = writer.state.access;
     if (!access.layout.bound() && range.end <= access.inline_bytes_max) continue;
@@ -364,6 +369,7 @@ des::Activity<sai::Outcome<sai::Done>> SimulatedWrites::WriteBound(Writer& write
     if (fresh_bytes > 0 &&
         MakesObject(writer.state.access.layout, piece.nodes.front(), piece.range.begin))
       co_await Work(platform_.node.make);
+    co_await machines_.Objects(machine_, piece.range.size());
     co_await Work(platform_.client.local_write, piece.range.size());
     writer.state.unsealed = true;
     for (const NodeId node : piece.nodes)
@@ -452,9 +458,13 @@ des::Activity<bool> SimulatedWrites::StoreOn(NodeId node, FileId file, ByteRange
   const Time sent = loop_.now();
   const Duration storing =
       platform_.node.write.Of(bytes) + (makes ? platform_.node.make.Call() : Duration());
-  residence.Add(Daemon::kStorage, there, "write.object", machines_.Stretched(there, storing));
+  const Duration stretched = machines_.Stretched(there, storing);
   co_await machines_.Transfer(machine_, there, bytes, platform_.client.send.OfBytes(bytes),
                               storing);
+  co_await machines_.NodeWait(there);
+  const Time came = loop_.now();
+  co_await machines_.Objects(there, bytes);
+  residence.Add(Daemon::kStorage, there, "write.object", loop_.now() - came + stretched);
   residence.Add(Daemon::kStorage, there, "write", loop_.now() - sent, machine_);
   const bool stored = manager_.Store(node, file, fresh_bytes);
   co_await loop_.Sleep(machines_.SendMessage(there, machine_, kWrittenBytes));
@@ -571,6 +581,7 @@ des::Activity<void> SimulatedWrites::AskNode(Access what, NodeId node, FileId fi
   NoteNode(what, node, file, {});
   const MachineIndex there = manager_.MachineOf(node);
   co_await loop_.Sleep(machines_.SendMessage(machine_, there, kStatBytes));
+  co_await machines_.NodeWait(there);
   co_await machines_.Work(there, platform_.node.read.Of(0));
   co_await loop_.Sleep(machines_.SendMessage(there, machine_, kWrittenBytes));
 }

@@ -88,6 +88,8 @@ struct WorkflowFile {
   bool is_stream = false;
   std::optional<uint64_t> size_bytes;
   HintMap hints;  // The user's own hints.
+  // In a replay of a run: the node that held all of it, whatever decided that. Empty: not known.
+  std::string placed_on;
   std::optional<TaskIndex> producer;
   std::vector<TaskIndex> consumers;  // Sorted.
 };

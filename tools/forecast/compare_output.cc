@@ -304,6 +304,67 @@ void PrintRequestSentences(const predict::Comparison& comparison) {
   }
 }
 
+json ToJson(const predict::Witness& witness) {
+  static constexpr const char* kNames[] = {"workflow", "tasks",    "own",
+                                           "start",    "requests", "fetched"};
+  const predict::RequestClass& which = witness.feature.which;
+  return {{"of", kNames[static_cast<size_t>(witness.feature.of)]},
+          {"component", which.component},
+          {"name", which.name},
+          {"host", which.host},
+          {"peer", which.peer},
+          {"measured", witness.measured},
+          {"predicted", witness.predicted},
+          {"replayed", witness.replayed},
+          {"gain", witness.gain}};
+}
+
+json ToJson(const std::vector<predict::Diagnosis>& diagnoses) {
+  json all = json::array();
+  for (const predict::Diagnosis& diagnosis : diagnoses) {
+    json suspects = json::array(), witnesses = json::array();
+    for (const predict::Suspicion& each : diagnosis.suspicions)
+      suspects.push_back({{"part", ToText(predict::PartOf(each.how))},
+                          {"how", ToText(each.how)},
+                          {"at", each.at},
+                          {"size", each.size},
+                          {"slower", predict::SizeInWords(each)}});
+    for (const predict::Witness& witness : diagnosis.witnesses)
+      witnesses.push_back(ToJson(witness));
+    all.push_back({{"suspects", std::move(suspects)},
+                   {"gain", diagnosis.gain},
+                   {"predicted_s", diagnosis.predicted_s},
+                   {"replayed_s", diagnosis.replayed_s},
+                   {"measured_s", diagnosis.measured_s},
+                   {"witnesses", std::move(witnesses)}});
+  }
+  return all;
+}
+
+json FindingToJson(const predict::Comparison& comparison) {
+  const predict::Finding& finding = comparison.finding;
+  json causes = json::array();
+  for (const predict::Cause& cause : finding.causes) {
+    json suspects = json::array();
+    for (const predict::Suspect& suspect : cause.suspects)
+      suspects.push_back({{"part", ToText(suspect.part)},
+                          {"host", suspect.host.empty() ? json() : json(suspect.host)}});
+    causes.push_back({{"suspects", std::move(suspects)},
+                      {"gain", cause.gain},
+                      {"without_s", cause.without_s},
+                      {"sentence", cause.sentence},
+                      {"witnesses", cause.witnesses},
+                      {"open_first", cause.open_first}});
+  }
+  return {{"is_slower", finding.is_slower},
+          {"evidence", comparison.detection.evidence},
+          {"excess_share", comparison.detection.excess_share},
+          {"shown", comparison.detection.shown.size()},
+          {"sentence", finding.sentence},
+          {"causes", std::move(causes)},
+          {"diagnoses", ToJson(comparison.diagnoses)}};
+}
+
 json ToJson(const CompareReport& report, const predict::Comparison& comparison, json cells) {
   json root = {{"workflow", report.workflow},
                {"platform", report.platform},
@@ -324,11 +385,26 @@ json ToJson(const CompareReport& report, const predict::Comparison& comparison, 
                {"requests", ToJson(comparison.requests)},
                {"slow_requests", ToJson(comparison.slow_requests)},
                {"blamed", ToJson(comparison.blamed)},
+               {"finding", FindingToJson(comparison)},
                {"anomalies_left_out", comparison.anomalies_left_out},
                {"anomalies", json::array()}};
   for (const predict::Anomaly& anomaly : comparison.anomalies)
     root["anomalies"].push_back(ToJson(anomaly, comparison));
   return root;
+}
+
+void PrintFinding(const predict::Finding& finding) {
+  if (!finding.is_slower) return;
+  fmt::print("\n{}\n", finding.sentence);
+  for (size_t i = 0; i < finding.causes.size(); ++i) {
+    const predict::Cause& cause = finding.causes[i];
+    fmt::print("{}{}\n", i == 0 ? "   Most likely: " : "   Nearly as likely: ", cause.sentence);
+    if (i > 0) continue;
+    for (const std::string& witness : cause.witnesses) fmt::print("     {}\n", witness);
+    fmt::print("   Open first: {}.\n", cause.open_first);
+  }
+  if (finding.is_replayed && finding.causes.empty())
+    fmt::print("   No single part explains a quarter of that: see what tasks printed.\n");
 }
 
 }  // namespace
@@ -340,11 +416,12 @@ void PrintComparison(const CompareReport& report, const predict::Comparison& com
   PrintRequests(comparison);
   if (!report.notes.empty()) fmt::print("\n");
   for (const std::string& note : report.notes) fmt::print("Note: {}\n", note);
+  PrintFinding(comparison.finding);
   PrintRequestSentences(comparison);
   const auto& anomalies = comparison.anomalies;
   const std::string verdict = VerdictOf(comparison);
   if (anomalies.empty()) {
-    fmt::print("\n{}.\n", verdict);
+    if (!comparison.finding.is_slower) fmt::print("\n{}.\n", verdict);
     return;
   }
   fmt::print("\n{}, largest first:\n", verdict);

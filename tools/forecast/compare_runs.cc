@@ -11,6 +11,7 @@
 #include "common/base/units.h"
 #include "predictor/model/draws.h"
 #include "predictor/workflow/document.h"
+#include "tools/forecast/replays.h"
 
 namespace mosa::cli {
 namespace {
@@ -229,6 +230,11 @@ Result<Compared> CompareRuns(const PredictionWords& words, const Asked& asked,
   Compared compared;
   compared.comparison =
       predict::Compare(asked.inputs.workflow, drawn.draws, runs, OptionsOf(asked));
+  Findings findings = FindingsOf(asked, drawn.draws, runs);
+  compared.comparison.detection = std::move(findings.detection);
+  compared.comparison.diagnoses = std::move(findings.diagnoses);
+  compared.comparison.finding = std::move(findings.finding);
+  if (!findings.note.empty()) notes.push_back(std::move(findings.note));
   if (!compared.comparison.machine_busy.empty()) notes.push_back(compared.comparison.machine_busy);
   for (const predict::OddRun& odd : compared.comparison.odd_runs) notes.push_back(odd.sentence);
   if (!compared.comparison.other_chunks.empty()) notes.push_back(compared.comparison.other_chunks);

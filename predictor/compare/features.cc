@@ -1,0 +1,165 @@
+#include "predictor/compare/features.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "predictor/compare/cells.h"
+#include "predictor/compare/request_cells.h"
+#include "predictor/model/cost.h"
+
+namespace mosa::predict {
+namespace {
+
+constexpr double kSmallBytes = 4 << 20;
+constexpr double kSmallWaitSeconds = 0.05;
+constexpr double kSmallTotalSeconds = 0.05;
+constexpr double kSmallOwnSeconds = 0.05;
+
+double SmallOf(FeatureOf of) {
+  switch (of) {
+    case FeatureOf::kWorkflow:
+    case FeatureOf::kTasks:
+      return kSmallSeconds;
+    case FeatureOf::kOwn:
+      return kSmallOwnSeconds;
+    case FeatureOf::kStart:
+      return kSmallWaitSeconds;
+    case FeatureOf::kRequests:
+      return kSmallTotalSeconds;
+    case FeatureOf::kFetched:
+      return kSmallBytes;
+  }
+  return 0;
+}
+
+struct Mean {
+  double sum = 0;
+  size_t count = 0;
+  void Add(double value) {
+    sum += value;
+    ++count;
+  }
+  double value() const { return sum / static_cast<double>(count); }
+};
+
+// The total that requests of a class count in; nothing if the simulator and the daemons measure
+// different things.
+std::optional<RequestClass> TotalOf(const RequestClass& which) {
+  if (which.component == "mount" && which.name.starts_with("manager."))
+    return RequestClass{"mount", "manager", which.host, ""};
+  if (which.component == "mount" && (which.name == "node.read" || which.name == "node.write"))
+    return which;
+  if (which.component == "manager" && IsOwnWork(which))
+    return RequestClass{"manager", which.name == "log" ? "log" : "core", which.host, ""};
+  if (which.component == "storage" && (which.name == "write.object" || which.name == "copy.read"))
+    return RequestClass{"storage", which.name, which.host, ""};
+  return std::nullopt;
+}
+
+std::optional<Duration> Known(Duration work) {
+  return work.ns > 0 ? std::optional(work) : std::nullopt;
+}
+
+Duration EndOfPredecessors(const Task& task, const SeenRun& run) {
+  Duration end;
+  for (const TaskIndex before : task.predecessors) {
+    const SeenTask& its = run.tasks[before.value];
+    const bool streams = std::ranges::binary_search(task.stream_writers, before);
+    end = std::max(end, streams ? its.start : its.end);
+  }
+  return end;
+}
+
+Features Logarithms(const std::map<Feature, Mean>& means, const std::map<Feature, double>& totals) {
+  Features features;
+  for (const auto& [feature, mean] : means)
+    features[feature] = std::log(mean.value() + SmallOf(feature.of));
+  for (const auto& [feature, total] : totals)
+    features[feature] = std::log(total + SmallOf(feature.of));
+  return features;
+}
+
+}  // namespace
+
+Features FeaturesOf(const Workflow& workflow, const SeenRun& run) {
+  std::map<Feature, Mean> means;
+  Duration end;
+  for (size_t i = 0; i < run.tasks.size(); ++i) {
+    const SeenTask& seen = run.tasks[i];
+    if (!seen.ran) continue;
+    const Task& task = workflow.tasks[i];
+    end = std::max(end, seen.end);
+    means[{FeatureOf::kTasks, {"", task.stage, run.hosts[seen.host.value], ""}}].Add(
+        SecondsOf(run, seen));
+    if (const auto own = seen.processor ? seen.processor : Known(seen.work))
+      means[{FeatureOf::kOwn, {"", task.stage, "", ""}}].Add(SecondsOf(*own));
+    if (run.whole)
+      means[{FeatureOf::kStart, {"", task.stage, "", ""}}].Add(
+          std::max(0.0, SecondsOf(seen.start - EndOfPredecessors(task, run))));
+  }
+  if (run.whole)
+    means[{FeatureOf::kWorkflow, {}}].Add(
+        SecondsOf(end) * FactorOfWhole(run.factor, end, std::min(end, run.computing)));
+  std::map<Feature, double> totals;
+  if (!run.knows_all_requests) return Logarithms(means, totals);
+  for (const auto& [which, seen] : run.requests)
+    if (const auto total = TotalOf(which)) totals[{FeatureOf::kRequests, *total}] += seen.seconds;
+  for (const auto& [host, bytes] : run.fetched)
+    totals[{FeatureOf::kFetched, {"", "", host, ""}}] += static_cast<double>(bytes);
+  return Logarithms(means, totals);
+}
+
+std::optional<double> PlaceIn(const Features& features, const Feature& feature) {
+  const auto found = features.find(feature);
+  if (found != features.end()) return found->second;
+  if (feature.of != FeatureOf::kRequests) return std::nullopt;
+  const bool was_asked = std::ranges::any_of(features, [&feature](const auto& other) {
+    return other.first.of == FeatureOf::kRequests &&
+           other.first.which.component == feature.which.component &&
+           other.first.which.host == feature.which.host;
+  });
+  return was_asked ? std::optional(std::log(SmallOf(feature.of))) : std::nullopt;
+}
+
+double ModelErrorOf(const Feature& feature) {
+  switch (feature.of) {
+    case FeatureOf::kWorkflow:
+      return 0.03;
+    case FeatureOf::kTasks:
+      return 0.1;
+    case FeatureOf::kOwn:
+      return 0.2;
+    case FeatureOf::kStart:
+      return 0.3;
+    case FeatureOf::kRequests:
+      return 0.4;
+    case FeatureOf::kFetched:
+      return 0.1;
+  }
+  return 1;
+}
+
+double UsualSpreadOf(const Feature& feature) {
+  switch (feature.of) {
+    case FeatureOf::kWorkflow:
+      return 0.03;
+    case FeatureOf::kTasks:
+      return 0.1;
+    case FeatureOf::kOwn:
+      return 0.05;
+    case FeatureOf::kStart:
+      return 0.2;
+    case FeatureOf::kRequests:
+      return 0.2;
+    case FeatureOf::kFetched:
+      return 0.05;
+  }
+  return 1;
+}
+
+double AmountOf(const Feature& feature, double place) {
+  return std::max(0.0, std::exp(place) - SmallOf(feature.of));
+}
+
+}  // namespace mosa::predict

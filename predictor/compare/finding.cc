@@ -1,0 +1,191 @@
+#include "predictor/compare/finding.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "common/base/units.h"
+#include "predictor/compare/request_cells.h"
+#include "predictor/compare/sentence.h"
+
+namespace mosa::predict {
+namespace {
+
+// A part that explains less than this share of the delay is no cause.
+constexpr double kExplainedShareMin = 0.25;
+// A cause that is less likely than the best by more than this, as a logarithm, is not mentioned.
+constexpr double kNearlyAsLikely = 3;
+constexpr size_t kWitnessesMax = 3;
+// The best of so many suspicions gains about this much where nothing is wrong. What it gains beyond
+// that counts for a fraction, since features of one cause are not independent.
+constexpr double kGainOfChance = 12;
+constexpr double kGainCounted = 0.25;
+
+// What is slow about the part, as the subject of a sentence.
+std::string HowSlow(const Suspicion& suspicion) {
+  const std::string size = SizeInWords(suspicion);
+  switch (suspicion.how) {
+    case SlowBy::kLink:
+      return fmt::format("each byte takes {} there, both ways", size);
+    case SlowBy::kLinkOut:
+      return fmt::format("each byte that leaves takes {}", size);
+    case SlowBy::kLinkIn:
+      return fmt::format("each byte that arrives takes {}", size);
+    case SlowBy::kWay:
+      return fmt::format("what travels from and to it arrives {}", size);
+    case SlowBy::kCores:
+      return fmt::format("all that its cores do takes {}", size);
+    case SlowBy::kTasks:
+      return fmt::format("what tasks compute there takes {}", size);
+    case SlowBy::kNodeWait:
+      return fmt::format("it answers requests {}", size);
+    case SlowBy::kObjects:
+      return fmt::format("its objects are read and written as from a disk of {}", size);
+    case SlowBy::kNodePause:
+    case SlowBy::kMountPause:
+    case SlowBy::kManagerPause:
+      return fmt::format("it stands still {}", size);
+    case SlowBy::kMountWait:
+      return fmt::format("it answers the kernel {}", size);
+    case SlowBy::kNoPages:
+      return "pages of other hosts' files are not kept";
+    case SlowBy::kManagerWait:
+      return fmt::format("it answers requests {}", size);
+    case SlowBy::kManagerWork:
+      return fmt::format("each of its decisions ends {} and holds the others", size);
+    case SlowBy::kManagerLog:
+      return fmt::format("each write to its database ends {}", size);
+    case SlowBy::kLinks:
+      return fmt::format("each byte takes {} on all links", size);
+    case SlowBy::kWays:
+      return fmt::format("what travels between hosts arrives {}", size);
+    case SlowBy::kComputing:
+      return suspicion.at.empty()
+                 ? fmt::format("tasks compute {}", size)
+                 : fmt::format("tasks of stage '{}' compute {}", suspicion.at, size);
+    case SlowBy::kLaunch:
+      return fmt::format("programs take {} to start", size);
+    case SlowBy::kMounts:
+      return fmt::format("moving bytes takes {}", size);
+    case SlowBy::kPlaces:
+      return "on other nodes than predicted, or in chunks of another size";
+  }
+  return "";
+}
+
+std::string NameOf(const Suspicion& suspicion) {
+  if (suspicion.how == SlowBy::kComputing && !suspicion.at.empty())
+    return fmt::format("computing in stage '{}'", suspicion.at);
+  return Describe(SuspectOf(suspicion));
+}
+
+std::string SayRequests(const RequestClass& which) {
+  const auto& [component, name, host, peer] = which;
+  if (component == "manager")
+    return name == "log" ? "all writes to the manager's database" : "all decisions of the manager";
+  if (name == "copy.read") return fmt::format("all copies that {} fetched", host);
+  if (component == "storage") return fmt::format("all writing of objects on {}", host);
+  if (name == "manager") return fmt::format("all requests of the mount of {} to the manager", host);
+  if (name == "node.read") return fmt::format("all reads of the mount of {} from {}", host, peer);
+  return fmt::format("all writes of the mount of {} to {}", host, peer);
+}
+
+std::string SayWhat(const Feature& feature) {
+  const auto& [component, name, host, peer] = feature.which;
+  switch (feature.of) {
+    case FeatureOf::kWorkflow:
+      return "the workflow";
+    case FeatureOf::kTasks:
+      return fmt::format("tasks of '{}' on {}", name, host);
+    case FeatureOf::kOwn:
+      return fmt::format("processor time of tasks of '{}'", name);
+    case FeatureOf::kStart:
+      return fmt::format("waits before tasks of '{}'", name);
+    case FeatureOf::kRequests:
+      return SayRequests(feature.which);
+    case FeatureOf::kFetched:
+      return fmt::format("bytes that the mount of {} fetched", host);
+  }
+  return "";
+}
+
+std::string Amount(const Feature& feature, double amount) {
+  if (feature.of == FeatureOf::kFetched) return HumanBytes(static_cast<int64_t>(amount));
+  return ShowTime(amount);
+}
+
+std::string Say(const Witness& witness) {
+  return fmt::format("{}: {}; predicted {}, replayed {}", SayWhat(witness.feature),
+                     Amount(witness.feature, witness.measured),
+                     Amount(witness.feature, witness.predicted),
+                     Amount(witness.feature, witness.replayed));
+}
+
+Cause CauseOf(const Diagnosis& diagnosis) {
+  Cause cause;
+  cause.gain = diagnosis.gain;
+  cause.without_s = diagnosis.measured_s * diagnosis.predicted_s / diagnosis.replayed_s;
+  std::vector<std::string> parts;
+  for (const Suspicion& suspicion : diagnosis.suspicions) {
+    cause.suspects.push_back(SuspectOf(suspicion));
+    parts.push_back(fmt::format("{} ({})", NameOf(suspicion), HowSlow(suspicion)));
+  }
+  cause.sentence = fmt::format(
+      "{}: replayed so, the workflow takes {:.3f} s; without it, it would have taken {:.3f} s.",
+      fmt::join(parts, " and "), diagnosis.replayed_s, cause.without_s);
+  for (const Witness& witness : diagnosis.witnesses)
+    if (witness.gain > 0 && witness.feature.of != FeatureOf::kWorkflow &&
+        cause.witnesses.size() < kWitnessesMax)
+      cause.witnesses.push_back(Say(witness));
+  cause.open_first = OpenFirst(cause.suspects.front());
+  return cause;
+}
+
+bool IsOfPlaces(const Diagnosis& diagnosis) {
+  return diagnosis.suspicions.front().how == SlowBy::kPlaces;
+}
+
+// Whether it makes up for a good part of the delay.
+bool Explains(const Diagnosis& diagnosis) {
+  const double more_s = diagnosis.measured_s - diagnosis.predicted_s;
+  const double replayed_more_s = diagnosis.replayed_s - diagnosis.predicted_s;
+  return diagnosis.gain > 0 && diagnosis.predicted_s > 0 && more_s > 0 &&
+         replayed_more_s >= kExplainedShareMin * more_s;
+}
+
+// What the best suspicion adds to the evidence of the runs' times. Where files lie is no matter of
+// chance and adds nothing.
+double EvidenceOf(const std::vector<Diagnosis>& diagnoses) {
+  for (const Diagnosis& diagnosis : diagnoses)
+    if (!IsOfPlaces(diagnosis))
+      return Explains(diagnosis) ? kGainCounted * std::max(0.0, diagnosis.gain - kGainOfChance) : 0;
+  return 0;
+}
+
+}  // namespace
+
+Finding FindingOf(const Detection& detection, const std::vector<Diagnosis>& diagnoses,
+                  const std::vector<std::string>& runs) {
+  Finding finding;
+  if (detection.shown.empty()) return finding;
+  finding.is_slower =
+      detection.may_be_slower() && detection.evidence + EvidenceOf(diagnoses) >= kEvidenceMin;
+  finding.sentence =
+      fmt::format("The last {} of {} runs took {:.3f} s, expected {:.3f} s ({:+.0f} %), since {}.",
+                  detection.shown.size(), runs.size(), detection.measured_s, detection.expected_s,
+                  100 * detection.excess_share, runs[detection.shown.front()]);
+  finding.is_replayed = !diagnoses.empty();
+  std::set<std::string> known;
+  for (const Diagnosis& diagnosis : diagnoses) {
+    if (diagnosis.gain < diagnoses.front().gain - kNearlyAsLikely) break;
+    if (!Explains(diagnosis)) continue;
+    std::string names;
+    for (const Suspicion& suspicion : diagnosis.suspicions) names += NameOf(suspicion) + ", ";
+    if (known.insert(names).second) finding.causes.push_back(CauseOf(diagnosis));
+  }
+  return finding;
+}
+
+}  // namespace mosa::predict
