@@ -16,22 +16,19 @@ constexpr double kSmallWaitSeconds = 0.05;
 constexpr double kSmallTotalSeconds = 0.05;
 constexpr double kSmallOwnSeconds = 0.05;
 
-double SmallOf(FeatureOf of) {
-  switch (of) {
-    case FeatureOf::kWorkflow:
-    case FeatureOf::kTasks:
-      return kSmallSeconds;
-    case FeatureOf::kOwn:
-      return kSmallOwnSeconds;
-    case FeatureOf::kStart:
-      return kSmallWaitSeconds;
-    case FeatureOf::kRequests:
-      return kSmallTotalSeconds;
-    case FeatureOf::kFetched:
-      return kSmallBytes;
-  }
-  return 0;
+// What is known of features of one kind: the amount below which nothing matters, in seconds or
+// bytes, and the two errors of features.h.
+struct Known {
+  double small, model_error, usual_spread;
+};
+const Known& KnownOf(FeatureOf of) {
+  static constexpr Known kKnown[] = {{kSmallSeconds, 0.03, 0.03},    {kSmallSeconds, 0.1, 0.1},
+                                     {kSmallOwnSeconds, 0.2, 0.05},  {kSmallWaitSeconds, 0.3, 0.2},
+                                     {kSmallTotalSeconds, 0.4, 0.2}, {kSmallBytes, 0.1, 0.05}};
+  return kKnown[static_cast<size_t>(of)];
 }
+
+double SmallOf(FeatureOf of) { return KnownOf(of).small; }
 
 struct Mean {
   double sum = 0;
@@ -57,7 +54,7 @@ std::optional<RequestClass> TotalOf(const RequestClass& which) {
   return std::nullopt;
 }
 
-std::optional<Duration> Known(Duration work) {
+std::optional<Duration> IfKnown(Duration work) {
   return work.ns > 0 ? std::optional(work) : std::nullopt;
 }
 
@@ -92,7 +89,7 @@ Features FeaturesOf(const Workflow& workflow, const SeenRun& run) {
     end = std::max(end, seen.end);
     means[{FeatureOf::kTasks, {"", task.stage, run.hosts[seen.host.value], ""}}].Add(
         SecondsOf(run, seen));
-    if (const auto own = seen.processor ? seen.processor : Known(seen.work))
+    if (const auto own = seen.processor ? seen.processor : IfKnown(seen.work))
       means[{FeatureOf::kOwn, {"", task.stage, "", ""}}].Add(SecondsOf(*own));
     if (run.whole)
       means[{FeatureOf::kStart, {"", task.stage, "", ""}}].Add(
@@ -122,41 +119,9 @@ std::optional<double> PlaceIn(const Features& features, const Feature& feature) 
   return was_asked ? std::optional(std::log(SmallOf(feature.of))) : std::nullopt;
 }
 
-double ModelErrorOf(const Feature& feature) {
-  switch (feature.of) {
-    case FeatureOf::kWorkflow:
-      return 0.03;
-    case FeatureOf::kTasks:
-      return 0.1;
-    case FeatureOf::kOwn:
-      return 0.2;
-    case FeatureOf::kStart:
-      return 0.3;
-    case FeatureOf::kRequests:
-      return 0.4;
-    case FeatureOf::kFetched:
-      return 0.1;
-  }
-  return 1;
-}
+double ModelErrorOf(const Feature& feature) { return KnownOf(feature.of).model_error; }
 
-double UsualSpreadOf(const Feature& feature) {
-  switch (feature.of) {
-    case FeatureOf::kWorkflow:
-      return 0.03;
-    case FeatureOf::kTasks:
-      return 0.1;
-    case FeatureOf::kOwn:
-      return 0.05;
-    case FeatureOf::kStart:
-      return 0.2;
-    case FeatureOf::kRequests:
-      return 0.2;
-    case FeatureOf::kFetched:
-      return 0.05;
-  }
-  return 1;
-}
+double UsualSpreadOf(const Feature& feature) { return KnownOf(feature.of).usual_spread; }
 
 double AmountOf(const Feature& feature, double place) {
   return std::max(0.0, std::exp(place) - SmallOf(feature.of));
