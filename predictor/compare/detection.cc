@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numbers>
 #include <numeric>
+#include <utility>
 
 #include "common/base/check.h"
 #include "predictor/compare/statistics.h"
@@ -13,7 +14,7 @@ namespace {
 
 // No prediction is surer than this, as a logarithm; no two runs are usually closer.
 constexpr double kModelError = 0.03;
-constexpr double kUsualSpread = 0.04;
+constexpr double kUsualSpread = 0.05;
 // That counts as if it had been seen in so many runs.
 constexpr double kSpreadDegrees = 6;
 // Slow runs may differ from each other more than sound ones do.
@@ -86,7 +87,6 @@ class Story {
   double LikelihoodOfChange() const {
     return LikelihoodOfBefore() + LikelihoodOfShown(kSlowerBy * kSlowerBy, kSlowDegrees);
   }
-  double shown() const { return shown_.mean; }
   double excess() const { return shown_.mean - expected_.mean; }
 
  private:
@@ -114,31 +114,55 @@ class Story {
   Expected at_first_, expected_;
 };
 
-}  // namespace
-
-Detection Detect(const std::vector<double>& draws, const std::vector<double>& runs) {
-  MOSA_CHECK(draws.size() >= 2 && !runs.empty());
-  const Expected prior{MeanOf(draws), VarianceOf(draws) + kModelError * kModelError};
-  const double nothing = Story(prior, runs, 0).LikelihoodOfNothing();
+// Judges by how much runs are off, if predictions have this variance.
+Detection DetectIn(const std::vector<double>& off, double variance) {
+  const Expected prior{0, variance};
+  const double nothing = Story(prior, off, 0).LikelihoodOfNothing();
   std::vector<size_t> changes{0};
-  for (size_t count = std::min(kRunsJudged, runs.size() - 1); count > 0; --count)
-    changes.push_back(runs.size() - count);
+  for (size_t count = std::min(kRunsJudged, off.size() - 1); count > 0; --count)
+    changes.push_back(off.size() - count);
   Detection best;
   size_t since = 0;
   double most = 0;
   for (const size_t change : changes) {
-    const Story story(prior, runs, change);
+    const Story story(prior, off, change);
     const double likelihood = story.LikelihoodOfChange();
     if (change != 0 && likelihood <= most) continue;
     most = likelihood;
     since = change;
-    best.measured_s = std::exp(story.shown());
-    best.expected_s = std::exp(story.shown() - story.excess());
     best.excess_share = std::expm1(story.excess());
   }
   best.evidence = most - nothing - std::log(static_cast<double>(changes.size()));
-  for (size_t run = 0; run < runs.size(); ++run)
+  for (size_t run = 0; run < off.size(); ++run)
     (run < since ? best.before : best.shown).push_back(run);
+  return best;
+}
+
+// Slower runs before others, then the clearer ones.
+bool IsClearer(const Detection& a, const Detection& b) {
+  const bool is_a = a.excess_share >= kExcessMin, is_b = b.excess_share >= kExcessMin;
+  return is_a == is_b ? a.evidence > b.evidence : is_a;
+}
+
+}  // namespace
+
+Detection Detect(const std::vector<double>& draws, const std::vector<TimeOfRun>& runs) {
+  MOSA_CHECK(draws.size() >= 2 && !runs.empty());
+  const double variance = VarianceOf(draws) + kModelError * kModelError;
+  const double predicted = MeanOf(draws);
+  std::vector<double> beside_draws, beside_replays;
+  for (const TimeOfRun& run : runs) {
+    beside_draws.push_back(run.measured - run.by_others - predicted);
+    if (run.replayed) beside_replays.push_back(run.measured - *run.replayed);
+  }
+  Detection best = DetectIn(beside_draws, variance);
+  if (beside_replays.size() == runs.size())
+    if (Detection other = DetectIn(beside_replays, variance); IsClearer(other, best))
+      best = std::move(other);
+  double sum = 0;
+  for (const size_t run : best.shown) sum += runs[run].measured - runs[run].by_others;
+  best.measured_s = std::exp(sum / static_cast<double>(best.shown.size()));
+  best.expected_s = best.measured_s / (1 + best.excess_share);
   return best;
 }
 

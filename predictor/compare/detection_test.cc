@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <optional>
 #include <vector>
 
 #include "common/base/rng.h"
@@ -32,12 +33,23 @@ struct Deployment {
   }
 };
 
+std::vector<TimeOfRun> TimesOf(const std::vector<double>& measured) {
+  std::vector<TimeOfRun> times;
+  for (const double each : measured) times.push_back({each, 0, std::nullopt});
+  return times;
+}
+
+bool IsSlower(const Detection& detection) {
+  return detection.may_be_slower() && detection.evidence >= kEvidenceMin;
+}
+
 double ShareFound(const Deployment& deployment, int sound, int slow, double times) {
   constexpr int kTrials = 1000;
   Rng rng(7);
   int found = 0;
   for (int i = 0; i < kTrials; ++i)
-    found += Detect(deployment.Draws(rng), deployment.Runs(rng, sound, slow, times)).is_slower();
+    found +=
+        IsSlower(Detect(deployment.Draws(rng), TimesOf(deployment.Runs(rng, sound, slow, times))));
   return static_cast<double>(found) / kTrials;
 }
 
@@ -62,18 +74,48 @@ TEST(DetectTest, SoundRunsOfBeforeMakeItEasier) {
 
 TEST(DetectTest, SaysSinceWhen) {
   const std::vector<double> draws = {1.6, 1.58, 1.62, 1.61, 1.59};
-  const Detection found = Detect(draws, {1.6, 1.61, 1.59, 1.9, 1.92});
+  const Detection found = Detect(draws, TimesOf({1.6, 1.61, 1.59, 1.9, 1.92}));
   EXPECT_EQ(found.before, (std::vector<size_t>{0, 1, 2}));
   EXPECT_EQ(found.shown, (std::vector<size_t>{3, 4}));
   EXPECT_NEAR(found.excess_share, std::expm1(0.31), 0.02);
-  const Detection always = Detect(draws, {1.9, 1.92, 1.91, 1.9, 1.92});
+  const Detection always = Detect(draws, TimesOf({1.9, 1.92, 1.91, 1.9, 1.92}));
   EXPECT_EQ(always.shown.size(), 5U);
   EXPECT_GT(always.evidence, 3);
 }
 
 TEST(DetectTest, FasterRunsAreNotSlower) {
   const std::vector<double> draws = {1.6, 1.58, 1.62, 1.61, 1.59};
-  EXPECT_FALSE(Detect(draws, {1.2, 1.21, 1.2}).is_slower());
+  EXPECT_FALSE(IsSlower(Detect(draws, TimesOf({1.2, 1.21, 1.2}))));
+}
+
+// Runs differ by where their files lie: replays know that.
+TEST(DetectTest, ReplaysMakeRunsAlike) {
+  const std::vector<double> draws = {1.6, 1.45, 1.75, 1.5, 1.7};
+  const std::vector<double> lies = {0.15, -0.1, 0.05, -0.12, 0.0};
+  std::vector<TimeOfRun> times;
+  for (size_t run = 0; run < lies.size(); ++run)
+    times.push_back({1.6 + lies[run] + (run < 2 ? 0 : 0.2), 0, 1.6 + lies[run]});
+  const Detection found = Detect(draws, times);
+  EXPECT_EQ(found.shown, (std::vector<size_t>{2, 3, 4}));
+  EXPECT_NEAR(found.excess_share, std::expm1(0.2), 0.03);
+  EXPECT_NEAR(found.expected_s * (1 + found.excess_share), found.measured_s, 1e-9);
+  for (TimeOfRun& time : times) time.replayed.reset();
+  EXPECT_LT(Detect(draws, times).evidence, found.evidence);
+}
+
+// A replay follows files to bad places, and finds nothing slow there.
+TEST(DetectTest, TheWorkflowAloneShowsBadPlaces) {
+  const std::vector<double> draws = {1.6, 1.58, 1.62, 1.61, 1.59};
+  std::vector<TimeOfRun> times = {{1.6, 0, 1.6}, {1.61, 0, 1.61}};
+  for (const double each : {2.0, 2.01, 1.99}) times.push_back({each, 0, each});
+  EXPECT_TRUE(IsSlower(Detect(draws, times)));
+}
+
+TEST(DetectTest, WorkOfOthersIsTakenOff) {
+  const std::vector<double> draws = {1.6, 1.58, 1.62, 1.61, 1.59};
+  std::vector<TimeOfRun> times = TimesOf({1.6, 1.61, 1.9, 1.92, 1.9});
+  for (size_t run = 2; run < times.size(); ++run) times[run].by_others = 0.3;
+  EXPECT_FALSE(IsSlower(Detect(draws, times)));
 }
 
 }  // namespace

@@ -19,7 +19,7 @@ constexpr uint64_t kSeedsTried = 16;
 // Suspicions that are simulated at more than one size.
 constexpr size_t kRefined = 10;
 // A pair must be this much more likely than the best single suspicion, as a logarithm.
-constexpr double kPairGainMin = 6;
+constexpr double kPairGainMin = 15;
 constexpr size_t kPairsTried = 6;
 double LogDensity(double error) {
   return -(kDegrees + 1) / 2 * std::log1p(error * error / kDegrees);
@@ -43,10 +43,9 @@ using Replays = std::map<size_t, Features>;
 
 class Evidence {
  public:
-  // `nothing` has replays of all runs of the question, without suspicions.
   Evidence(const std::vector<Features>& drawn, const std::map<size_t, Features>& seen,
-           const DiagnosisQuestion& question, const Replays& nothing)
-      : question_(question), nothing_(nothing) {
+           const DiagnosisQuestion& question)
+      : question_(question) {
     std::map<Feature, std::vector<double>> places;
     for (const Features& draw : drawn)
       for (const auto& [feature, place] : draw) places[feature].push_back(place);
@@ -63,7 +62,7 @@ class Evidence {
       std::vector<double> differences;
       for (const auto& [run, features] : replays) {
         const auto with = PlaceIn(features, beside.feature);
-        const auto without = PlaceIn(nothing_.at(run), beside.feature);
+        const auto without = PlaceIn(AsRan(run), beside.feature);
         if (with && without) differences.push_back(*with - *without);
       }
       shift.push_back(differences.empty() ? 0 : MeanOf(differences));
@@ -81,13 +80,14 @@ class Evidence {
   }
 
  private:
+  const Features& AsRan(size_t run) const { return question_.replayed.at(run).features; }
   // The differences of these runs from their replays.
   std::vector<double> OffIn(const Feature& feature, const std::map<size_t, Features>& seen,
                             const std::vector<size_t>& runs) const {
     std::vector<double> off;
     for (const size_t run : runs) {
       const auto measured = PlaceIn(seen.at(run), feature);
-      const auto replayed = PlaceIn(nothing_.at(run), feature);
+      const auto replayed = PlaceIn(AsRan(run), feature);
       if (measured && replayed) off.push_back(*measured - *replayed);
     }
     return off;
@@ -124,8 +124,7 @@ class Evidence {
   double PlaceOf(const Feature& feature, const std::map<size_t, Features>& seen) const {
     std::vector<double> places;
     for (const size_t run : question_.shown)
-      if (const auto found = PlaceIn(seen.at(run), feature);
-          found && PlaceIn(nothing_.at(run), feature))
+      if (const auto found = PlaceIn(seen.at(run), feature); found && PlaceIn(AsRan(run), feature))
         places.push_back(*found);
     return MeanOf(places);
   }
@@ -135,7 +134,6 @@ class Evidence {
   }
 
   const DiagnosisQuestion& question_;
-  const Replays nothing_;
   std::vector<Beside> all_;
 };
 
@@ -165,12 +163,12 @@ struct Candidate {
 class Diagnoser {
  public:
   Diagnoser(const Workflow& workflow, const DiagnosisQuestion& question, const Replay& replay,
-            const Evidence& evidence, const std::map<size_t, uint64_t>& seeds)
+            const Evidence& evidence, double drawn_s)
       : workflow_(workflow),
         question_(question),
         replay_(replay),
         evidence_(evidence),
-        seeds_(seeds) {}
+        drawn_s_(drawn_s) {}
 
   std::vector<Diagnosis> Diagnose() {
     nothing_likelihood_ = evidence_.LikelihoodOf(std::vector<double>(evidence_.all().size(), 0));
@@ -204,7 +202,7 @@ class Diagnoser {
     std::vector<ReplayOf> wanted;
     for (const auto& suspicions : asked)
       for (const size_t run : question_.shown)
-        wanted.push_back({run, seeds_.at(run), true, suspicions});
+        wanted.push_back({run, question_.replayed.at(run).seed, true, suspicions});
     const auto replays = replay_(wanted);
     std::vector<Candidate> candidates;
     for (size_t i = 0; i < asked.size(); ++i) {
@@ -281,6 +279,7 @@ class Diagnoser {
                       evidence_.GainOf(i, candidate.shift[i])};
       if (beside.feature.of == FeatureOf::kWorkflow) {
         diagnosis.predicted_s = witness.predicted;
+        diagnosis.drawn_s = drawn_s_ * std::exp(beside.taught);
         diagnosis.replayed_s = witness.replayed;
         diagnosis.measured_s = witness.measured;
       }
@@ -295,13 +294,11 @@ class Diagnoser {
   const DiagnosisQuestion& question_;
   const Replay& replay_;
   const Evidence& evidence_;
-  const std::map<size_t, uint64_t>& seeds_;
+  const double drawn_s_;
   double nothing_likelihood_ = 0;
 };
 
 // Where files lie, if that makes the runs longer than they would be otherwise.
-// Tasks were placed for files that lay so; without that, they would have run as the prediction
-// says, in `drawn_s`, if that is faster than the same tasks on the same hosts.
 std::optional<Diagnosis> DiagnosisOfPlaces(const Evidence& evidence, const Replays& elsewhere,
                                            double drawn_s) {
   if (elsewhere.empty()) return std::nullopt;
@@ -316,7 +313,8 @@ std::optional<Diagnosis> DiagnosisOfPlaces(const Evidence& evidence, const Repla
                     AmountOf(beside.feature, beside.predicted + shift[i]),
                     AmountOf(beside.feature, beside.predicted), -evidence.GainOf(i, shift[i])};
     if (beside.feature.of == FeatureOf::kWorkflow) {
-      places.predicted_s = std::min(witness.predicted, drawn_s * std::exp(beside.taught));
+      places.predicted_s = witness.predicted;
+      places.drawn_s = drawn_s * std::exp(beside.taught);
       places.replayed_s = witness.replayed;
       places.measured_s = witness.measured;
     }
@@ -335,47 +333,51 @@ size_t ReplaysOf(const std::vector<Suspicion>& suspicions) {
   return kSeedsTried + 2 * sizes + 8 * (kRefined + kPairsTried);
 }
 
-std::vector<Diagnosis> Diagnose(const Workflow& workflow, const std::vector<SeenRun>& draws,
-                                const std::vector<SeenRun>& runs, const DiagnosisQuestion& question,
-                                const Replay& replay) {
-  std::vector<ReplayOf> as_predicted;
-  std::map<size_t, Features> seen;
-  for (const std::vector<size_t>* which : {&question.shown, &question.before}) {
-    for (const size_t run : *which) {
-      for (uint64_t seed = 1; seed <= kSeedsTried; ++seed)
-        as_predicted.push_back({run, seed, true, {}});
-      seen.emplace(run, FeaturesOf(workflow, runs[run]));
-    }
-  }
-  const auto replays = replay(as_predicted);
-  Replays nothing;
-  std::map<size_t, uint64_t> seeds;
+std::map<size_t, RunReplayed> ReplayRuns(const Workflow& workflow, const std::vector<SeenRun>& runs,
+                                         const std::vector<size_t>& which, const Replay& replay) {
+  std::vector<ReplayOf> wanted;
+  for (const size_t run : which)
+    for (uint64_t seed = 1; seed <= kSeedsTried; ++seed) wanted.push_back({run, seed, true, {}});
+  const auto replays = replay(wanted);
+  std::map<size_t, RunReplayed> best;
   std::map<size_t, double> distances;
-  for (size_t i = 0; i < as_predicted.size(); ++i) {
+  for (size_t i = 0; i < wanted.size(); ++i) {
     if (!replays[i]) continue;
-    const size_t run = as_predicted[i].run;
+    const size_t run = wanted[i].run;
     const double distance = DistanceOf(runs[run], *replays[i]);
     if (distances.contains(run) && distance >= distances[run]) continue;
     distances[run] = distance;
-    seeds[run] = as_predicted[i].seed;
-    nothing[run] = FeaturesOf(workflow, *replays[i]);
+    best[run] = {wanted[i].seed, FeaturesOf(workflow, *replays[i])};
   }
-  if (nothing.size() < seen.size()) return {};
+  return best;
+}
+
+std::vector<Diagnosis> Diagnose(const Workflow& workflow, const std::vector<SeenRun>& draws,
+                                const std::vector<SeenRun>& runs, const DiagnosisQuestion& question,
+                                const Replay& replay) {
+  std::map<size_t, Features> seen;
+  for (const auto& [run, replayed] : question.replayed)
+    seen.emplace(run, FeaturesOf(workflow, runs[run]));
   std::vector<Features> drawn;
-  for (const SeenRun& draw : draws) drawn.push_back(FeaturesOf(workflow, draw));
-  const Evidence evidence(drawn, seen, question, nothing);
-  std::vector<Diagnosis> found = Diagnoser(workflow, question, replay, evidence, seeds).Diagnose();
+  std::vector<double> drawn_s;
+  for (const SeenRun& draw : draws) {
+    drawn.push_back(FeaturesOf(workflow, draw));
+    if (const auto place = PlaceIn(drawn.back(), Feature{}))
+      drawn_s.push_back(AmountOf(Feature{}, *place));
+  }
+  if (drawn_s.empty()) return {};
+  const double typical_s = Median(std::move(drawn_s));
+  const Evidence evidence(drawn, seen, question);
+  std::vector<Diagnosis> found =
+      Diagnoser(workflow, question, replay, evidence, typical_s).Diagnose();
   std::vector<ReplayOf> elsewhere;
-  for (const size_t run : question.shown) elsewhere.push_back({run, seeds.at(run), false, {}});
+  for (const size_t run : question.shown)
+    elsewhere.push_back({run, question.replayed.at(run).seed, false, {}});
   const auto unplaced = replay(elsewhere);
   Replays features;
   for (size_t i = 0; i < elsewhere.size(); ++i)
     if (unplaced[i]) features.emplace(elsewhere[i].run, FeaturesOf(workflow, *unplaced[i]));
-  std::vector<double> drawn_s;
-  for (const Features& draw : drawn)
-    if (const auto place = PlaceIn(draw, Feature{})) drawn_s.push_back(AmountOf(Feature{}, *place));
-  if (drawn_s.empty()) return found;
-  if (const auto places = DiagnosisOfPlaces(evidence, features, Median(std::move(drawn_s))))
+  if (const auto places = DiagnosisOfPlaces(evidence, features, typical_s))
     found.insert(
         std::ranges::upper_bound(found, places->gain, std::ranges::greater(), &Diagnosis::gain),
         *places);

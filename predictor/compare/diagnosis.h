@@ -14,6 +14,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -36,8 +37,9 @@ struct Diagnosis {
   std::vector<Suspicion> suspicions;  // One, or two that are there together.
   // The logarithm of how much more likely the runs are with them than without.
   double gain = 0;
-  double predicted_s = 0;          // The workflow, as predicted,
-  double replayed_s = 0;           // and with the suspicions;
+  double predicted_s = 0;          // The workflow, with its tasks where they ran, as predicted,
+  double drawn_s = 0;              // with its tasks where they would have run,
+  double replayed_s = 0;           // and as it ran, with the suspicions;
   double measured_s = 0;           // as measured.
   std::vector<Witness> witnesses;  // Those that speak most for it first.
 };
@@ -52,10 +54,21 @@ struct ReplayOf {
 // Simulates each of these; nothing where such a run would fail.
 using Replay = std::function<std::vector<std::optional<SeenRun>>(const std::vector<ReplayOf>&)>;
 
+// A run, replayed without suspicions: with those of the cluster's seeds whose files lie most like
+// those of the run.
+struct RunReplayed {
+  uint64_t seed = 1;
+  Features features;
+};
+// By index; without those whose replays all fail.
+std::map<size_t, RunReplayed> ReplayRuns(const Workflow& workflow, const std::vector<SeenRun>& runs,
+                                         const std::vector<size_t>& which, const Replay& replay);
+
 struct DiagnosisQuestion {
   std::vector<size_t> shown;   // The runs to explain, by index; at least one.
   std::vector<size_t> before;  // Earlier runs that were sound.
   std::vector<Suspicion> suspicions;
+  std::map<size_t, RunReplayed> replayed;  // All these runs.
 };
 
 // About how many replays of each run that takes.

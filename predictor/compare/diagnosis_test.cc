@@ -72,14 +72,18 @@ class DiagnosisTest : public testing::Test {
     const Counterfactual counterfactual(*workflow_, *platform_, configuration, kHosts);
     DiagnosisQuestion asked = question;
     asked.suspicions = SuspicionsOf(*workflow_, configuration, kHosts);
-    return Diagnose(*workflow_, *draws_, runs, asked, [&](const std::vector<ReplayOf>& all) {
+    const Replay replay = [&](const std::vector<ReplayOf>& all) {
       std::vector<std::optional<SeenRun>> replays;
       for (const ReplayOf& each : all) {
         auto run = counterfactual.With(each.suspicions, each.seed, &runs[each.run], each.as_placed);
         replays.push_back(run.ok() ? std::optional(*std::move(run)) : std::nullopt);
       }
       return replays;
-    });
+    };
+    std::vector<size_t> which = question.before;
+    which.insert(which.end(), question.shown.begin(), question.shown.end());
+    asked.replayed = ReplayRuns(*workflow_, runs, which, replay);
+    return Diagnose(*workflow_, *draws_, runs, asked, replay);
   }
   static std::string Said(const std::vector<Diagnosis>& diagnoses) {
     std::string text;
@@ -111,7 +115,7 @@ TEST_F(DiagnosisTest, NamesThePartThatIsSlow) {
     std::vector<SeenRun> runs;
     for (uint32_t i = 0; i < 3; ++i)
       runs.push_back(RunOn(777, 100 + i, i < 2 ? std::vector<Suspicion>() : std::vector{row}));
-    const auto diagnoses = DiagnosesOf(runs, {{2}, {0, 1}, {}});
+    const auto diagnoses = DiagnosesOf(runs, {{2}, {0, 1}, {}, {}});
     ASSERT_FALSE(diagnoses.empty());
     EXPECT_EQ(SuspectOf(diagnoses.front().suspicions.front()), SuspectOf(row)) << Said(diagnoses);
     EXPECT_GT(diagnoses.front().replayed_s, diagnoses.front().predicted_s) << Said(diagnoses);
@@ -120,7 +124,7 @@ TEST_F(DiagnosisTest, NamesThePartThatIsSlow) {
 
 TEST_F(DiagnosisTest, BlamesNothingMuchIfNothingIsSlow) {
   const std::vector<SeenRun> runs = {RunOn(777, 100, {}), RunOn(777, 101, {})};
-  for (const Diagnosis& diagnosis : DiagnosesOf(runs, {{1}, {0}, {}}))
+  for (const Diagnosis& diagnosis : DiagnosesOf(runs, {{1}, {0}, {}, {}}))
     EXPECT_LT(diagnosis.replayed_s, 1.15 * diagnosis.predicted_s) << Said({diagnosis});
 }
 
@@ -133,7 +137,7 @@ TEST_F(DiagnosisTest, SaysThatFilesLieElsewhere) {
   const Platform platform = Perturbed(*platform_, 777);
   auto run = Counterfactual(moved, platform, configuration, kHosts).With({}, 102);
   ASSERT_TRUE(run.ok()) << run.status();
-  const auto diagnoses = DiagnosesOf({sound[0], sound[1], *run}, {{2}, {0, 1}, {}});
+  const auto diagnoses = DiagnosesOf({sound[0], sound[1], *run}, {{2}, {0, 1}, {}, {}});
   ASSERT_FALSE(diagnoses.empty());
   EXPECT_EQ(diagnoses.front().suspicions.front().how, SlowBy::kPlaces) << Said(diagnoses);
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <utility>
+#include <vector>
 
 #include "predictor/compare/cells.h"
 #include "predictor/compare/request_cells.h"
@@ -40,18 +41,20 @@ struct Mean {
   double value() const { return sum / static_cast<double>(count); }
 };
 
-// The total that requests of a class count in; nothing if the simulator and the daemons measure
-// different things.
-std::optional<RequestClass> TotalOf(const RequestClass& which) {
-  if (which.component == "mount" && which.name.starts_with("manager."))
-    return RequestClass{"mount", "manager", which.host, ""};
-  if (which.component == "mount" && (which.name == "node.read" || which.name == "node.write"))
-    return which;
-  if (which.component == "manager" && IsOwnWork(which))
-    return RequestClass{"manager", which.name == "log" ? "log" : "core", which.host, ""};
-  if (which.component == "storage" && (which.name == "write.object" || which.name == "copy.read"))
-    return RequestClass{"storage", which.name, which.host, ""};
-  return std::nullopt;
+// The totals that requests of a class count in; none if the simulator and the daemons measure
+// different things. Requests to nodes count by mount and node, and where they were made and where
+// they were answered: sums vary less from run to run.
+std::vector<RequestClass> TotalsOf(const RequestClass& which) {
+  const auto& [component, name, host, peer] = which;
+  if (component == "mount" && name.starts_with("manager."))
+    return {{component, "manager", host, ""}};
+  if (component == "mount" && (name == "node.read" || name == "node.write"))
+    return {which, {component, name, host, ""}, {component, name, "", peer}};
+  if (component == "manager" && IsOwnWork(which))
+    return {{component, name == "log" ? "log" : "core", host, ""}};
+  if (component == "storage" && (name == "write.object" || name == "copy.read"))
+    return {{component, name, host, ""}};
+  return {};
 }
 
 std::optional<Duration> IfKnown(Duration work) {
@@ -101,7 +104,8 @@ Features FeaturesOf(const Workflow& workflow, const SeenRun& run) {
   std::map<Feature, double> totals;
   if (!run.knows_all_requests) return Logarithms(means, totals);
   for (const auto& [which, seen] : run.requests)
-    if (const auto total = TotalOf(which)) totals[{FeatureOf::kRequests, *total}] += seen.seconds;
+    for (const RequestClass& total : TotalsOf(which))
+      totals[{FeatureOf::kRequests, total}] += seen.seconds;
   for (const auto& [host, bytes] : run.fetched)
     totals[{FeatureOf::kFetched, {"", "", host, ""}}] += static_cast<double>(bytes);
   return Logarithms(means, totals);

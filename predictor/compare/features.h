@@ -21,9 +21,10 @@ enum class FeatureOf : uint8_t {
   kTasks,     // The mean task of stage `name` on `host`.
   kOwn,       // The processor seconds of the mean task of stage `name`.
   kStart,  // The mean time from the end of its predecessors to the start of a task of stage `name`.
-  kRequests,  // All requests of a kind together: what mounts asked of the manager or of a node, or
-              // what a daemon did by itself.
-  kFetched,   // Bytes that the mount of `host` fetched from other nodes.
+  kRequests,  // All requests of a kind together: what a mount asked of the manager, of a node
+              // (`peer`) or of all nodes, what all mounts asked of a node, or what a daemon did by
+              // itself.
+  kFetched,  // Bytes that the mount of `host` fetched from other nodes.
 };
 
 struct Feature {

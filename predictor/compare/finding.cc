@@ -18,10 +18,12 @@ constexpr double kExplainedShareMin = 0.25;
 // A cause that is less likely than the best by more than this, as a logarithm, is not mentioned.
 constexpr double kNearlyAsLikely = 3;
 constexpr size_t kWitnessesMax = 3;
-// The best of so many suspicions gains about this much where nothing is wrong. What it gains beyond
-// that counts for a fraction, since features of one cause are not independent.
+// The best suspicion gains less than this where nothing is wrong. What it gains beyond counts for a
+// fraction, since features of one cause are not independent; so does what it gains less. Neither
+// decides alone.
 constexpr double kGainOfChance = 12;
-constexpr double kGainCounted = 0.25;
+constexpr double kGainCounted = 0.3;
+constexpr double kGainCountedMin = -1.5, kGainCountedMax = 6;
 
 // What is slow about the part, as the subject of a sentence.
 std::string HowSlow(const Suspicion& suspicion) {
@@ -88,8 +90,10 @@ std::string SayRequests(const RequestClass& which) {
   if (name == "copy.read") return fmt::format("all copies that {} fetched", host);
   if (component == "storage") return fmt::format("all writing of objects on {}", host);
   if (name == "manager") return fmt::format("all requests of the mount of {} to the manager", host);
-  if (name == "node.read") return fmt::format("all reads of the mount of {} from {}", host, peer);
-  return fmt::format("all writes of the mount of {} to {}", host, peer);
+  const char* const what = name == "node.read" ? "reads" : "writes";
+  if (peer.empty()) return fmt::format("all {} of the mount of {} on other nodes", what, host);
+  if (!host.empty()) return fmt::format("all {} of the mount of {} on {}", what, host, peer);
+  return fmt::format("all {} on {} by mounts of other hosts", what, peer);
 }
 
 std::string SayWhat(const Feature& feature) {
@@ -123,10 +127,27 @@ std::string Say(const Witness& witness) {
                      Amount(witness.feature, witness.replayed));
 }
 
+// What the workflow would have taken without it. The delay may not be in what tasks did, but in
+// where they were: the scheduler avoids what is slow, and follows files to bad places.
+enum class Explained : uint8_t { kNot, kAsItRan, kAsItWasPlaced };
+Explained ExplainedBy(const Diagnosis& diagnosis) {
+  const auto explains = [&diagnosis](double without_s) {
+    const double more_s = diagnosis.measured_s - without_s;
+    return without_s > 0 && more_s > 0 &&
+           diagnosis.replayed_s - without_s >= kExplainedShareMin * more_s;
+  };
+  if (diagnosis.gain > 0 && explains(diagnosis.predicted_s)) return Explained::kAsItRan;
+  if (diagnosis.gain >= kGainOfChance && explains(diagnosis.drawn_s))
+    return Explained::kAsItWasPlaced;
+  return Explained::kNot;
+}
+
 Cause CauseOf(const Diagnosis& diagnosis) {
   Cause cause;
   cause.gain = diagnosis.gain;
-  cause.without_s = diagnosis.measured_s * diagnosis.predicted_s / diagnosis.replayed_s;
+  const double expected_s =
+      ExplainedBy(diagnosis) == Explained::kAsItRan ? diagnosis.predicted_s : diagnosis.drawn_s;
+  cause.without_s = diagnosis.measured_s * expected_s / diagnosis.replayed_s;
   std::vector<std::string> parts;
   for (const Suspicion& suspicion : diagnosis.suspicions) {
     cause.suspects.push_back(SuspectOf(suspicion));
@@ -143,44 +164,32 @@ Cause CauseOf(const Diagnosis& diagnosis) {
   return cause;
 }
 
-bool IsOfPlaces(const Diagnosis& diagnosis) {
-  return diagnosis.suspicions.front().how == SlowBy::kPlaces;
-}
-
-// Whether it makes up for a good part of the delay.
-bool Explains(const Diagnosis& diagnosis) {
-  const double more_s = diagnosis.measured_s - diagnosis.predicted_s;
-  const double replayed_more_s = diagnosis.replayed_s - diagnosis.predicted_s;
-  return diagnosis.gain > 0 && diagnosis.predicted_s > 0 && more_s > 0 &&
-         replayed_more_s >= kExplainedShareMin * more_s;
-}
-
-// What the best suspicion adds to the evidence of the runs' times. Where files lie is no matter of
-// chance and adds nothing.
-double EvidenceOf(const std::vector<Diagnosis>& diagnoses) {
+// What the best suspicion adds to the evidence of the runs' times; none, if nothing was replayed.
+double EvidenceOf(const std::vector<Diagnosis>& diagnoses, bool is_replayed) {
+  if (!is_replayed) return 0;
+  double gain = 0;
   for (const Diagnosis& diagnosis : diagnoses)
-    if (!IsOfPlaces(diagnosis))
-      return Explains(diagnosis) ? kGainCounted * std::max(0.0, diagnosis.gain - kGainOfChance) : 0;
-  return 0;
+    if (ExplainedBy(diagnosis) != Explained::kNot) gain = std::max(gain, diagnosis.gain);
+  return std::clamp(kGainCounted * (gain - kGainOfChance), kGainCountedMin, kGainCountedMax);
 }
 
 }  // namespace
 
 Finding FindingOf(const Detection& detection, const std::vector<Diagnosis>& diagnoses,
-                  const std::vector<std::string>& runs) {
+                  bool is_replayed, const std::vector<std::string>& runs) {
   Finding finding;
   if (detection.shown.empty()) return finding;
-  finding.is_slower =
-      detection.may_be_slower() && detection.evidence + EvidenceOf(diagnoses) >= kEvidenceMin;
+  finding.is_replayed = is_replayed;
+  finding.evidence = detection.evidence + EvidenceOf(diagnoses, is_replayed);
+  finding.is_slower = detection.may_be_slower() && finding.evidence >= kEvidenceMin;
   finding.sentence =
       fmt::format("The last {} of {} runs took {:.3f} s, expected {:.3f} s ({:+.0f} %), since {}.",
                   detection.shown.size(), runs.size(), detection.measured_s, detection.expected_s,
                   100 * detection.excess_share, runs[detection.shown.front()]);
-  finding.is_replayed = !diagnoses.empty();
   std::set<std::string> known;
   for (const Diagnosis& diagnosis : diagnoses) {
     if (diagnosis.gain < diagnoses.front().gain - kNearlyAsLikely) break;
-    if (!Explains(diagnosis)) continue;
+    if (ExplainedBy(diagnosis) == Explained::kNot) continue;
     std::string names;
     for (const Suspicion& suspicion : diagnosis.suspicions) names += NameOf(suspicion) + ", ";
     if (known.insert(names).second) finding.causes.push_back(CauseOf(diagnosis));

@@ -24,17 +24,17 @@ struct Cause {
 
 struct Finding {
   bool is_slower = false;
+  double evidence = 0;        // Of times and suspicions together: kEvidenceMin is needed.
   bool is_replayed = false;   // Suspicions were replayed.
   std::string sentence;       // How much longer the runs took than expected, and since when.
   std::vector<Cause> causes;  // Best first, each part once; those that nearly explain as much as
                               // the best one, and it. Empty if no part does.
 };
 
-// Runs are slower if their times say so, or their times and one part together: what a suspicion
-// explains beyond chance counts as evidence, too. `runs` names the runs
-// that were judged, as Detection counts them. Nothing is found if it shows none.
+// Runs are slower if their times and what the best suspicion explains say so together. `runs` names
+// the runs that were judged, as Detection counts them. Nothing is found if it shows none.
 Finding FindingOf(const Detection& detection, const std::vector<Diagnosis>& diagnoses,
-                  const std::vector<std::string>& runs);
+                  bool is_replayed, const std::vector<std::string>& runs);
 
 }  // namespace mosa::predict
 

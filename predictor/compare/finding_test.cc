@@ -15,17 +15,17 @@ Detection Slow(double evidence, double excess_share = 0.5) {
 }
 
 Diagnosis Of(SlowBy how, const std::string& at, double gain, double replayed_s = 5.8) {
-  return {{{how, at, 1}}, gain, 4, replayed_s, 6, {}};
+  return {{{how, at, 1}}, gain, 4, 4, replayed_s, 6, {}};
 }
 
 TEST(FindingTest, NothingIsFoundInNoRuns) {
-  const Finding finding = FindingOf({}, {}, {});
+  const Finding finding = FindingOf({}, {}, false, {});
   EXPECT_FALSE(finding.is_slower);
   EXPECT_EQ(finding.sentence, "");
 }
 
 TEST(FindingTest, SaysHowMuchSlowerThoughNothingWasReplayed) {
-  const Finding finding = FindingOf(Slow(5), {}, kRunNames);
+  const Finding finding = FindingOf(Slow(5), {}, false, kRunNames);
   EXPECT_TRUE(finding.is_slower);
   EXPECT_FALSE(finding.is_replayed);
   EXPECT_EQ(finding.sentence,
@@ -33,8 +33,8 @@ TEST(FindingTest, SaysHowMuchSlowerThoughNothingWasReplayed) {
 }
 
 TEST(FindingTest, NamesThePartAndWhatWouldHaveBeen) {
-  const Finding finding =
-      FindingOf(Slow(5), {Of(SlowBy::kLinkOut, "h2", 40), Of(SlowBy::kLink, "h3", 10)}, kRunNames);
+  const Finding finding = FindingOf(
+      Slow(5), {Of(SlowBy::kLinkOut, "h2", 40), Of(SlowBy::kLink, "h3", 10)}, true, kRunNames);
   ASSERT_EQ(finding.causes.size(), 1U) << "the other is far less likely";
   EXPECT_EQ(finding.causes[0].suspects, (std::vector<Suspect>{{Part::kLink, "h2"}}));
   EXPECT_EQ(
@@ -48,26 +48,40 @@ TEST(FindingTest, MentionsEachPartOnceThatIsNearlyAsLikely) {
       FindingOf(Slow(5),
                 {Of(SlowBy::kManagerWait, "", 40), Of(SlowBy::kManagerPause, "", 39),
                  Of(SlowBy::kComputing, "turn", 39), Of(SlowBy::kComputing, "sum", 38)},
-                kRunNames);
+                true, kRunNames);
   EXPECT_EQ(finding.causes.size(), 3U);
 }
 
 TEST(FindingTest, APartThatExplainsLittleIsNoCause) {
-  const Finding finding =
-      FindingOf(Slow(5), {Of(SlowBy::kLink, "h2", 60, 4.1), Of(SlowBy::kLink, "h3", 5)}, kRunNames);
+  const Finding finding = FindingOf(
+      Slow(5), {Of(SlowBy::kLink, "h2", 60, 4.1), Of(SlowBy::kLink, "h3", 5)}, true, kRunNames);
   EXPECT_TRUE(finding.is_slower);
   EXPECT_TRUE(finding.is_replayed);
   EXPECT_TRUE(finding.causes.empty());
 }
 
-// A clear suspicion makes up for times that say little, not for times that speak against it.
+// A clear suspicion makes up for times that say little, not for times that speak against it; where
+// no part explains them, times must say more.
 TEST(FindingTest, ASuspicionCountsAsEvidence) {
   const std::vector<Diagnosis> clear = {Of(SlowBy::kLink, "h2", 40)};
-  EXPECT_TRUE(FindingOf(Slow(-1), clear, kRunNames).is_slower);
-  EXPECT_FALSE(FindingOf(Slow(-1), {}, kRunNames).is_slower);
-  EXPECT_FALSE(FindingOf(Slow(-2), clear, kRunNames).is_slower);
-  EXPECT_FALSE(FindingOf(Slow(-1, 0.04), clear, kRunNames).is_slower) << "too little to matter";
-  EXPECT_FALSE(FindingOf(Slow(-1), {Of(SlowBy::kPlaces, "", 40)}, kRunNames).is_slower);
+  EXPECT_TRUE(FindingOf(Slow(-1), clear, true, kRunNames).is_slower);
+  EXPECT_FALSE(FindingOf(Slow(-1), {}, false, kRunNames).is_slower);
+  EXPECT_FALSE(FindingOf(Slow(-2), clear, true, kRunNames).is_slower);
+  EXPECT_FALSE(FindingOf(Slow(-1, 0.04), clear, true, kRunNames).is_slower) << "too little";
+  EXPECT_TRUE(FindingOf(Slow(2), {}, false, kRunNames).is_slower);
+  EXPECT_FALSE(FindingOf(Slow(2), {}, true, kRunNames).is_slower);
+  EXPECT_FALSE(FindingOf(Slow(2), {Of(SlowBy::kLink, "h2", 40, 4.1)}, true, kRunNames).is_slower);
+}
+
+// As it ran, the workflow would have taken as long without it: what is slow was avoided.
+TEST(FindingTest, APartThatWasAvoidedIsACause) {
+  Diagnosis avoided = Of(SlowBy::kTasks, "h2", 40, 6);
+  avoided.predicted_s = 6;
+  const Finding finding = FindingOf(Slow(5), {avoided}, true, kRunNames);
+  ASSERT_EQ(finding.causes.size(), 1U);
+  EXPECT_NEAR(finding.causes[0].without_s, 4, 1e-9);
+  avoided.gain = 6;
+  EXPECT_TRUE(FindingOf(Slow(5), {avoided}, true, kRunNames).causes.empty()) << "by chance";
 }
 
 }  // namespace

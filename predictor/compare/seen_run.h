@@ -49,8 +49,8 @@ struct SeenRun {
   std::string name;                // For display.
   std::vector<std::string> hosts;  // By HostIndex. The node on a host has its name.
   std::vector<SeenTask> tasks;     // In the workflow's order.
-  // Every task ran, at its first attempt, and no host was lost: the run as a whole, its stages, and
-  // the time between tasks can be compared.
+  // Every task ran, in the end, and no host was lost: the run as a whole, its stages, and the time
+  // between tasks can be compared.
   bool whole = true;
   Duration computing;  // The time in which any task computes, as in Prediction; by stage.
   std::map<std::string, Duration> stage_computing;

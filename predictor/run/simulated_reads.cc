@@ -259,7 +259,8 @@ des::Activity<void> SimulatedReads::ReadPages(std::shared_ptr<Reader> stream, Bl
                        [this](NodeId node) { return IsLocal(node); });
   };
   if (reader.is_here || is_own_piece()) {
-    // Read through the object's descriptor, without read-ahead.
+    // Read through the object's descriptor, for which the node is asked once, without read-ahead.
+    if (reader.read.local == 0) co_await machines_.NodeWait(machine_);
     co_await machines_.Objects(machine_, range.size());
     co_await Work(platform_.client.local_read, range.size());
     reader.read.local += range.size();
@@ -344,6 +345,7 @@ des::Activity<void> SimulatedReads::FetchPiece(Reader& reader, const Piece& piec
   const NodeId node = CopyToRead(reader, piece);
   const uint64_t bytes = piece.range.size();
   if (IsLocal(node)) {
+    if (reader.read.local == 0) co_await machines_.NodeWait(machine_);
     reader.read.local += bytes;
     co_await machines_.Objects(machine_, bytes);
     co_await Work(platform_.client.local_read, bytes);

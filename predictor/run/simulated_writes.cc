@@ -367,8 +367,10 @@ des::Activity<sai::Outcome<sai::Done>> SimulatedWrites::WriteBound(Writer& write
     }
     const uint64_t fresh_bytes = manager_.TakeFresh(writer.file, piece.range);
     if (fresh_bytes > 0 &&
-        MakesObject(writer.state.access.layout, piece.nodes.front(), piece.range.begin))
+        MakesObject(writer.state.access.layout, piece.nodes.front(), piece.range.begin)) {
+      co_await machines_.NodeWait(machine_);  // It hands out the object's descriptor.
       co_await Work(platform_.node.make);
+    }
     co_await machines_.Objects(machine_, piece.range.size());
     co_await Work(platform_.client.local_write, piece.range.size());
     writer.state.unsealed = true;

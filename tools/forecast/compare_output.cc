@@ -357,7 +357,7 @@ json FindingToJson(const predict::Comparison& comparison) {
                       {"open_first", cause.open_first}});
   }
   return {{"is_slower", finding.is_slower},
-          {"evidence", comparison.detection.evidence},
+          {"evidence", finding.evidence},
           {"excess_share", comparison.detection.excess_share},
           {"shown", comparison.detection.shown.size()},
           {"sentence", finding.sentence},

@@ -242,8 +242,8 @@ class Reader {
           file_.path, fmt::join(other_nodes_, ", ")));
     measured_.seen.whole = file_.outcome == "done" && file_.hosts_lost.empty() && !stepped &&
                            missing_.count() + faults_.unknown.count() + faults_.kept.count() +
-                                   faults_.not_done.count() + faults_.repeated.count() +
-                                   faults_.impossible.count() + faults_.silent.count() ==
+                                   faults_.not_done.count() + faults_.impossible.count() +
+                                   faults_.silent.count() ==
                                0;
   }
 

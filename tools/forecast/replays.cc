@@ -41,36 +41,46 @@ double LongerByOthers(const predict::Counterfactual& counterfactual,
   return longer && shorter ? std::max(0.0, *longer - *shorter) : 0;
 }
 
-// Which suspicions about which runs can be replayed in reasonable time; nothing if none, with the
-// reason.
-std::optional<predict::DiagnosisQuestion> QuestionOf(const Asked& asked,
-                                                     const predict::Detection& detection,
-                                                     const std::vector<size_t>& whole,
-                                                     const std::vector<std::string>& hosts,
-                                                     std::string& reason) {
-  const predict::Workflow& workflow = asked.inputs.workflow;
-  if (asked.configuration.storage_hosts > 0) {
-    reason = "runs with storage nodes on hosts without tasks are not replayed";
-    return std::nullopt;
-  }
-  predict::DiagnosisQuestion question;
-  for (const size_t run : detection.shown) question.shown.push_back(whole[run]);
-  for (const size_t run : detection.before) question.before.push_back(whole[run]);
-  question.suspicions = predict::SuspicionsOf(workflow, asked.configuration, hosts);
-  const size_t replays_max = kTasksReplayedMax / std::max<size_t>(1, workflow.tasks.size());
-  const size_t each = predict::ReplaysOf(question.suspicions);
-  if (replays_max < each) {
-    reason = fmt::format("{} tasks on {} hosts are too many to replay runs with each part slower",
-                         workflow.tasks.size(), hosts.size());
-    return std::nullopt;
-  }
-  // The newest runs say most.
-  const auto keep_newest = [](size_t count, std::vector<size_t>& runs) {
-    if (runs.size() > count) runs.erase(runs.begin(), runs.end() - static_cast<ptrdiff_t>(count));
+predict::Replay ReplayOn(const predict::Counterfactual& counterfactual,
+                         const std::vector<SeenRun>& runs) {
+  return [&](const std::vector<predict::ReplayOf>& wanted) {
+    std::vector<std::optional<SeenRun>> replays(wanted.size());
+    const Status done = InParallel(wanted.size(), 0, [&](size_t i) {
+      const predict::ReplayOf& which = wanted[i];
+      auto replay =
+          counterfactual.With(which.suspicions, which.seed, &runs[which.run], which.as_placed);
+      if (replay.ok()) replays[i] = *std::move(replay);
+      return OkStatus();
+    });
+    return replays;
   };
-  keep_newest(std::min(predict::kRunsJudged, replays_max / each), question.shown);
-  keep_newest(kBeforeMax, question.before);
-  return question;
+}
+
+void KeepNewest(size_t count, std::vector<size_t>& runs) {
+  if (runs.size() > count) runs.erase(runs.begin(), runs.end() - static_cast<ptrdiff_t>(count));
+}
+
+// What can be replayed in reasonable time.
+struct Budget {
+  std::vector<predict::Suspicion> suspicions;
+  size_t runs = 0;     // So many with each of these suspicions; 0: none.
+  std::string reason;  // Why none.
+};
+Budget BudgetOf(const Asked& asked, const std::vector<std::string>& hosts) {
+  const predict::Workflow& workflow = asked.inputs.workflow;
+  Budget budget;
+  if (asked.configuration.storage_hosts > 0) {
+    budget.reason = "runs with storage nodes on hosts without tasks are not replayed";
+    return budget;
+  }
+  budget.suspicions = predict::SuspicionsOf(workflow, asked.configuration, hosts);
+  budget.runs = kTasksReplayedMax / std::max<size_t>(1, workflow.tasks.size()) /
+                predict::ReplaysOf(budget.suspicions);
+  if (budget.runs == 0)
+    budget.reason =
+        fmt::format("{} tasks on {} hosts are too many to replay runs with each part slower",
+                    workflow.tasks.size(), hosts.size());
+  return budget;
 }
 
 }  // namespace
@@ -81,41 +91,42 @@ Findings FindingsOf(const Asked& asked, const std::vector<SeenRun>& draws,
   const std::vector<std::string>& hosts = runs.back().hosts;
   const predict::Counterfactual counterfactual(workflow, asked.inputs.platform, asked.configuration,
                                                hosts);
-  Findings findings;
-  std::vector<double> drawn, measured;
-  std::vector<size_t> whole;
-  std::vector<std::string> names;
+  std::vector<double> drawn;
   for (const SeenRun& draw : draws)
     if (const auto place = PlaceOf(workflow, draw)) drawn.push_back(*place);
-  for (size_t i = 0; i < runs.size(); ++i) {
-    const auto place = PlaceOf(workflow, runs[i]);
-    if (!place) continue;
-    measured.push_back(*place - LongerByOthers(counterfactual, workflow, runs[i]));
-    whole.push_back(i);
-    names.push_back(runs[i].name);
-  }
+  std::vector<size_t> whole;
+  for (size_t i = 0; i < runs.size(); ++i)
+    if (PlaceOf(workflow, runs[i])) whole.push_back(i);
+  Findings findings;
   if (drawn.size() < 2 || whole.empty() || whole.back() + 1 != runs.size()) return findings;
-  findings.detection = predict::Detect(drawn, measured);
-  if (!findings.detection.may_be_slower()) {
-    findings.finding = predict::FindingOf(findings.detection, {}, names);
-    return findings;
+  KeepNewest(predict::kRunsJudged + kBeforeMax, whole);
+  const Budget budget = BudgetOf(asked, hosts);
+  const predict::Replay replay = ReplayOn(counterfactual, runs);
+  predict::DiagnosisQuestion question;
+  question.suspicions = budget.suspicions;
+  if (budget.runs > 0) question.replayed = predict::ReplayRuns(workflow, runs, whole, replay);
+  std::vector<predict::TimeOfRun> times;
+  std::vector<std::string> names;
+  for (const size_t run : whole) {
+    predict::TimeOfRun& time = times.emplace_back();
+    time.measured = *PlaceOf(workflow, runs[run]);
+    time.by_others = LongerByOthers(counterfactual, workflow, runs[run]);
+    if (const auto replayed = question.replayed.find(run); replayed != question.replayed.end())
+      time.replayed = predict::PlaceIn(replayed->second.features, Feature{});
+    names.push_back(runs[run].name);
   }
-  const auto question = QuestionOf(asked, findings.detection, whole, hosts, findings.note);
-  if (question) {
-    findings.diagnoses = predict::Diagnose(
-        workflow, draws, runs, *question, [&](const std::vector<predict::ReplayOf>& wanted) {
-          std::vector<std::optional<SeenRun>> replays(wanted.size());
-          const Status done = InParallel(wanted.size(), 0, [&](size_t i) {
-            const predict::ReplayOf& which = wanted[i];
-            auto replay = counterfactual.With(which.suspicions, which.seed, &runs[which.run],
-                                              which.as_placed);
-            if (replay.ok()) replays[i] = *std::move(replay);
-            return OkStatus();
-          });
-          return replays;
-        });
+  findings.detection = predict::Detect(drawn, times);
+  bool is_replayed = false;
+  if (findings.detection.may_be_slower()) {
+    findings.note = budget.reason;
+    for (const size_t run : findings.detection.shown) question.shown.push_back(whole[run]);
+    for (const size_t run : findings.detection.before) question.before.push_back(whole[run]);
+    KeepNewest(std::min(predict::kRunsJudged, budget.runs), question.shown);
+    is_replayed = budget.runs > 0 && question.replayed.size() == whole.size();
+    if (is_replayed)
+      findings.diagnoses = predict::Diagnose(workflow, draws, runs, question, replay);
   }
-  findings.finding = predict::FindingOf(findings.detection, findings.diagnoses, names);
+  findings.finding = predict::FindingOf(findings.detection, findings.diagnoses, is_replayed, names);
   return findings;
 }
 
