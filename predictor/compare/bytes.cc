@@ -1,10 +1,14 @@
 #include "predictor/compare/bytes.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <map>
 #include <set>
 #include <utility>
+
+#include "common/base/units.h"
 
 namespace mosa::predict {
 namespace {
@@ -75,7 +79,6 @@ ComparedBytes BytesOf(const std::string& name, const std::vector<MovedBytes>& dr
     return more - less > std::max(kBytesOffMin, kBytesOffShare * more);
   };
   bytes.off = beyond(held, *least) || beyond(*most, held);
-  bytes.more = held - bytes.predicted;
   return bytes;
 }
 
@@ -155,6 +158,19 @@ bool AreInOtherChunks(const std::vector<ChunkShare>& chunks) {
   double more = 0;
   for (const ChunkShare& share : chunks) more += std::max(0.0, share.measured - share.predicted);
   return more > kBytesOffShare;
+}
+
+std::string SayOtherChunks(const std::vector<ChunkShare>& chunks) {
+  const ChunkShare& most =
+      *std::max_element(chunks.begin(), chunks.end(), [](const ChunkShare& a, const ChunkShare& b) {
+        return a.measured - a.predicted < b.measured - b.predicted;
+      });
+  return fmt::format(
+      "{:.0f} % of all bytes are in chunks of {}, predicted {:.0f} %: this is not the predicted "
+      "deployment; 'mosa hint explain' of a file shows what set its chunk size; if that is "
+      "intended, predict with --config chunk={} or with the --rules of the run",
+      most.measured * 100, HumanBytes(static_cast<int64_t>(most.chunk_bytes)), most.predicted * 100,
+      most.chunk_bytes);
 }
 
 }  // namespace mosa::predict

@@ -18,9 +18,9 @@ struct ComparedBytes {
   double predicted = 0;    // Median of the draws,
   Interval<double> drawn;  // and their least and most.
   double measured = 0;     // Median.
-  // If the run moved the predicted total:
-  double more = 0;   // bytes beyond the median,
-  bool off = false;  // and whether it is outside the range by a tenth, and by 1 MiB.
+  // Whether it would be outside the range by a tenth, and by 1 MiB, if the run had moved the
+  // predicted total.
+  bool off = false;
 };
 
 // The share of all file bytes that is in chunks of this size: 0 to 1.
@@ -42,6 +42,9 @@ std::vector<ChunkShare> CompareChunks(const SeenRun& draw, const std::vector<con
 
 // Whether more than a tenth of all bytes is in chunks of an unpredicted size.
 bool AreInOtherChunks(const std::vector<ChunkShare>& chunks);
+
+// Names the chunk size that holds more than predicted, and what to do. Precondition: there is one.
+std::string SayOtherChunks(const std::vector<ChunkShare>& chunks);
 
 }  // namespace mosa::predict
 

@@ -37,7 +37,7 @@ struct CellName {
 struct CellValue {
   double seconds = 0;
   double expected_s = 0;  // Hosts only.
-  double place = 0;       // The tested value: a logarithm.
+  double place = 0;       // A logarithm.
   // How many times the cell's seconds count in those of the workflow, at most: if each takes one
   // second more, the workflow takes this many more.
   double rounds = 1;

@@ -160,7 +160,7 @@ Detection Detect(const std::vector<double>& draws, const std::vector<TimeOfRun>&
     if (Detection other = DetectIn(beside_replays, variance); IsClearer(other, best))
       best = std::move(other);
   double sum = 0;
-  for (const size_t run : best.shown) sum += runs[run].measured - runs[run].by_others;
+  for (const size_t run : best.shown) sum += runs[run].measured;
   best.measured_s = std::exp(sum / static_cast<double>(best.shown.size()));
   best.expected_s = best.measured_s / (1 + best.excess_share);
   return best;

@@ -60,7 +60,8 @@ struct RunReplayed {
   uint64_t seed = 1;
   Features features;
 };
-// By index; without those whose replays all fail.
+// By index; without those whose replays all fail. Each is simulated with kSeedsTried seeds.
+inline constexpr uint64_t kSeedsTried = 16;
 std::map<size_t, RunReplayed> ReplayRuns(const Workflow& workflow, const std::vector<SeenRun>& runs,
                                          const std::vector<size_t>& which, const Replay& replay);
 
@@ -71,7 +72,7 @@ struct DiagnosisQuestion {
   std::map<size_t, RunReplayed> replayed;  // All these runs.
 };
 
-// About how many replays of each run that takes.
+// About how many replays of each shown run that takes.
 size_t ReplaysOf(const std::vector<Suspicion>& suspicions);
 
 // Best first; at most `kDiagnosesMax` single ones, and a pair first if one is much more likely than

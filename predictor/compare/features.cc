@@ -102,12 +102,12 @@ Features FeaturesOf(const Workflow& workflow, const SeenRun& run) {
     means[{FeatureOf::kWorkflow, {}}].Add(
         SecondsOf(end) * FactorOfWhole(run.factor, end, std::min(end, run.computing)));
   std::map<Feature, double> totals;
+  for (const auto& [host, bytes] : run.fetched)
+    totals[{FeatureOf::kFetched, {"", "", host, ""}}] += static_cast<double>(bytes);
   if (!run.knows_all_requests) return Logarithms(means, totals);
   for (const auto& [which, seen] : run.requests)
     for (const RequestClass& total : TotalsOf(which))
       totals[{FeatureOf::kRequests, total}] += seen.seconds;
-  for (const auto& [host, bytes] : run.fetched)
-    totals[{FeatureOf::kFetched, {"", "", host, ""}}] += static_cast<double>(bytes);
   return Logarithms(means, totals);
 }
 

@@ -1,7 +1,7 @@
 // Features: what a run shows of its deployment, as numbers that a measured and a simulated run have
-// alike: how long the mean task of a stage took on each host, how long tasks waited to start, how
-// long mounts waited for each daemon, and what mounts fetched. All are logarithms,
-// since parts that are slow make times longer by factors.
+// alike: how long the mean task of a stage took on each host and on its processor, how long tasks
+// waited to start, how long mounts waited for each daemon, and what mounts fetched. All are
+// logarithms, since parts that are slow make times longer by factors.
 #ifndef MOSA_PREDICTOR_COMPARE_FEATURES_H_
 #define MOSA_PREDICTOR_COMPARE_FEATURES_H_
 
@@ -24,7 +24,7 @@ enum class FeatureOf : uint8_t {
   kRequests,  // All requests of a kind together: what a mount asked of the manager, of a node
               // (`peer`) or of all nodes, what all mounts asked of a node, or what a daemon did by
               // itself.
-  kFetched,  // Bytes that the mount of `host` fetched from other nodes.
+  kFetched,   // Bytes that the mount of `host` fetched from other nodes.
 };
 
 struct Feature {

@@ -8,7 +8,7 @@
 
 #include "common/base/units.h"
 #include "predictor/compare/request_cells.h"
-#include "predictor/compare/sentence.h"
+#include "predictor/compare/suspect.h"
 
 namespace mosa::predict {
 namespace {
@@ -154,14 +154,20 @@ Cause CauseOf(const Diagnosis& diagnosis) {
     parts.push_back(fmt::format("{} ({})", NameOf(suspicion), HowSlow(suspicion)));
   }
   cause.sentence = fmt::format(
-      "{}: replayed so, the workflow takes {:.3f} s; without it, it would have taken {:.3f} s.",
+      "{}: a replay with this takes {:.3f} s; without it, the runs would have taken {:.3f} s.",
       fmt::join(parts, " and "), diagnosis.replayed_s, cause.without_s);
   for (const Witness& witness : diagnosis.witnesses)
     if (witness.gain > 0 && witness.feature.of != FeatureOf::kWorkflow &&
         cause.witnesses.size() < kWitnessesMax)
       cause.witnesses.push_back(Say(witness));
-  cause.open_first = OpenFirst(cause.suspects.front());
+  std::vector<std::string> open_first;
+  for (const Suspect& suspect : cause.suspects) open_first.push_back(OpenFirst(suspect));
+  cause.open_first = fmt::format("{}", fmt::join(open_first, "; and "));
   return cause;
+}
+
+bool IsNearlyBest(const Diagnosis& diagnosis, const std::vector<Diagnosis>& all) {
+  return diagnosis.gain >= all.front().gain - kNearlyAsLikely;
 }
 
 // What the best suspicion adds to the evidence of the runs' times; none, if nothing was replayed.
@@ -169,7 +175,8 @@ double EvidenceOf(const std::vector<Diagnosis>& diagnoses, bool is_replayed) {
   if (!is_replayed) return 0;
   double gain = 0;
   for (const Diagnosis& diagnosis : diagnoses)
-    if (ExplainedBy(diagnosis) != Explained::kNot) gain = std::max(gain, diagnosis.gain);
+    if (IsNearlyBest(diagnosis, diagnoses) && ExplainedBy(diagnosis) != Explained::kNot)
+      gain = std::max(gain, diagnosis.gain);
   return std::clamp(kGainCounted * (gain - kGainOfChance), kGainCountedMin, kGainCountedMax);
 }
 
@@ -182,13 +189,16 @@ Finding FindingOf(const Detection& detection, const std::vector<Diagnosis>& diag
   finding.is_replayed = is_replayed;
   finding.evidence = detection.evidence + EvidenceOf(diagnoses, is_replayed);
   finding.is_slower = detection.may_be_slower() && finding.evidence >= kEvidenceMin;
-  finding.sentence =
-      fmt::format("The last {} of {} runs took {:.3f} s, expected {:.3f} s ({:+.0f} %), since {}.",
-                  detection.shown.size(), runs.size(), detection.measured_s, detection.expected_s,
-                  100 * detection.excess_share, runs[detection.shown.front()]);
+  const size_t shown = detection.shown.size();
+  finding.sentence = fmt::format(
+      "The last {} took {:.3f} s, expected {:.3f} s ({:+.0f} %){}.",
+      shown == 1 ? fmt::format("of {} runs", runs.size())
+                 : fmt::format("{} of {} runs", shown, runs.size()),
+      detection.measured_s, detection.expected_s, 100 * detection.excess_share,
+      finding.is_slower ? fmt::format(", since {}", runs[detection.shown.front()]) : "");
   std::set<std::string> known;
   for (const Diagnosis& diagnosis : diagnoses) {
-    if (diagnosis.gain < diagnoses.front().gain - kNearlyAsLikely) break;
+    if (!IsNearlyBest(diagnosis, diagnoses)) break;
     if (ExplainedBy(diagnosis) == Explained::kNot) continue;
     std::string names;
     for (const Suspicion& suspicion : diagnosis.suspicions) names += NameOf(suspicion) + ", ";

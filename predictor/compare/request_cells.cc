@@ -8,10 +8,12 @@
 #include <utility>
 
 #include "predictor/compare/busy.h"
-#include "predictor/compare/sentence.h"
 
 namespace mosa::predict {
 namespace {
+
+// A suspect that explains less is not named.
+constexpr double kSuspectExplainsMin = 0.5;
 
 // The figures of one class in draws or runs.
 struct Figures {
@@ -54,19 +56,19 @@ class RequestComparer {
         workflow_s_(workflow_s),
         first_judged_(FirstJudged(runs.size())) {}
 
-  std::vector<RequestCell> Compare(const JudgeRules& rules) {
+  std::vector<RequestCell> Compare() {
     Collect();
     decided_ = judged_;
-    Judge(rules, runs_.size(), judged_);
+    Judge(judged_);
     const bool are_busy =
         std::ranges::any_of(runs_, [](const SeenRun& run) { return TakenShare(run) > kBusyShare; });
     if (are_busy) {
       TakeOthersOff();
-      Judge(rules, runs_.size(), decided_);
+      Judge(decided_);
     } else {
       decided_ = judged_;
     }
-    for (size_t i = 0; i < judged_.size(); ++i) Decide(rules, i);
+    for (size_t i = 0; i < judged_.size(); ++i) Decide(i);
     std::stable_sort(cells_.begin(), cells_.end(), [](const RequestCell& a, const RequestCell& b) {
       const auto rank = [](const RequestCell& cell) {
         const bool is_off = cell.verdict == RequestVerdict::kAnomaly;
@@ -123,8 +125,6 @@ class RequestComparer {
     judged.drawn = drawn.Places();
     judged.surest = kRequestsSurest;
     judged.group = cell.which.component + cell.which.name;
-    judged.is_off_if_slower_only = true;
-    judged.can_stand_alone = true;
     judged.runs.resize(runs_.size());
     for (size_t run = 0; run < runs_.size(); ++run) {
       const auto seen = runs_[run].requests.find(cell.which);
@@ -179,7 +179,7 @@ class RequestComparer {
     cell.effect_share = Median(std::move(effects));
     cell.more_s = cell.effect_share * workflow_s_;
   }
-  void Decide(const JudgeRules& rules, size_t index) {
+  void Decide(size_t index) {
     RequestCell& cell = cells_[cell_of_judged_[index]];
     const JudgedValue& judged = judged_[index];
     std::vector<size_t> tested;
@@ -187,7 +187,6 @@ class RequestComparer {
     const std::vector<size_t>& shown = decided_[index].shown;
     Measure(index, shown.empty() ? tested : shown);
     cell.p = shown.empty() ? judged.p : decided_[index].p;
-    if (judged.shown.empty()) cell.odd_run = decided_[index].odd;
     for (const size_t run : shown) cell.shown_in.push_back(runs_[run].name);
     if (!shown.empty()) {
       cell.verdict = RequestVerdict::kAnomaly;
@@ -199,7 +198,7 @@ class RequestComparer {
       cell.verdict = RequestVerdict::kAsPredicted;
     } else {
       cell.verdict =
-          cell.effect_share < rules.share_min ? RequestVerdict::kSmall : RequestVerdict::kNotYet;
+          cell.effect_share < kEffectShareMin ? RequestVerdict::kSmall : RequestVerdict::kNotYet;
     }
   }
 
@@ -230,14 +229,13 @@ bool Asks(const RequestClass& which) {
 // The parts that a class of requests uses.
 std::vector<Suspect> SuspectsOf(const RequestClass& which) {
   const auto& [component, name, host, peer] = which;
-  std::vector<Suspect> suspects = {{Part::kHost, host}, {Part::kProcessor, host}};
+  std::vector<Suspect> suspects = {{Part::kProcessor, host}};
   if (component == "mount" && name.starts_with("manager.")) {
     suspects.push_back({Part::kManager, ""});
     suspects.push_back({Part::kLink, host});
     suspects.push_back({Part::kNetwork, ""});
   } else if (!peer.empty()) {
-    for (const Part part : {Part::kHost, Part::kProcessor, Part::kLink})
-      suspects.push_back({part, peer});
+    for (const Part part : {Part::kProcessor, Part::kLink}) suspects.push_back({part, peer});
     suspects.push_back({Part::kLink, host});
     suspects.push_back({Part::kNetwork, ""});
     suspects.push_back({Part::kMounts, ""});
@@ -249,13 +247,6 @@ std::vector<Suspect> SuspectsOf(const RequestClass& which) {
     suspects.push_back({Part::kNode, host});
   }
   return suspects;
-}
-
-bool IsIn(const RequestScope& scope, const RequestClass& which) {
-  return scope.tasks == nullptr || which.component != "mount" || scope.tasks->contains(which.host);
-}
-bool IsIn(const RequestScope& scope, const RequestsInRun& in_run) {
-  return std::find(scope.runs.begin(), scope.runs.end(), in_run.run) != scope.runs.end();
 }
 
 std::string WhoseRequests(const RequestClass& which) {
@@ -272,26 +263,14 @@ std::string OpenFirst(const RequestClass& which, const std::map<Suspect, double>
   const std::vector<Suspect> suspects = SuspectsOf(which);
   for (const Suspect& suspect : suspects) {
     const auto found = evidence.find(suspect);
-    if (found == evidence.end() || found->second < kExplainedMin || found->second <= most) continue;
+    if (found == evidence.end() || found->second < kSuspectExplainsMin || found->second <= most)
+      continue;
     most = found->second;
     best = &suspect;
   }
   if (best != nullptr) return OpenFirst(*best);
   return fmt::format("{}: the log of its {}, and 'mosa top' during a run", which.host,
                      which.component);
-}
-
-// The predicted number of concurrent requests of a mount while tasks on its host move bytes for
-// `moving_s`; at least one.
-double RequestsAtOnce(const std::vector<RequestCell>& cells, const std::vector<size_t>& runs,
-                      const std::string& host, double moving_s) {
-  double predicted_s = 0;
-  for (const RequestCell& cell : cells) {
-    if (!IsWaiting(cell.which) || cell.which.host != host) continue;
-    for (const RequestsInRun& in_run : cell.tested)
-      if (IsIn({runs, nullptr}, in_run)) predicted_s += cell.predicted.mean_s * in_run.count;
-  }
-  return moving_s > 0 ? std::max(1.0, predicted_s / moving_s) : 1;
 }
 
 }  // namespace
@@ -304,9 +283,8 @@ const char* ToText(RequestVerdict verdict) {
 }
 
 std::vector<RequestCell> CompareRequests(const std::vector<SeenRun>& draws,
-                                         const std::vector<SeenRun>& runs, const JudgeRules& rules,
-                                         double workflow_s) {
-  return RequestComparer(draws, runs, workflow_s).Compare(rules);
+                                         const std::vector<SeenRun>& runs, double workflow_s) {
+  return RequestComparer(draws, runs, workflow_s).Compare();
 }
 
 bool IsJudged(const RequestClass& which) {
@@ -321,7 +299,8 @@ bool IsOwnWork(const RequestClass& which) {
 }
 
 std::string ShowTime(double seconds) {
-  return seconds < 1 ? fmt::format("{:.3g} ms", seconds * 1e3) : fmt::format("{:.3g} s", seconds);
+  if (seconds < 1) return fmt::format("{:.3g} ms", seconds * 1e3);
+  return seconds < 100 ? fmt::format("{:.3g} s", seconds) : fmt::format("{:.0f} s", seconds);
 }
 
 size_t CountOff(const std::vector<RequestCell>& cells) {
@@ -330,8 +309,7 @@ size_t CountOff(const std::vector<RequestCell>& cells) {
   }));
 }
 
-std::map<Suspect, double> RequestEvidence(const std::vector<RequestCell>& cells,
-                                          const RequestScope& scope) {
+std::map<Suspect, double> RequestEvidence(const std::vector<RequestCell>& cells) {
   std::map<Suspect, double> evidence;
   if (CountOff(cells) == 0) return evidence;
   struct Fit {
@@ -340,10 +318,9 @@ std::map<Suspect, double> RequestEvidence(const std::vector<RequestCell>& cells,
   std::map<Suspect, Fit> fits;
   double off_squared = 0;
   for (const RequestCell& cell : cells) {
-    if (!IsCounted(cell.which) || !IsIn(scope, cell.which)) continue;
+    if (!IsCounted(cell.which)) continue;
     const std::vector<Suspect> suspects = SuspectsOf(cell.which);
     for (const RequestsInRun& in_run : cell.tested) {
-      if (!IsIn(scope, in_run)) continue;
       off_squared += in_run.more_s * in_run.more_s;
       for (const Suspect& suspect : suspects) {
         const bool by_count = suspect.part == Part::kManager || suspect.part == Part::kNode;
@@ -360,42 +337,8 @@ std::map<Suspect, double> RequestEvidence(const std::vector<RequestCell>& cells,
   return evidence;
 }
 
-double WaitingShare(const std::vector<RequestCell>& cells, const RequestScope& scope) {
-  std::map<std::string, double> waited_by_host;
-  for (const RequestCell& cell : cells) {
-    if (!IsWaiting(cell.which) || cell.verdict != RequestVerdict::kAnomaly) continue;
-    for (const RequestsInRun& in_run : cell.tested)
-      if (IsIn(scope, in_run)) waited_by_host[cell.which.host] += std::max(0.0, in_run.more_s);
-  }
-  double all_s = 0, waited_s = 0;
-  for (const auto& [host, times] : *scope.tasks) {
-    all_s += times.more_s;
-    const auto found = waited_by_host.find(host);
-    if (found == waited_by_host.end() || times.moving_s <= 0) continue;
-    waited_s += std::min(times.more_s,
-                         found->second / RequestsAtOnce(cells, scope.runs, host, times.moving_s));
-  }
-  return all_s > 0 ? waited_s / all_s : 0;
-}
-
-double OddMoreOf(const RequestCell& cell) {
-  for (const RequestsInRun& in_run : cell.tested)
-    if (in_run.run == cell.odd_run) return in_run.more_s;
-  return 0;
-}
-
-std::string SayOddRequests(const RequestCell& cell, const std::string& run) {
-  return fmt::format(
-      "{} alone was off: requests {} took {:.3f} s longer in total than predicted; this is not an "
-      "anomaly unless it persists: make another run",
-      run, WhoseRequests(cell.which), OddMoreOf(cell));
-}
-
 void ExplainRequests(std::vector<RequestCell>& cells) {
-  std::set<size_t> runs;
-  for (const RequestCell& cell : cells)
-    for (const RequestsInRun& in_run : cell.tested) runs.insert(in_run.run);
-  const auto evidence = RequestEvidence(cells, {{runs.begin(), runs.end()}, nullptr});
+  const auto evidence = RequestEvidence(cells);
   const auto percent = [](double share) { return fmt::format("{:+.0f} %", share * 100); };
   for (RequestCell& cell : cells) {
     if (cell.verdict != RequestVerdict::kAnomaly) continue;

@@ -1,9 +1,8 @@
 // Request cells: how long requests of each class stayed with each daemon, predicted and measured
 // (Provisioning, section 5), and which part of the deployment explains those that stayed too long.
 //
-// A class is tested by the logarithm of its mean, like cells (comparison.h), with
-// kSmallRequestSeconds added. It is an anomaly by the same three rules, among the classes of
-// requests, but only if it is slower: a request that waits less than predicted harms nobody. A
+// A class is tested by the logarithm of its mean, with kSmallRequestSeconds added, and is an
+// anomaly by the rules of judging.h: if it is slower, as a request that waits less harms nobody. A
 // platform is measured with whole files, so kRequestsSurest limits how sure a prediction of single
 // requests can be. The effect is the total excess time of the class, as a share of the workflow's
 // predicted time: an upper limit, since many requests wait at once.
@@ -28,10 +27,10 @@
 #include <string>
 #include <vector>
 
-#include "predictor/compare/blame.h"
 #include "predictor/compare/judging.h"
 #include "predictor/compare/requests.h"
 #include "predictor/compare/seen_run.h"
+#include "predictor/compare/suspect.h"
 #include "predictor/model/draws.h"
 
 namespace mosa::predict {
@@ -47,7 +46,7 @@ enum class RequestVerdict : uint8_t {
   kShown,   // Not comparable.
   kFaster,
   kSmall,        // Deviates, but too little to matter.
-  kNotYet,       // Deviates in one run, and not enough to be believed.
+  kNotYet,       // Deviates in one run only, or not enough to be believed.
   kMachineBusy,  // Deviates by no more than the work of others explains (busy.h).
   kAnomaly,
 };
@@ -83,7 +82,6 @@ struct RequestCell {
   std::optional<double> p;            // Set if tested: over all judged runs.
   std::vector<RequestsInRun> tested;  // The runs in which it was tested.
   std::vector<std::string> shown_in;  // For an anomaly: names of the runs that show it.
-  std::optional<size_t> odd_run;      // The only judged run that is much slower.
   RequestVerdict verdict = RequestVerdict::kNotPredicted;
   std::string sentence, open_first;  // Set for an anomaly.
 };
@@ -91,8 +89,7 @@ struct RequestCell {
 // Judges the last runs, if they have request times. `workflow_s` is as predicted. Sorts the classes
 // by largest deviation, then by total time, measured or predicted.
 std::vector<RequestCell> CompareRequests(const std::vector<SeenRun>& draws,
-                                         const std::vector<SeenRun>& runs, const JudgeRules& rules,
-                                         double workflow_s);
+                                         const std::vector<SeenRun>& runs, double workflow_s);
 
 // Number of anomalies. They come first.
 size_t CountOff(const std::vector<RequestCell>& cells);
@@ -107,28 +104,11 @@ bool IsOwnWork(const RequestClass& which);
 // "1.23 ms".
 std::string ShowTime(double seconds);
 
-// Which requests count: those of these runs, from mounts on these hosts.
-struct RequestScope {
-  std::vector<size_t> runs;
-  // Times of the tasks that may have waited for them; null: mounts on any host.
-  const std::map<std::string, TaskTimes>* tasks = nullptr;
-};
-
 // The share, from 0 to 1, that each suspect explains of the excess time of requests from mounts to
-// others and of nodes' work for them: as for tasks (blame.h). A class uses the manager and storage
-// nodes once per request, and other parts for the predicted time. Empty if there is no anomaly.
-std::map<Suspect, double> RequestEvidence(const std::vector<RequestCell>& cells,
-                                          const RequestScope& scope);
-
-// The share, from 0 to 1, of the tasks' excess time in which they may have waited for requests that
-// are anomalies. Assumes as many concurrent requests as predicted (the ratio of their total time to
-// the time in which tasks move bytes); requests of a mount delay only the tasks on its host.
-// Precondition: scope.tasks.
-double WaitingShare(const std::vector<RequestCell>& cells, const RequestScope& scope);
-
-// The excess time of requests in the odd run. Precondition: odd_run.
-double OddMoreOf(const RequestCell& cell);
-std::string SayOddRequests(const RequestCell& cell, const std::string& run);
+// others and of nodes' work for them, over all runs in which they were tested: the squared cosine
+// between excess and use. A class uses the manager and storage nodes once per request, and other
+// parts for the predicted time. Empty if there is no anomaly.
+std::map<Suspect, double> RequestEvidence(const std::vector<RequestCell>& cells);
 
 // Sets the sentences of anomalies.
 void ExplainRequests(std::vector<RequestCell>& cells);

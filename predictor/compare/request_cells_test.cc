@@ -11,7 +11,7 @@
 
 #include "predictor/compare/compare_fixture.h"
 #include "predictor/compare/comparison.h"
-#include "predictor/compare/sentence.h"
+#include "predictor/compare/suspect.h"
 #include "predictor/model/cost.h"
 
 namespace mosa::predict {
@@ -67,11 +67,6 @@ std::string SaidOfRequests(const Comparison& comparison) {
   std::string said;
   for (const RequestCell& cell : Off(comparison))
     said += cell.sentence + " Open first: " + cell.open_first + "\n";
-  for (const Anomaly& anomaly : comparison.anomalies)
-    said += anomaly.sentence + " " + anomaly.cause + " Open first: " + anomaly.open_first + "\n";
-  for (const Blame& blame : comparison.blamed)
-    said += fmt::format("  {} {} {:.3f} {:.3f}\n", ToText(blame.suspect.part), blame.suspect.host,
-                        blame.explained, blame.of_requests.value_or(-1));
   return said;
 }
 
@@ -97,7 +92,7 @@ class RequestCellsTest : public testing::Test {
     return runs;
   }
   static Comparison CompareWith(const std::vector<SeenRun>& runs) {
-    return Compare(*workflow_, *draws_, runs, {.slots = 1, .link_bytes_per_second = 100'000'000});
+    return Compare(*workflow_, *draws_, runs, 1);
   }
 
   static Workflow* workflow_;
@@ -120,7 +115,7 @@ TEST_F(RequestCellsTest, AClusterThatIsAsPredictedRaisesNoAlarm) {
   EXPECT_LE(alarms, 1U) << said;
 }
 
-TEST_F(RequestCellsTest, ASlowLinkShowsInWhatCrossesItAndIsBlamed) {
+TEST_F(RequestCellsTest, ASlowLinkShowsInWhatCrossesIt) {
   const Comparison comparison = CompareWith(Runs(77, ",h2.link=12M"));
   const std::vector<RequestCell> off = Off(comparison);
   ASSERT_FALSE(off.empty()) << SaidOfRequests(comparison);
@@ -136,49 +131,6 @@ TEST_F(RequestCellsTest, ASlowLinkShowsInWhatCrossesItAndIsBlamed) {
   EXPECT_NE(off.front().sentence.find("predicted"), std::string::npos);
   EXPECT_NE(off.front().open_first.find("two: 'ip -s link'"), std::string::npos)
       << SaidOfRequests(comparison);
-  ASSERT_FALSE(comparison.blamed.empty());
-  EXPECT_EQ(comparison.blamed.front().suspect, (Suspect{Part::kLink, "two"}))
-      << SaidOfRequests(comparison);
-}
-
-// One task of 31 reads most and computes most.
-Workflow Gather(double computing) {
-  const auto compute = [computing](int64_t ms) {
-    return Nanoseconds(static_cast<int64_t>(static_cast<double>(ms) * 1e6 * computing));
-  };
-  WorkflowMaker maker;
-  std::vector<std::string> parts;
-  for (uint32_t i = 0; i < 30; ++i) {
-    const std::string n = std::to_string(i);
-    parts.push_back("part." + n);
-    maker.File(parts.back(), 4 * kMiB);
-    maker.Task("make_" + n, {}, {parts.back()}, compute(400 + 20 * (i % 5)));
-  }
-  maker.File("sum", kMiB).Task("sum", parts, {"sum"}, compute(4000));
-  return maker.Build();
-}
-
-// Its tasks alone cannot tell reading from computing. Computing also takes a little longer than the
-// workload says, as on real machines.
-TEST(RequestEvidenceTest, TellsASlowLinkFromSlowComputing) {
-  const Workflow workflow = Gather(1);
-  std::vector<SeenRun> draws, runs;
-  for (uint64_t seed = 1; seed <= kDrawsMin; ++seed) draws.push_back(DrawnRun(workflow, seed));
-  for (uint64_t repeat = 0; repeat < 3; ++repeat)
-    runs.push_back(DrawnRun(Gather(1.25), 77, ",h2.link=12M", repeat));
-  const CompareOptions options = {.slots = 1, .link_bytes_per_second = 100'000'000};
-  const Comparison with = Compare(workflow, draws, runs, options);
-  ASSERT_FALSE(with.blamed.empty());
-  EXPECT_EQ(with.blamed.front().suspect, (Suspect{Part::kLink, "two"})) << SaidOfRequests(with);
-  EXPECT_TRUE(Explains(with.blamed));
-  for (SeenRun& run : runs) run.requests.clear();
-  const Comparison without = Compare(workflow, draws, runs, options);
-  EXPECT_TRUE(without.requests.empty());
-  const auto computing =
-      std::find_if(without.blamed.begin(), without.blamed.end(),
-                   [](const Blame& blame) { return blame.suspect.part == Part::kComputing; });
-  ASSERT_NE(computing, without.blamed.end());
-  EXPECT_GT(computing->weight(), without.blamed.front().weight() - 0.05) << SaidOfRequests(without);
 }
 
 TEST_F(RequestCellsTest, OnlyWhatIsComparableIsJudged) {
@@ -219,7 +171,7 @@ TEST(RequestModes, AreSaidOfWhatIsOffUnlessTheyArePredicted) {
     std::vector<SeenRun> draws(20), runs(3);
     for (SeenRun& draw : draws) draw.requests[which] = SeenOf(usual);
     for (SeenRun& run : runs) run.requests[which] = SeenOf(retried);
-    auto cells = CompareRequests(draws, runs, {}, 10);
+    auto cells = CompareRequests(draws, runs, 10);
     ExplainRequests(cells);
     ASSERT_EQ(cells.at(0).verdict, RequestVerdict::kAnomaly);
     EXPECT_EQ(cells[0].modes.has_value(), !are_predicted);
@@ -251,103 +203,6 @@ TEST_F(RequestCellsTest, OneRunAloneMustShowMore) {
   }
 }
 
-// Multiplies the time of each task; moves no other task.
-SeenRun Stretched(const Workflow& workflow, SeenRun run,
-                  const std::function<double(const SeenTask&)>& times) {
-  for (size_t i = 0; i < workflow.tasks.size(); ++i) {
-    SeenTask& task = run.tasks[i];
-    task.end =
-        task.start +
-        Nanoseconds(static_cast<int64_t>(SecondsOf(task.end - task.start) * times(task) * 1e9));
-  }
-  return run;
-}
-void SlowRequestsOver(const std::string& host, double times, SeenRun& run) {
-  for (auto& [which, seen] : run.requests)
-    if (which.name.starts_with("node.") && (which.host == host || which.peer == host))
-      seen.seconds *= times;
-}
-const Anomaly* HostAnomaly(const Comparison& comparison, const std::string& host) {
-  for (const Anomaly& anomaly : comparison.anomalies)
-    if (comparison.cells[anomaly.cell].cell == CellName{Level::kHost, host}) return &anomaly;
-  return nullptr;
-}
-
-// Tasks tell why tasks deviate; requests that deviate for another reason do not change that.
-TEST_F(RequestCellsTest, AnotherSlowLinkTakesNoBlame) {
-  const auto twice_on_three = [](const SeenTask& task) {
-    return kNamedHosts[task.host.value] == "three" ? 2.0 : 1.0;
-  };
-  for (const bool is_linked : {true, false}) {
-    SCOPED_TRACE(is_linked ? "the link is slow for tasks, too" : "requests alone");
-    std::vector<SeenRun> runs = is_linked ? Runs(77, ",h2.link=8M") : Runs(77);
-    for (SeenRun& run : runs) {
-      run = Stretched(*workflow_, run, twice_on_three);
-      if (!is_linked) SlowRequestsOver("two", 5, run);
-    }
-    const Comparison comparison = CompareWith(runs);
-    ASSERT_FALSE(Off(comparison).empty());
-    const Anomaly* anomaly = HostAnomaly(comparison, "three");
-    ASSERT_NE(anomaly, nullptr) << SaidOfRequests(comparison);
-    EXPECT_EQ(anomaly->open_first.find("three: "), 0U) << SaidOfRequests(comparison);
-    if (is_linked) continue;  // With two faults at once, the part is not told.
-    EXPECT_EQ(anomaly->cause.find("Host three explains"), 0U) << SaidOfRequests(comparison);
-    EXPECT_EQ(comparison.blamed.front().suspect, (Suspect{Part::kHost, "three"}))
-        << SaidOfRequests(comparison);
-    for (const Anomaly& each : comparison.anomalies)
-      EXPECT_EQ(each.cause.find("The link of two"), std::string::npos) << each.sentence;
-  }
-}
-
-TEST_F(RequestCellsTest, SlowRequestsExplainNothingThatIsFaster) {
-  std::vector<SeenRun> runs = Runs(77);
-  for (SeenRun& run : runs) run = Stretched(*workflow_, run, [](const SeenTask&) { return 0.65; });
-  const Comparison without = CompareWith(runs);
-  for (SeenRun& run : runs) SlowRequestsOver("two", 15, run);
-  const Comparison with = CompareWith(runs);
-  ASSERT_FALSE(Off(with).empty());
-  ASSERT_EQ(with.blamed.size(), without.blamed.size());
-  for (size_t i = 0; i < with.blamed.size(); ++i) {
-    EXPECT_EQ(with.blamed[i].suspect, without.blamed[i].suspect) << SaidOfRequests(with);
-    EXPECT_FALSE(with.blamed[i].of_requests.has_value());
-  }
-}
-
-// Every task has bytes on all nodes alike: tasks alone cannot tell which node is slow.
-TEST_F(RequestCellsTest, OfStripedFilesRequestsTellWhichNodeIsSlow) {
-  constexpr double kMorePerByte_s = 2e-7;
-  std::vector<SeenRun> runs = Runs(77);
-  for (SeenRun& run : runs) {
-    double more_s = 0;
-    for (SeenTask& task : run.tasks) {
-      uint64_t bytes = 0;
-      for (const BytesByNodeName* found : {&task.read, &task.written})
-        if (found->contains("three")) bytes += found->at("three");
-      const double task_s = kMorePerByte_s * static_cast<double>(bytes);
-      task.end = task.end + Nanoseconds(static_cast<int64_t>(task_s * 1e9));
-      more_s += task_s;
-    }
-    uint64_t count = 0;
-    const auto waits = [](const RequestClass& which) {
-      return which.name.starts_with("node.") && which.peer == "three";
-    };
-    for (const auto& [which, seen] : run.requests)
-      if (waits(which)) count += seen.count;
-    for (auto& [which, seen] : run.requests)
-      if (waits(which) || (which.name == "write.object" && which.host == "three"))
-        seen.seconds += more_s * static_cast<double>(seen.count) / static_cast<double>(count);
-  }
-  const Comparison with = CompareWith(runs);
-  ASSERT_FALSE(with.blamed.empty());
-  EXPECT_EQ(with.blamed.front().suspect, (Suspect{Part::kNode, "three"})) << SaidOfRequests(with);
-  EXPECT_TRUE(Explains(with.blamed));
-  for (SeenRun& run : runs) run.requests.clear();
-  const Comparison without = CompareWith(runs);
-  ASSERT_GT(without.blamed.size(), 1U);
-  EXPECT_LT(without.blamed.front().explained - without.blamed[1].explained, 0.1)
-      << SaidOfRequests(without);
-}
-
 // As if its RAM disk swapped: writers wait, and the node's own times show it.
 TEST_F(RequestCellsTest, ASlowStorageNodeIsNamed) {
   std::vector<SeenRun> runs = Runs(77);
@@ -364,7 +219,7 @@ TEST_F(RequestCellsTest, ASlowStorageNodeIsNamed) {
     EXPECT_NE(cell.open_first.find("three: the log of its storage node"), std::string::npos)
         << cell.sentence << " " << cell.open_first;
   }
-  const auto evidence = RequestEvidence(comparison.requests, {{0, 1, 2}, nullptr});
+  const auto evidence = RequestEvidence(comparison.requests);
   for (const auto& [suspect, explained] : evidence)
     EXPECT_LE(explained, evidence.at({Part::kNode, "three"})) << Describe(suspect);
 }
@@ -380,122 +235,6 @@ TEST_F(RequestCellsTest, ASlowManagerIsNamed) {
   for (const RequestCell& cell : off) {
     EXPECT_TRUE(cell.which.name.starts_with("manager.")) << cell.sentence;
     EXPECT_NE(cell.open_first.find("the manager's host"), std::string::npos) << cell.open_first;
-  }
-}
-
-// The time to decide is the manager's own, whoever asks: it comes first if mounts waited for it.
-TEST_F(RequestCellsTest, AManagerWhoseOwnWorkIsSlowComesFirst) {
-  constexpr double kMore_s = 0.1;  // Per request; a task sends two per file.
-  for (const bool is_waited_for : {true, false}) {
-    SCOPED_TRACE(is_waited_for ? "mounts wait" : "nobody waits");
-    std::vector<SeenRun> runs = Runs(77);
-    for (SeenRun& run : runs) {
-      for (auto& [which, seen] : run.requests)
-        if ((which.component == "manager" && which.name.ends_with(".core")) ||
-            (is_waited_for && which.name.starts_with("manager.")))
-          seen.seconds += kMore_s * static_cast<double>(seen.count);
-      for (size_t i = 0; i < run.tasks.size(); ++i) {
-        const Task& task = workflow_->tasks[i];
-        const auto files = static_cast<double>(task.inputs.size() + task.outputs.size());
-        run.tasks[i].end =
-            run.tasks[i].end + Nanoseconds(static_cast<int64_t>(2 * kMore_s * files * 1e9));
-      }
-    }
-    const Comparison comparison = CompareWith(runs);
-    size_t blamed = 0;
-    for (const Anomaly& anomaly : comparison.anomalies) {
-      if (anomaly.blamed.empty()) continue;
-      ++blamed;
-      if (is_waited_for) {
-        EXPECT_EQ(anomaly.blamed.front().suspect, (Suspect{Part::kManager, ""})) << anomaly.cause;
-      }
-      EXPECT_EQ(anomaly.cause.find("The manager: its own work shows it: '") == 0U, is_waited_for)
-          << anomaly.cause;
-    }
-    EXPECT_GT(blamed, 0U);
-  }
-}
-
-// One slow direction is its node, two are its link; without waiting tasks it is neither.
-TEST_F(RequestCellsTest, AHostIsToldByWhatOthersAskOfIt) {
-  for (const bool both_ways : {false, true}) {
-    std::vector<SeenRun> runs = Runs(77);
-    for (SeenRun& run : runs)
-      for (auto& [which, seen] : run.requests)
-        if (which.component == "mount" && which.name.starts_with("node.") &&
-            (which.peer == "three" || (both_ways && which.host == "three")))
-          seen.seconds *= 3;
-    const Suspect expected{both_ways ? Part::kLink : Part::kNode, "three"};
-    EXPECT_TRUE(CompareWith(runs).anomalies.empty());
-    for (SeenRun& run : runs)
-      run = Stretched(*workflow_, run, [both_ways](const SeenTask& task) {
-        return both_ways && kNamedHosts[task.host.value] == "three" ? 2.2 : 1.6;
-      });
-    const Comparison comparison = CompareWith(runs);
-    ASSERT_FALSE(comparison.blamed.empty());
-    EXPECT_EQ(comparison.blamed.front().suspect, expected) << SaidOfRequests(comparison);
-    EXPECT_FALSE(comparison.blamed.front().evidence.empty());
-  }
-}
-
-// Others on the machine slow all hosts alike. A link that differs from other hosts' links in the
-// same runs is reported; requests that are only longer than predicted are not.
-TEST_F(RequestCellsTest, ASlowLinkIsToldOnABusyMachineToo) {
-  for (const bool is_linked : {true, false}) {
-    SCOPED_TRACE(is_linked ? "the link of three is slow" : "all are slow");
-    std::vector<SeenRun> runs = Runs(77);
-    for (SeenRun& run : runs) {
-      for (auto& [which, seen] : run.requests)
-        if (which.component == "mount" && which.name.starts_with("node."))
-          seen.seconds *= is_linked && (which.peer == "three" || which.host == "three") ? 2.5 : 1.2;
-      run = Stretched(*workflow_, run, [is_linked](const SeenTask& task) {
-        return is_linked && kNamedHosts[task.host.value] == "three" ? 1.9 : 1.6;
-      });
-      run.machines = {{kNamedHosts, 0.5, std::nullopt}};
-    }
-    const Comparison comparison = CompareWith(runs);
-    EXPECT_FALSE(comparison.machine_busy.empty());
-    if (!is_linked) {
-      EXPECT_TRUE(comparison.anomalies.empty()) << SaidOfRequests(comparison);
-      continue;
-    }
-    ASSERT_FALSE(comparison.anomalies.empty());
-    for (const Anomaly& anomaly : comparison.anomalies) {
-      if (comparison.cells[anomaly.cell].cell.level != Level::kWorkflow) continue;
-      EXPECT_EQ(anomaly.blamed.front().suspect, (Suspect{Part::kLink, "three"})) << anomaly.cause;
-      EXPECT_NE(anomaly.cause.find("only differences between hosts in the same runs count, which "
-                                   "are chance in "),
-                std::string::npos)
-          << anomaly.cause;
-    }
-  }
-}
-
-// As for a storage node on a host of its own: sending no requests does not count as being as fast
-// as others.
-TEST_F(RequestCellsTest, AHostThatAsksNothingIsItsNodeOrItsLink) {
-  std::vector<SeenRun> runs = Runs(77);
-  for (SeenRun& run : runs) {
-    std::erase_if(run.requests, [](const auto& asked) {
-      return asked.first.component == "mount" && asked.first.host == "three";
-    });
-    for (auto& [which, seen] : run.requests)
-      if (which.component == "mount" && which.name.starts_with("node.") && which.peer == "three")
-        seen.seconds *= 3;
-    run = Stretched(*workflow_, run, [](const SeenTask& task) {
-      return kNamedHosts[task.host.value] == "three" ? 1.0 : 1.6;
-    });
-  }
-  const Comparison comparison = CompareWith(runs);
-  ASSERT_GE(comparison.blamed.size(), 2U);
-  EXPECT_EQ(comparison.blamed[0].suspect, (Suspect{Part::kNode, "three"}))
-      << SaidOfRequests(comparison);
-  EXPECT_EQ(comparison.blamed[1].suspect, (Suspect{Part::kLink, "three"}))
-      << SaidOfRequests(comparison);
-  for (size_t i = 0; i < 2; ++i) {
-    const std::string& evidence = comparison.blamed[i].evidence;
-    EXPECT_NE(evidence.find("its node or its link"), std::string::npos) << evidence;
-    EXPECT_EQ(evidence.find("1.0 times"), std::string::npos) << evidence;
   }
 }
 

@@ -1,5 +1,4 @@
-// Requests: how long those of one class stayed with a daemon, compared with the same class
-// elsewhere: those that other hosts made or other peers answered. A record has them if the cluster
+// Requests: how long those of one class stayed with a daemon. A record has them if the cluster
 // could be asked. For their prediction see request_cells.h.
 #ifndef MOSA_PREDICTOR_COMPARE_REQUESTS_H_
 #define MOSA_PREDICTOR_COMPARE_REQUESTS_H_
@@ -9,7 +8,6 @@
 #include <map>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "common/base/duration_counts.h"
 #include "predictor/compare/modes.h"
@@ -44,22 +42,6 @@ inline double MeanOf(const SeenRequests& seen) {
 // Adds the requests of another daemon on the host; quantiles become means weighted by count. If
 // either has two modes, the modes of the sum are unknown.
 void Add(const SeenRequests& more, SeenRequests& seen);
-
-// Medians of the runs in which the class is slow.
-struct SlowRequests {
-  RequestClass which;
-  uint32_t runs = 0;
-  double count = 0;
-  double mean_s = 0;
-  double elsewhere_s = 0;  // The median of the means of the same class elsewhere.
-  double more_s = 0;       // Total excess over the time elsewhere.
-};
-
-// Finds requests that took at least twice as long as elsewhere, and at least `more_s_min` longer in
-// total, in two of the runs or in the only one; largest excess first. A class is compared with at
-// least two others, and each mean has at least five requests.
-std::vector<SlowRequests> FindSlowRequests(const std::vector<RequestTimes>& runs,
-                                           double more_s_min);
 
 }  // namespace mosa::predict
 

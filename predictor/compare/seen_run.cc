@@ -20,8 +20,8 @@ Duration ComputedBy(const Task& task) {
 
 }  // namespace
 
-uint64_t AddFile(uint64_t size_bytes, const BytesByNodeName& held, const std::string& host,
-                 BytesByNodeName& found) {
+void AddFile(uint64_t size_bytes, const BytesByNodeName& held, const std::string& host,
+             BytesByNodeName& found) {
   const auto own = held.find(host);
   const uint64_t here = own == held.end() ? 0 : std::min(size_bytes, own->second);
   if (here > 0) found[host] += here;
@@ -29,12 +29,11 @@ uint64_t AddFile(uint64_t size_bytes, const BytesByNodeName& held, const std::st
   uint64_t elsewhere = 0;
   for (const auto& [node, bytes] : held)
     if (node != host) elsewhere += bytes;
-  if (rest == 0 || elsewhere == 0) return 0;
+  if (rest == 0 || elsewhere == 0) return;
   for (const auto& [node, bytes] : held) {
     const double share = static_cast<double>(bytes) / static_cast<double>(elsewhere);
     if (node != host) found[node] += static_cast<uint64_t>(static_cast<double>(rest) * share);
   }
-  return rest;
 }
 
 SeenRun SeenOf(const Workflow& workflow, const Prediction& prediction, const Platform& platform,
@@ -82,8 +81,7 @@ SeenRun SeenOf(const Workflow& workflow, const Prediction& prediction, const Pla
     const std::string host = name_of(from.host.value);
     run.fetched[host] += from.read_remote;
     for (const PathIndex file : workflow.tasks[i].inputs)
-      task.inputs_elsewhere.push_back(
-          AddFile(files[file.value].size_bytes, files[file.value].held, host, task.read));
+      AddFile(files[file.value].size_bytes, files[file.value].held, host, task.read);
     for (const PathIndex file : workflow.tasks[i].outputs)
       AddFile(files[file.value].size_bytes, files[file.value].held, host, task.written);
   }

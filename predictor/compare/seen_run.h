@@ -29,9 +29,6 @@ struct SeenTask {
       processor;  // Own processor seconds, user and system; only for measured runs.
   // Bytes of its inputs by where they lay, and of its outputs by where they lie.
   BytesByNodeName read, written;
-  // The part of `read` that lay on other nodes, by input in the workflow's order; absent inputs are
-  // unknown.
-  std::vector<uint64_t> inputs_elsewhere;
 };
 
 // A machine during a run. Hosts that are namespaces share one.
@@ -63,9 +60,9 @@ struct SeenRun {
 };
 
 // Counts a file's bytes where a task on `host` finds them: on its own node what is there, and the
-// rest on the others, in proportion to what they hold. Returns the bytes on others.
-uint64_t AddFile(uint64_t size_bytes, const BytesByNodeName& held, const std::string& host,
-                 BytesByNodeName& found);
+// rest on the others, in proportion to what they hold.
+void AddFile(uint64_t size_bytes, const BytesByNodeName& held, const std::string& host,
+             BytesByNodeName& found);
 
 // Preconditions: the prediction was made with layouts; `hosts` names the hosts that run tasks.
 // Nodes on other hosts keep the names of the prediction. A task ends when the runner notices it.

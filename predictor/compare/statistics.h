@@ -44,9 +44,9 @@ Interval<double> IntervalOf(const Residual& residual);
 double WaysToChoose(size_t chosen, size_t all);
 
 // Which of these p-values stand if at most a share `rate` of those that stand may be chance:
-// Benjamini and Hochberg (1995), proved for independent tests. The tests of a stage and of its
-// tasks are not independent; that they are positively dependent, as Benjamini and Yekutieli (2001)
-// require, is likely, not shown.
+// Benjamini and Hochberg (1995), proved for independent tests. Classes of requests are not
+// independent; that they are positively dependent, as Benjamini and Yekutieli (2001) require, is
+// likely, not shown.
 std::vector<bool> Standing(const std::vector<double>& p_values, double rate);
 
 }  // namespace mosa::predict

@@ -138,6 +138,18 @@ void SlowHost(SlowBy how, double size, HostSlowdown& host) {
   if (how == SlowBy::kNoPages) host.keeps_pages = false;
 }
 
+// Whether size is a wait, not a share of a predicted time; or a share of the time in which the part
+// stands still: size / (1 + size).
+bool IsWait(SlowBy how) {
+  return how == SlowBy::kWay || how == SlowBy::kNodeWait || how == SlowBy::kMountWait ||
+         how == SlowBy::kManagerWait || how == SlowBy::kManagerWork || how == SlowBy::kManagerLog ||
+         how == SlowBy::kWays;
+}
+
+bool IsPause(SlowBy how) {
+  return how == SlowBy::kNodePause || how == SlowBy::kMountPause || how == SlowBy::kManagerPause;
+}
+
 }  // namespace
 
 const char* ToText(SlowBy how) {
@@ -185,21 +197,11 @@ Part PartOf(SlowBy how) {
     case SlowBy::kPlaces:
       return Part::kPlaces;
   }
-  return Part::kHost;
+  return Part::kPlaces;
 }
 
 Suspect SuspectOf(const Suspicion& suspicion) {
   return {PartOf(suspicion.how), suspicion.how == SlowBy::kComputing ? "" : suspicion.at};
-}
-
-bool IsWait(SlowBy how) {
-  return how == SlowBy::kWay || how == SlowBy::kNodeWait || how == SlowBy::kMountWait ||
-         how == SlowBy::kManagerWait || how == SlowBy::kManagerWork || how == SlowBy::kManagerLog ||
-         how == SlowBy::kWays;
-}
-
-bool IsPause(SlowBy how) {
-  return how == SlowBy::kNodePause || how == SlowBy::kMountPause || how == SlowBy::kManagerPause;
 }
 
 bool IsWhole(SlowBy how) { return how == SlowBy::kNoPages || how == SlowBy::kPlaces; }

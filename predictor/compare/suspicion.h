@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "common/base/status.h"
-#include "predictor/compare/blame.h"
 #include "predictor/compare/seen_run.h"
+#include "predictor/compare/suspect.h"
 #include "predictor/model/configuration.h"
 #include "predictor/model/platform.h"
 #include "predictor/workflow/workflow.h"
@@ -54,10 +54,6 @@ struct Suspicion {
   auto operator<=>(const Suspicion&) const = default;
 };
 Suspect SuspectOf(const Suspicion& suspicion);
-// Whether the part stands still a share of the time: size / (1 + size).
-bool IsPause(SlowBy how);
-// Whether size is a wait, not a share of a predicted time.
-bool IsWait(SlowBy how);
 // Whether there is nothing between "it is" and "it is not".
 bool IsWhole(SlowBy how);
 inline constexpr Duration kWaitUnit = Milliseconds(10);

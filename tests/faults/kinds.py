@@ -103,8 +103,8 @@ def quota(store, pids, share):
     group = CPU / f"{store.name}-quota"
     group.mkdir()
     try:
-        (group / "cpu.cfs_period_us").write_text("10000")
-        (group / "cpu.cfs_quota_us").write_text(str(round(10000 * share)))
+        (group / "cpu.cfs_period_us").write_text("100000")  # The kernel gives no quota below a millisecond.
+        (group / "cpu.cfs_quota_us").write_text(str(round(100000 * share)))
         for pid in pids:
             (group / "cgroup.procs").write_text(str(pid))
         yield
@@ -172,7 +172,7 @@ KINDS = [
     Kind("links-all", links_all, (0.5, 0.7), [("network", False)], False),
     Kind("node-paused", paused("storage"), ((0.5, 1.4), (0.8, 0.6)), NODE, False),
     Kind("manager-paused", paused("manager", "h0"), ((0.75, 0.8), (0.5, 0.2)), MANAGER, False),
-    Kind("host-quota", library.stolen_cpu, (0.1, 0.2), [("processor", True), ("host", True)], False),
+    Kind("host-quota", library.stolen_cpu, (0.1, 0.2), [("processor", True)], False),
     Kind("slow-objects", library.slow_disk, (4e6, 8e6), NODE, False),
     Kind("no-pages", library.cold_cache, (1,), [("page cache", True)], False),
     Kind("wide-lock", library.wide_lock, (10_000, 20_000), MANAGER, False),
@@ -187,6 +187,7 @@ KINDS = [
     Kind("manager-quota", daemon_quota("manager", "h0"), (0.03, 0.06), MANAGER, True),
     Kind("slow-log", slow_log, (15, 30), MANAGER, True),
     Kind("leaking", library.leaking_writes, (80,), NODE, True),
+    Kind("one-seed", library.one_seed, (1,), [("placement", False)], True),
     Kind("chunk", library.wrong_chunk, ("16M",), [("placement", False)], True),
     Kind("all-compute", application(lambda store: "ALL"), (1.6, 2.2), COMPUTING, True),
 ]

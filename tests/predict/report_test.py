@@ -88,8 +88,8 @@ class Reports(compare_test.Comparison):
 def test_clean(made):
     page, answer = made.report(made.clean)
     check(answer["verdict"].startswith("mixed took ") and "on 4 hosts, predicted " in answer["verdict"]
-          and answer["verdict"].endswith("No anomaly in 3 runs."), answer["verdict"])
-    check(page.data["tone"] == "well" and answer["anomalies"] == 0, page.data["tone"])
+          and ". Not slower: " in answer["verdict"], answer["verdict"])
+    check(page.data["tone"] == "well" and not answer["is_slower"], page.data["tone"])
     tasks = page.tasks()
     check(len(tasks["id"]) == 20 and None not in tasks["start_us"] + tasks["predicted_start_us"], f"{tasks}")
     check(sorted(stage["name"] for stage in page.data["stages"]) == ["make", "sum", "turn"], f"{page.data['stages']}")
@@ -122,16 +122,17 @@ def test_alone(made):
 def test_slow(made):
     runs = [compare_test.slower(r, lambda _, a: a["end"] - a["start"] if a["host"] == "h3" else 0) for r in made.clean]
     page, answer = made.report(runs)
-    anomalies = page.data["comparison"]["anomalies"]
-    check(answer["anomalies"] == len(anomalies) > 0 and f"{len(anomalies)} anomal" in answer["verdict"], answer["verdict"])
-    check(page.data["tone"] == "off" and "h3" in anomalies[0]["cause"] and anomalies[0]["open_first"], f"{anomalies[0]}")
+    finding = page.data["comparison"]["finding"]
+    check(answer["is_slower"] and ". Slower: " in answer["verdict"] and finding["sentence"] in answer["verdict"], answer["verdict"])
+    first = finding["causes"][0]
+    check(page.data["tone"] == "off" and "h3" in first["sentence"] and first["open_first"], f"{first}")
 
 
 def test_busy_machine(made):
     """Neither well nor off."""
     runs = [compare_test.slower(r, lambda _, a: 0.5 * (a["end"] - a["start"])) for r in made.clean]
     page, answer = made.report([compare_test.busy(record, 0.35) for record in runs])
-    check(answer["anomalies"] == 0 and "No anomaly in 3 runs, but the machine was busy: " in answer["verdict"], answer["verdict"])
+    check(not answer["is_slower"], answer["verdict"])
     check(page.data["tone"] == "plain" and page.data["comparison"]["machine_busy"], page.data["tone"])
     page.says("machine busy: the processors of h1, h2, h3 and h4 were 35 % busy with other work")
 
@@ -220,7 +221,7 @@ def test_partly(made):
         page, answer = made.report([record])
         page.says(expected)
         cell = compare_test.cell(page.data["comparison"], "tasks", "turn")
-        check(cell["runs"] == 1 and not answer["anomalies"], f"{expected}: the rest is compared: {cell}")
+        check(cell["runs"] == 1 and not answer["is_slower"], f"{expected}: the rest is compared: {cell}")
     check([host["lost"] for host in made.report([lost], platform=False)[0].data["hosts"]] == [False, False, False, True], "who is lost")
     page, answer = made.report([failed], platform=False)
     check("ended as 'failed'" in answer["verdict"] and "19 of 20 tasks done" in answer["verdict"], answer["verdict"])

@@ -75,7 +75,7 @@ Status CheckCommand(const RunsToMake& options) {
 // Written before the first run, which proves that the prediction did not use its results.
 Status WritePrediction(const RunsToMake& options, const Asked& asked, const DrawnRuns& drawn) {
   const predict::Comparison comparison =
-      predict::Compare(asked.inputs.workflow, drawn.draws, {}, OptionsOf(asked));
+      predict::Compare(asked.inputs.workflow, drawn.draws, {}, SlotsOf(asked));
   const std::time_t now = std::time(nullptr);
   std::tm utc{};
   gmtime_r(&now, &utc);

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "common/base/units.h"
-#include "predictor/compare/sentence.h"
+#include "predictor/compare/suspect.h"
 #include "tools/console/output.h"
 
 namespace mosa::cli {
@@ -19,11 +19,9 @@ using predict::Interval;
 using predict::Level;
 using predict::Verdict;
 
-// Rows and sentences that are printed. The JSON has the rest.
+// Rows that are printed. The JSON has the rest.
 constexpr size_t kTasksShownMax = 10;
-constexpr size_t kAnomaliesShownMax = 8;
 constexpr size_t kRequestsShownMax = 10;
-constexpr size_t kRequestSentencesMax = 3;
 
 std::string ShowSeconds(double seconds) { return fmt::format("{:.3f}", seconds); }
 std::string ShowShare(double share) { return fmt::format("{:+.1f}%", share * 100); }
@@ -39,10 +37,7 @@ json ToJson(const ComparedCell& cell) {
                  {"runs", cell.runs},
                  {"measured_s", nullptr},
                  {"measured_range_s", nullptr},
-                 {"residual_s", nullptr},
                  {"residual_share", nullptr},
-                 {"residual_share_interval", nullptr},
-                 {"p", nullptr},
                  {"effect_share", nullptr},
                  {"verdict", predict::ToText(cell.verdict)}};
   if (cell.predicted_interval_s)
@@ -50,10 +45,7 @@ json ToJson(const ComparedCell& cell) {
   if (cell.runs == 0) return object;
   object["measured_s"] = cell.measured_s;
   object["measured_range_s"] = ToJson(cell.measured_range_s);
-  object["residual_s"] = cell.residual_s;
   object["residual_share"] = cell.residual_share;
-  object["residual_share_interval"] = ToJson(cell.residual_share_interval);
-  object["p"] = cell.p;
   object["effect_share"] = cell.effect_share;
   return object;
 }
@@ -75,32 +67,6 @@ json ToJson(const std::vector<predict::ChunkShare>& chunks) {
     list.push_back({{"chunk_bytes", share.chunk_bytes},
                     {"predicted_share", share.predicted},
                     {"measured_share", share.measured}});
-  return list;
-}
-
-json ToJson(const std::vector<predict::Blame>& blamed) {
-  json list = json::array();
-  for (const predict::Blame& blame : blamed)
-    list.push_back({{"part", predict::ToText(blame.suspect.part)},
-                    {"host", blame.suspect.host.empty() ? json() : json(blame.suspect.host)},
-                    {"explained", blame.explained},
-                    {"of_requests", blame.of_requests ? json(*blame.of_requests) : json()},
-                    {"evidence", blame.evidence}});
-  return list;
-}
-
-json ToJson(const std::vector<predict::SlowRequests>& slow) {
-  json list = json::array();
-  for (const predict::SlowRequests& requests : slow)
-    list.push_back({{"component", requests.which.component},
-                    {"host", requests.which.host},
-                    {"class", requests.which.name},
-                    {"peer", requests.which.peer},
-                    {"runs", requests.runs},
-                    {"count", requests.count},
-                    {"mean_s", requests.mean_s},
-                    {"elsewhere_s", requests.elsewhere_s},
-                    {"more_s", requests.more_s}});
   return list;
 }
 
@@ -164,31 +130,6 @@ json MachinesToJson(const predict::Comparison& comparison) {
   return list;
 }
 
-json OddRunsToJson(const predict::Comparison& comparison) {
-  json list = json::array();
-  for (const predict::OddRun& odd : comparison.odd_runs)
-    list.push_back({{"run", odd.run}, {"sentence", odd.sentence}});
-  return list;
-}
-
-json ToJson(const predict::Anomaly& anomaly, const predict::Comparison& comparison) {
-  const predict::CellName& cell = comparison.cells[anomaly.cell].cell;
-  return {{"level", predict::ToText(cell.level)},
-          {"name", cell.name},
-          {"slower", anomaly.slower},
-          {"predicted_s", anomaly.predicted_s},
-          {"measured_s", anomaly.measured_s},
-          {"residual_share_interval", ToJson(anomaly.residual_share_interval)},
-          {"effect_share", anomaly.effect_share},
-          {"shown_in", anomaly.shown_in},
-          {"judged", anomaly.judged},
-          {"since", anomaly.since},
-          {"blamed", ToJson(anomaly.blamed)},
-          {"sentence", anomaly.sentence},
-          {"cause", anomaly.cause},
-          {"open_first", anomaly.open_first}};
-}
-
 // Returns all cells, but only those single tasks that deviate most.
 std::vector<const ComparedCell*> CellsShown(const predict::Comparison& comparison) {
   std::vector<const ComparedCell*> shown, tasks;
@@ -208,7 +149,7 @@ std::vector<const ComparedCell*> CellsShown(const predict::Comparison& compariso
 
 void PrintCells(const predict::Comparison& comparison) {
   Table table({"WHAT", "NAME", "PREDICTED S", "90 % INTERVAL", "MEASURED S", "RANGE", "OFF BY",
-               "95 %", "EFFECT", "VERDICT"});
+               "EFFECT", "VERDICT"});
   for (const ComparedCell* shown : CellsShown(comparison)) {
     const ComparedCell& cell = *shown;
     const auto range = [](const Interval<double>& interval) {
@@ -220,9 +161,6 @@ void PrintCells(const predict::Comparison& comparison) {
                measured ? ShowSeconds(cell.measured_s) : "-",
                measured ? range(cell.measured_range_s) : "-",
                measured ? ShowShare(cell.residual_share) : "-",
-               measured ? fmt::format("{} to {}", ShowShare(cell.residual_share_interval.low),
-                                      ShowShare(cell.residual_share_interval.high))
-                        : "-",
                measured ? ShowShare(cell.effect_share) : "-", predict::ToText(cell.verdict)});
   }
   table.Print();
@@ -271,37 +209,6 @@ void PrintRequestCells(const predict::Comparison& comparison) {
   }
   fmt::print("\n");
   table.Print();
-}
-
-void PrintRequests(const predict::Comparison& comparison) {
-  if (comparison.slow_requests.empty()) return;
-  Table table({"SLOW REQUESTS", "HOST", "CLASS", "PEER", "RUNS", "COUNT", "MEAN MS", "ELSEWHERE",
-               "MORE S"});
-  const size_t shown = std::min(comparison.slow_requests.size(), kRequestsShownMax);
-  for (size_t i = 0; i < shown; ++i) {
-    const predict::SlowRequests& requests = comparison.slow_requests[i];
-    table.Add({requests.which.component, requests.which.host, requests.which.name,
-               requests.which.peer.empty() ? "-" : requests.which.peer,
-               fmt::format("{}", requests.runs), fmt::format("{:.0f}", requests.count),
-               fmt::format("{:.3f}", requests.mean_s * 1e3),
-               fmt::format("{:.3f}", requests.elsewhere_s * 1e3), ShowSeconds(requests.more_s)});
-  }
-  fmt::print("\n");
-  table.Print();
-}
-
-void PrintRequestSentences(const predict::Comparison& comparison) {
-  const size_t off = predict::CountOff(comparison.requests);
-  if (off == 0) return;
-  fmt::print("\n{} class{} of requests took longer than predicted, largest first:\n", off,
-             off == 1 ? "" : "es");
-  const size_t shown = std::min(off, kRequestSentencesMax);
-  for (size_t i = 0; i < shown; ++i) {
-    fmt::print("- {}\n", comparison.requests[i].sentence);
-    if (i + 1 == shown ||
-        comparison.requests[i + 1].open_first != comparison.requests[i].open_first)
-      fmt::print("  Open first: {}.\n", comparison.requests[i].open_first);
-  }
 }
 
 json ToJson(const predict::Witness& witness) {
@@ -357,6 +264,7 @@ json FindingToJson(const predict::Comparison& comparison) {
                       {"open_first", cause.open_first}});
   }
   return {{"is_slower", finding.is_slower},
+          {"is_replayed", finding.is_replayed},
           {"evidence", finding.evidence},
           {"excess_share", comparison.detection.excess_share},
           {"shown", comparison.detection.shown.size()},
@@ -381,21 +289,12 @@ json ToJson(const CompareReport& report, const predict::Comparison& comparison, 
                {"chunks", ToJson(comparison.chunks)},
                {"machines", MachinesToJson(comparison)},
                {"machine_busy", comparison.machine_busy},
-               {"odd_runs", OddRunsToJson(comparison)},
                {"requests", ToJson(comparison.requests)},
-               {"slow_requests", ToJson(comparison.slow_requests)},
-               {"blamed", ToJson(comparison.blamed)},
-               {"finding", FindingToJson(comparison)},
-               {"anomalies_left_out", comparison.anomalies_left_out},
-               {"anomalies", json::array()}};
-  for (const predict::Anomaly& anomaly : comparison.anomalies)
-    root["anomalies"].push_back(ToJson(anomaly, comparison));
+               {"finding", FindingToJson(comparison)}};
   return root;
 }
 
 void PrintFinding(const predict::Finding& finding) {
-  if (!finding.is_slower) return;
-  fmt::print("\n{}\n", finding.sentence);
   for (size_t i = 0; i < finding.causes.size(); ++i) {
     const predict::Cause& cause = finding.causes[i];
     fmt::print("{}{}\n", i == 0 ? "   Most likely: " : "   Nearly as likely: ", cause.sentence);
@@ -413,63 +312,22 @@ void PrintComparison(const CompareReport& report, const predict::Comparison& com
   PrintCells(comparison);
   PrintBytes(comparison);
   PrintRequestCells(comparison);
-  PrintRequests(comparison);
   if (!report.notes.empty()) fmt::print("\n");
   for (const std::string& note : report.notes) fmt::print("Note: {}\n", note);
-  PrintFinding(comparison.finding);
-  PrintRequestSentences(comparison);
-  const auto& anomalies = comparison.anomalies;
-  const std::string verdict = VerdictOf(comparison);
-  if (anomalies.empty()) {
-    if (!comparison.finding.is_slower) fmt::print("\n{}.\n", verdict);
-    return;
-  }
-  fmt::print("\n{}, largest first:\n", verdict);
-  // Neighbours with the same cause print it once, after the last of them.
-  const size_t shown = std::min(anomalies.size(), kAnomaliesShownMax);
-  for (size_t i = 0; i < shown; ++i) {
-    fmt::print("{}. {}\n", i + 1, anomalies[i].sentence);
-    if (i + 1 < shown && anomalies[i + 1].cause == anomalies[i].cause &&
-        anomalies[i + 1].open_first == anomalies[i].open_first)
-      continue;
-    if (!anomalies[i].cause.empty()) fmt::print("   {}\n", anomalies[i].cause);
-    fmt::print("   Open first: {}.\n", anomalies[i].open_first);
-  }
-  if (anomalies.size() > kAnomaliesShownMax)
-    fmt::print("And {} more: see --json.\n", anomalies.size() - kAnomaliesShownMax);
-  if (comparison.anomalies_left_out > 0)
-    fmt::print("{} more single tasks are off, each by less than these.\n",
-               comparison.anomalies_left_out);
-}
-
-size_t CountAnomalies(const predict::Comparison& comparison) {
-  return comparison.anomalies.size() + predict::CountOff(comparison.requests);
-}
-
-size_t CountMachineBusy(const predict::Comparison& comparison) {
-  const auto cells =
-      std::ranges::count(comparison.cells, Verdict::kMachineBusy, &ComparedCell::verdict);
-  const auto requests = std::ranges::count(
-      comparison.requests, predict::RequestVerdict::kMachineBusy, &predict::RequestCell::verdict);
-  return static_cast<size_t>(cells + requests);
+  fmt::print("\n{}\n", VerdictOf(comparison));
+  if (comparison.finding.is_slower) PrintFinding(comparison.finding);
 }
 
 std::string VerdictOf(const predict::Comparison& comparison) {
-  const size_t anomalies = comparison.anomalies.size();
-  const size_t requests = predict::CountOff(comparison.requests);
-  const std::string judged = fmt::format("in {} run{}", comparison.judged.size(),
-                                         comparison.judged.size() == 1 ? "" : "s");
-  const std::string classes = fmt::format("{} class{} of requests {}", requests,
-                                          requests == 1 ? "" : "es", requests == 1 ? "is" : "are");
-  const size_t busy = CountMachineBusy(comparison);
-  if (requests + anomalies == 0 && busy > 0)
-    return fmt::format("No anomaly {}, but the machine was busy: other load explains {} time{} off",
-                       judged, busy, busy == 1 ? " that is" : "s that are");
-  if (requests > 0 && anomalies == 0)
-    return fmt::format("No task is off {}, but {}", judged, classes);
-  return fmt::format("{} anomal{} {}{}", anomalies == 0 ? "No" : fmt::format("{}", anomalies),
-                     anomalies > 1 ? "ies" : "y", judged,
-                     requests > 0 ? fmt::format(", and {} off", classes) : "");
+  const predict::Finding& finding = comparison.finding;
+  if (finding.sentence.empty())
+    return "Not judged: the last run is incomplete, so how long the workflow took is not known.";
+  const bool is_faster = comparison.detection.excess_share <= -predict::kExcessMin;
+  return fmt::format("{}: {}",
+                     finding.is_slower ? "Slower"
+                     : is_faster       ? "Faster than predicted"
+                                       : "Not slower",
+                     finding.sentence);
 }
 
 json ToJson(const CompareReport& report, const predict::Comparison& comparison) {

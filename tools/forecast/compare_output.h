@@ -23,12 +23,7 @@ void PrintComparison(const CompareReport& report, const predict::Comparison& com
 nlohmann::json ToJson(const CompareReport& report, const predict::Comparison& comparison);
 // The same, but with only the cells that PrintComparison shows, and without requests.
 nlohmann::json ShownToJson(const CompareReport& report, const predict::Comparison& comparison);
-// Counts anomalous times of tasks and anomalous classes of requests, one each.
-size_t CountAnomalies(const predict::Comparison& comparison);
-// Counts the times and classes whose deviation other load on the machines explains.
-size_t CountMachineBusy(const predict::Comparison& comparison);
-// "No anomaly in 3 runs"; "2 anomalies in 3 runs"; the same ", and 6 classes of requests are off";
-// "No task is off in 3 runs, but 6 classes of requests are".
+// "Slower: The last 2 of 5 runs took ..."; or "Not slower", "Faster than predicted", "Not judged".
 std::string VerdictOf(const predict::Comparison& comparison);
 // For a comparison without runs: the prediction for every cell.
 nlohmann::json PredictedToJson(const predict::Comparison& comparison);

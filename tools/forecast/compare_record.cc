@@ -109,23 +109,17 @@ class Reader {
     task.start = std::max(span->start, Duration());
     task.end = std::max(span->end, Duration());
     task.processor = last.processor;
-    task.inputs_elsewhere =
-        AddFiles(recorded.inputs, workflow_.tasks[index].inputs, host->first, task.read);
+    AddFiles(recorded.inputs, workflow_.tasks[index].inputs, host->first, task.read);
     AddFiles(recorded.outputs, workflow_.tasks[index].outputs, host->first, task.written);
   }
 
-  // The files are in the order of the task's, as its digest is the same. Returns the bytes of each
-  // on other nodes, up to the first file whose size is unknown.
-  std::vector<uint64_t> AddFiles(const std::vector<RecordedFile>& list,
-                                 const std::vector<PathIndex>& files, const std::string& host,
-                                 predict::BytesByNodeName& found) {
-    std::vector<uint64_t> elsewhere;
+  // The files are in the order of the task's, as its digest is the same.
+  void AddFiles(const std::vector<RecordedFile>& list, const std::vector<PathIndex>& files,
+                const std::string& host, predict::BytesByNodeName& found) {
     for (size_t i = 0; i < list.size() && i < files.size(); ++i) {
       if (!list[i].facts) continue;
       const FileFacts& facts = *list[i].facts;
-      const uint64_t on_others =
-          predict::AddFile(facts.size_bytes, facts.bytes_by_node, host, found);
-      if (elsewhere.size() == i) elsewhere.push_back(on_others);
+      predict::AddFile(facts.size_bytes, facts.bytes_by_node, host, found);
       if (facts.chunk_bytes > 0 && chunked_.insert(files[i]).second)
         measured_.seen.bytes_by_chunk[facts.chunk_bytes] += facts.size_bytes;
       for (const auto& [node, bytes] : facts.bytes_by_node)
@@ -136,7 +130,6 @@ class Reader {
           resized_.insert(files[i]).second)
         faults_.resized.Add(file.path);
     }
-    return elsewhere;
   }
 
   // Requests between the run's begin and end, if the cluster was asked.
@@ -163,7 +156,9 @@ class Reader {
     }
     if (!file_.daemons.empty())
       measured_.seen.knows_all_requests =
-          file_.rows_left_out == 0 && faults_.truncated.count() == 0;
+          file_.rows_left_out == 0 && faults_.truncated.count() + faults_.unasked.count() +
+                                              faults_.restarted.count() + faults_.untimed.count() ==
+                                          0;
   }
 
   // Takes the machines whose load by others is known.

@@ -104,11 +104,8 @@ Result<Asked> ReadAsked(const PredictionWords& words, const std::string& workloa
   return asked;
 }
 
-predict::CompareOptions OptionsOf(const Asked& asked) {
-  predict::CompareOptions options;
-  options.slots = predict::SlotsOf(asked.inputs.platform, asked.configuration);
-  options.link_bytes_per_second = asked.inputs.platform.host.out_bytes_per_second;
-  return options;
+uint32_t SlotsOf(const Asked& asked) {
+  return predict::SlotsOf(asked.inputs.platform, asked.configuration);
 }
 
 std::vector<std::string> NamesOf(const std::vector<RunHost>& hosts) {
@@ -224,19 +221,14 @@ Result<Compared> CompareRuns(const PredictionWords& words, const Asked& asked,
     notes.push_back(
         fmt::format("in {} draws the run would fail, for example: {}; they are left out",
                     drawn.failed, drawn.failure));
-  notes.push_back(
-      "records of runs do not say how a task's time splits into reading, computing and writing: "
-      "parts are told apart by what tasks used of them");
   Compared compared;
-  compared.comparison =
-      predict::Compare(asked.inputs.workflow, drawn.draws, runs, OptionsOf(asked));
+  compared.comparison = predict::Compare(asked.inputs.workflow, drawn.draws, runs, SlotsOf(asked));
   Findings findings = FindingsOf(asked, drawn.draws, runs);
   compared.comparison.detection = std::move(findings.detection);
   compared.comparison.diagnoses = std::move(findings.diagnoses);
   compared.comparison.finding = std::move(findings.finding);
   if (!findings.note.empty()) notes.push_back(std::move(findings.note));
   if (!compared.comparison.machine_busy.empty()) notes.push_back(compared.comparison.machine_busy);
-  for (const predict::OddRun& odd : compared.comparison.odd_runs) notes.push_back(odd.sentence);
   if (!compared.comparison.other_chunks.empty()) notes.push_back(compared.comparison.other_chunks);
   compared.report = {asked.inputs.workflow.name, words.platform,
                      predict::ToText(asked.configuration), drawn.failed, std::move(notes)};

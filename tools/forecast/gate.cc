@@ -4,13 +4,11 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
 #include "common/base/units.h"
-#include "predictor/compare/sentence.h"
+#include "predictor/compare/suspect.h"
 #include "predictor/workflow/synthetic.h"
 #include "tools/console/output.h"
 #include "tools/forecast/compare_made.h"
@@ -24,7 +22,7 @@ using predict::Pattern;
 
 // Compute time of a `head` or `cat` task. The platform file has the cost of starting it.
 constexpr double kRuntimeSeconds = 0.01;
-// Tasks per stage and host. More than one, so that parts can be told apart by tasks' use of them.
+// Tasks per stage and host.
 constexpr uint32_t kTasksPerHost = 2;
 
 // ---- workflows
@@ -95,23 +93,6 @@ struct Verdict {
   std::string sentence;
 };
 
-// Returns the suspect that explains most of the requests' extra time, because requests show where
-// time went. If requests were not slower, returns the one that explains most of the tasks'.
-std::optional<predict::Suspect> SuspectOf(const predict::Comparison& comparison) {
-  std::set<size_t> runs;
-  for (const predict::RequestCell& cell : comparison.requests)
-    for (const predict::RequestsInRun& in_run : cell.tested) runs.insert(in_run.run);
-  const auto evidence =
-      predict::RequestEvidence(comparison.requests, {{runs.begin(), runs.end()}, nullptr});
-  const auto most = std::ranges::max_element(
-      evidence, [](const auto& a, const auto& b) { return a.second < b.second; });
-  if (most != evidence.end() && most->second >= predict::kExplainedMin) return most->first;
-  const std::vector<predict::Blame>& blamed = comparison.blamed;
-  if (predict::Explains(blamed) && (blamed.front().factor > 0 || !blamed.front().evidence.empty()))
-    return blamed.front().suspect;
-  return std::nullopt;
-}
-
 // A pattern fails if it is slower than 19 of 20 predicted runs (nine of ten lie in the interval,
 // half of the rest above it) and slower than predicted by more than the margin.
 Verdict Judge(const std::string& pattern, const predict::Comparison& comparison, double margin) {
@@ -138,15 +119,18 @@ Verdict Judge(const std::string& pattern, const predict::Comparison& comparison,
       pattern, whole->measured_s, whole->predicted_s, high_s, 100 * verdict.slower_share,
       verdict.passes ? "margin" : "above the margin of", 100 * margin);
   if (verdict.passes) return verdict;
-  if (const auto suspect = SuspectOf(comparison)) {
-    verdict.component = predict::Describe(*suspect);
-    verdict.sentence += fmt::format("; best explained by {}; open first: {}", verdict.component,
-                                    predict::OpenFirst(*suspect));
-  } else {
-    verdict.sentence += "; no single part explains half of the deviation";
+  const std::vector<predict::Cause>& causes = comparison.finding.causes;
+  if (causes.empty()) {
+    if (comparison.finding.is_replayed)
+      verdict.sentence += "; no single part explains a quarter of the delay";
+    return verdict;
   }
-  if (predict::CountOff(comparison.requests) > 0)
-    verdict.sentence += ". " + comparison.requests.front().sentence;
+  std::vector<std::string> components;
+  for (const predict::Suspect& suspect : causes.front().suspects)
+    components.push_back(predict::Describe(suspect));
+  verdict.component = fmt::format("{}", fmt::join(components, " and "));
+  verdict.sentence += fmt::format("; most likely {} Open first: {}", causes.front().sentence,
+                                  causes.front().open_first);
   return verdict;
 }
 

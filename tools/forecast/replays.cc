@@ -15,7 +15,7 @@ namespace {
 
 // Replays may simulate so many tasks together: half a minute on two cores.
 constexpr size_t kTasksReplayedMax = 300'000;
-// At most so many earlier runs, the newest.
+// At most so many earlier runs teach, the newest.
 constexpr size_t kBeforeMax = 5;
 
 using predict::Feature;
@@ -66,7 +66,7 @@ struct Budget {
   size_t runs = 0;     // So many with each of these suspicions; 0: none.
   std::string reason;  // Why none.
 };
-Budget BudgetOf(const Asked& asked, const std::vector<std::string>& hosts) {
+Budget BudgetOf(const Asked& asked, const std::vector<std::string>& hosts, size_t judged) {
   const predict::Workflow& workflow = asked.inputs.workflow;
   Budget budget;
   if (asked.configuration.storage_hosts > 0) {
@@ -74,8 +74,10 @@ Budget BudgetOf(const Asked& asked, const std::vector<std::string>& hosts) {
     return budget;
   }
   budget.suspicions = predict::SuspicionsOf(workflow, asked.configuration, hosts);
-  budget.runs = kTasksReplayedMax / std::max<size_t>(1, workflow.tasks.size()) /
-                predict::ReplaysOf(budget.suspicions);
+  const size_t replays_max = kTasksReplayedMax / std::max<size_t>(1, workflow.tasks.size());
+  const size_t as_they_ran = judged * predict::kSeedsTried;
+  if (replays_max > as_they_ran)
+    budget.runs = (replays_max - as_they_ran) / predict::ReplaysOf(budget.suspicions);
   if (budget.runs == 0)
     budget.reason =
         fmt::format("{} tasks on {} hosts are too many to replay runs with each part slower",
@@ -100,7 +102,7 @@ Findings FindingsOf(const Asked& asked, const std::vector<SeenRun>& draws,
   Findings findings;
   if (drawn.size() < 2 || whole.empty() || whole.back() + 1 != runs.size()) return findings;
   KeepNewest(predict::kRunsJudged + kBeforeMax, whole);
-  const Budget budget = BudgetOf(asked, hosts);
+  const Budget budget = BudgetOf(asked, hosts, whole.size());
   const predict::Replay replay = ReplayOn(counterfactual, runs);
   predict::DiagnosisQuestion question;
   question.suspicions = budget.suspicions;
@@ -119,12 +121,17 @@ Findings FindingsOf(const Asked& asked, const std::vector<SeenRun>& draws,
   bool is_replayed = false;
   if (findings.detection.may_be_slower()) {
     findings.note = budget.reason;
+    const auto can_replay = [&question](size_t run) { return question.replayed.contains(run); };
     for (const size_t run : findings.detection.shown) question.shown.push_back(whole[run]);
-    for (const size_t run : findings.detection.before) question.before.push_back(whole[run]);
+    for (const size_t run : findings.detection.before)
+      if (can_replay(whole[run])) question.before.push_back(whole[run]);
     KeepNewest(std::min(predict::kRunsJudged, budget.runs), question.shown);
-    is_replayed = budget.runs > 0 && question.replayed.size() == whole.size();
+    KeepNewest(kBeforeMax, question.before);
+    is_replayed = budget.runs > 0 && std::ranges::all_of(question.shown, can_replay);
     if (is_replayed)
       findings.diagnoses = predict::Diagnose(workflow, draws, runs, question, replay);
+    else if (findings.note.empty())
+      findings.note = "replays of the last runs fail, so no part is looked for";
   }
   findings.finding = predict::FindingOf(findings.detection, findings.diagnoses, is_replayed, names);
   return findings;

@@ -1,5 +1,5 @@
-// `mosa compare`: compares a workflow's prediction with its runs, and reports which differences are
-// anomalies.
+// `mosa compare`: compares a workflow's prediction with its runs: whether it has become slower, and
+// because of what.
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -28,13 +28,13 @@ struct CompareWords {
   std::string directory = "compare";
 };
 
-// Prints a comparison of any kind. An anomaly has its own exit code.
+// Prints a comparison of any kind. A workflow that has become slower has its own exit code.
 void ShowCompared(const Compared& compared, CommandLine& line) {
   if (line.json)
     PrintJson(ToJson(compared.report, compared.comparison));
   else
     PrintComparison(compared.report, compared.comparison);
-  if (CountAnomalies(compared.comparison) > 0) line.exit_code = kExitAnomaly;
+  if (compared.comparison.finding.is_slower) line.exit_code = kExitAnomaly;
 }
 
 Status RunCompare(const CompareWords& options, CommandLine& line) {
@@ -76,10 +76,9 @@ void AddCompare(CLI::App& app, CommandLine& line) {
       "    run words.yaml --cluster lab\n\n"
       "The second form makes the prediction, runs the workflow and compares. The workflow, or\n"
       "--workload, must give the runtimes of tasks; for the second form, it must also give file\n"
-      "sizes, and --config must give hosts. An anomaly is a difference that is unlikely to be\n"
-      "chance, matters, and occurred in two of the last three runs, or is large in a single\n"
-      "run. Exit code: 7 if there is an anomaly, otherwise that of the first new run that\n"
-      "failed.");
+      "sizes, and --config must give hosts. The workflow is slower if its last runs took longer\n"
+      "than predicted and than earlier runs, by 5 % at least and more than chance makes likely.\n"
+      "Exit code: 7 if it is slower, otherwise that of the first new run that failed.");
   AddPredictionWords(*command, options->words)->required();
   command->add_option(
       "--run", options->runs,

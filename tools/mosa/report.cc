@@ -57,7 +57,7 @@ Status RunReport(const ReportOptions& options, const CommandLine& line) {
   if (line.json) {
     nlohmann::json answer = {{"bytes", page.size()},
                              {"verdict", report.verdict},
-                             {"anomalies", report.anomalies},
+                             {"is_slower", report.is_slower},
                              {"notes", report.notes}};
     PutBytes(answer, "page", out);
     PrintJson(answer);

@@ -25,8 +25,8 @@ void AddWatch(CLI::App& app, CommandLine& line) {
       "Check that the requests of a working cluster take as long as predicted\n\n"
       "  mosa watch --platform lab.json --workload nightly.json --config manager=apart\n"
       "  mosa watch --platform lab.json --workload nightly.json --for 10m || mail ops\n\n"
-      "Compares each interval with the predicted requests of the workload, which must be given,\n"
-      "by the rules of 'mosa compare'. Prints one line for each class of a daemon's requests\n"
+      "Compares each interval with the predicted requests of the workload, which must be given.\n"
+      "Prints one line for each class of a daemon's requests\n"
       "that took longer in two of the last three intervals, or much longer in one. Prints one\n"
       "line for each class that has drifted from the prediction, and from then on judges it by\n"
       "its new times. Exit code 7 if a class took longer; drift alone does not count.");

@@ -24,8 +24,6 @@ using nlohmann::json;
 constexpr double kClocksApartSecondsMax = 10;
 // With more silent daemons the answers may be minutes apart.
 constexpr size_t kSilentMax = 16;
-// At most this many anomalous request classes are told.
-constexpr size_t kRequestNotesMax = 3;
 // The mean of fewer requests says too little to name a host.
 constexpr uint64_t kRequestsMin = 5;
 
@@ -74,7 +72,7 @@ std::string VerdictSentence(const ReportInputs& inputs, const Ended& end, const 
                           cell.predicted_interval_s->high);
     if (cell.runs == 0) text += ", which cannot be compared in all";
   }
-  return fmt::format("{}. {}.", text, VerdictOf(comparison));
+  return fmt::format("{}. {}", text, VerdictOf(comparison));
 }
 
 // ---- what daemons say
@@ -293,17 +291,16 @@ ReportedRun MakeReport(const ReportInputs& inputs) {
   data["turnaround_s"] = file.turnaround_s ? json(*file.turnaround_s) : json();
   if (finished != nullptr) {
     const predict::Comparison& comparison = finished->compared.comparison;
-    report.anomalies = CountAnomalies(comparison);
-    for (size_t i = 0; i < std::min(predict::CountOff(comparison.requests), kRequestNotesMax); ++i)
-      report.notes.push_back(fmt::format("{} Open first: {}", comparison.requests[i].sentence,
-                                         comparison.requests[i].open_first));
+    report.is_slower = comparison.finding.is_slower;
     data["comparison"] = ShownToJson(finished->compared.report, comparison);
     data["predicted_s"] = predict::SecondsOf(finished->drawn.prediction.turnaround);
   }
-  const bool is_busy = finished != nullptr && CountMachineBusy(finished->compared.comparison) > 0;
-  data["tone"] = report.anomalies > 0 || !end.well || !lost.empty() ? "off"
-                 : finished != nullptr && !is_busy                  ? "well"
-                                                                    : "plain";
+  const bool is_judged = finished != nullptr &&
+                         finished->compared.comparison.machine_busy.empty() &&
+                         !finished->compared.comparison.finding.sentence.empty();
+  data["tone"] = report.is_slower || !end.well || !lost.empty() ? "off"
+                 : is_judged                                    ? "well"
+                                                                : "plain";
   data["tasks"] = std::move(tasks.tasks);
   data["stages"] = std::move(tasks.stages);
   data["failed"] = std::move(tasks.failed);

@@ -22,8 +22,8 @@ struct ReportInputs {
 
 struct ReportedRun {
   std::string title;
-  std::string verdict;  // In a few sentences.
-  size_t anomalies = 0;
+  std::string verdict;             // In a few sentences.
+  bool is_slower = false;          // As far as anything is predicted.
   std::vector<std::string> notes;  // Sentences: what cannot be compared or shown, and why.
   nlohmann::json data;             // All that, and what is drawn.
 };

@@ -467,7 +467,7 @@ function intervalPicture(cell, most) {
   if (isNumber(cell.predicted_s))
     made.append(svg('line', {x1: x(cell.predicted_s), x2: x(cell.predicted_s), y1: 1, y2: 15, stroke: 'var(--accent)', 'stroke-width': 2}));
   if (isNumber(cell.measured_s)) {
-    const colour = cell.verdict === 'anomaly' ? 'var(--off)' : 'var(--ink)';
+    const colour = cell.verdict === 'slower' ? 'var(--off)' : 'var(--ink)';
     const [low, high] = cell.measured_range_s;
     made.append(svg('line', {x1: x(low), x2: x(high), y1: 8, y2: 8, stroke: colour, 'stroke-width': 2}));
     made.append(svg('circle', {cx: x(cell.measured_s), cy: 8, r: 3.5, fill: colour}));
@@ -496,7 +496,7 @@ function drawCompared() {
     ['Nine of ten', (cell) => range(cell.predicted_interval_s), 'number'], ['', (cell) => intervalPicture(cell, most[cell.level])],
     ['Off by', (cell) => share(cell.residual_share), 'number'],
     ['Of the run\'s time', (cell) => share(cell.effect_share), 'number'],
-    ['Verdict', (cell) => element('span', {text: cell.verdict, class: cell.verdict === 'anomaly' ? 'off' : cell.verdict === 'as predicted' ? 'well' : ''})]];
+    ['Verdict', (cell) => element('span', {text: cell.verdict, class: cell.verdict === 'slower' ? 'off' : cell.verdict === 'as predicted' ? 'well' : ''})]];
   made.append(longTable(columns, comparison.cells, 60));
   const moved = [...comparison.stage_bytes.map((row) => ({...row, what: 'stage'})),
                  ...comparison.link_bytes.map((row) => ({...row, what: 'link'}))];
@@ -521,49 +521,20 @@ function drawStages() {
     ['Written', (stage) => bytes(stage.written), 'number']], data.stages, 40));
 }
 
-// ---- anomalies
+// ---- what is found
 
-function describePart(blame) {
-  return blame.host ? `the ${blame.part} of ${blame.host}` : `the ${blame.part}`;
+function drawCause(cause) {
+  const witnesses = cause.witnesses.map((text) => element('li', {text}));
+  return element('li', {}, [element('p', {text: cause.sentence}), element('ul', {class: 'faint'}, witnesses),
+                            element('p', {text: `Open first: ${cause.open_first}.`})]);
 }
 
-// What several have in common is said once, with the first of them.
-function drawAnomaly(anomaly, i, anomalies) {
-  const item = element('li', {}, [element('p', {text: anomaly.sentence})]);
-  const before = anomalies[i - 1];
-  if (!before || before.cause !== anomaly.cause || before.open_first !== anomaly.open_first) {
-    if (anomaly.cause) item.append(element('p', {text: anomaly.cause}));
-    item.append(element('p', {text: `Open first: ${anomaly.open_first}.`}));
-  }
-  const blamed = anomaly.blamed.slice(0, 4).map((blame) => describePart(blame) + (blame.explained > 0 ? ` ${(blame.explained * 100).toFixed(0)} %` : ''));
-  const evidence = [`measured ${seconds(anomaly.measured_s)}`, `predicted ${seconds(anomaly.predicted_s)}`,
-                    `shown in ${anomaly.shown_in.length} of ${anomaly.judged} runs (${anomaly.shown_in.join(', ')})`];
-  if (blamed.length > 0) evidence.push(`what explains it: ${blamed.join(', ')}`);
-  item.append(element('p', {class: 'faint', text: `Evidence: ${evidence.join('; ')}.`}));
-  return item;
-}
-
-function drawAnomalies() {
-  if (!data.comparison) return;
-  const comparison = data.comparison;
-  const anomalies = comparison.anomalies;
-  const made = section(`Anomalies`, anomalies.length === 0
-      ? 'None: nothing is off that is hardly chance, matters, and was so in several runs or much so in one.'
-      : `${anomalies.length}, the largest first. Each is hardly chance, matters, and was so in several runs or much so in one.`);
-  const shown = 8;
-  made.append(element('ol', {class: 'anomalies'}, anomalies.slice(0, shown).map(drawAnomaly)));
-  if (anomalies.length > shown)
-    made.append(element('details', {}, [element('summary', {text: `${anomalies.length - shown} more`}),
-                                        element('ol', {class: 'anomalies', start: shown + 1}, anomalies.slice(shown).map(drawAnomaly))]));
-  if (comparison.anomalies_left_out > 0)
-    made.append(element('p', {text: `${count(comparison.anomalies_left_out)} more single tasks are off, each by less than these.`}));
-  if (comparison.slow_requests.length === 0) return;
-  made.append(element('h3', {text: 'Requests that took twice as long as the same elsewhere'}));
-  made.append(longTable([
-    ['Component', (row) => row.component], ['Host', (row) => row.host], ['Class', (row) => row.class], ['Peer', (row) => row.peer || '-'],
-    ['Runs', (row) => count(row.runs), 'number'], ['Count', (row) => count(row.count), 'number'],
-    ['Mean', (row) => shortTime(row.mean_s * 1e6), 'number'], ['Elsewhere', (row) => shortTime(row.elsewhere_s * 1e6), 'number'],
-    ['More in all', (row) => seconds(row.more_s), 'number']], comparison.slow_requests, 20));
+function drawFinding() {
+  if (!data.comparison || !data.comparison.finding.is_slower) return;
+  const finding = data.comparison.finding;
+  const made = section('Slower', finding.sentence);
+  if (finding.causes.length > 0) made.append(element('ol', {class: 'causes'}, finding.causes.map(drawCause)));
+  else if (finding.is_replayed) made.append(element('p', {text: 'No single part explains a quarter of that.'}));
 }
 
 function drawFailures() {
@@ -717,7 +688,7 @@ function drawAll() {
   document.getElementById('about').textContent =
       [when(data.start_s), `${count(length)} tasks`, data.hosts.map((host) => host.name).slice(0, 20).join(', ') + (data.hosts.length > 20 ? ', ...' : ''),
        data.cluster ? `cluster ${data.cluster}` : ''].filter(Boolean).join(' - ');
-  for (const draw of [drawTimeline, drawAnomalies, drawCompared, drawStages, drawFailures, drawPlacement, drawTraffic, drawPaths,
+  for (const draw of [drawTimeline, drawFinding, drawCompared, drawStages, drawFailures, drawPlacement, drawTraffic, drawPaths,
                       drawRequests, drawNotes, drawConfiguration, drawEnvelope])
     try {
       draw();

@@ -77,7 +77,7 @@ class Watch {
       lengths_.erase(lengths_.begin());
     }
     interval.cells =
-        predict::CompareRequests(live_.refreshed().draws(), intervals_, {}, MeanLengthSeconds());
+        predict::CompareRequests(live_.refreshed().draws(), intervals_, MeanLengthSeconds());
     predict::ExplainRequests(interval.cells);
     for (const predict::RequestCell& cell : interval.cells) {
       if (cell.p) ++interval.judged;

@@ -1,29 +1,22 @@
 """Faults for trials of `mosa compare`: what is wrong with a cluster's host, made from outside of Mosa's programs.
 
 A fault is a context manager over a running cluster of namespaces, whose hosts it leaves as they were. It is at the host that
-`store.sick` names. `culprits` says what `mosa compare` must blame first: parts of that host or of none, as in its JSON, or the
-text of what it must say.
+`store.sick` names.
 """
 
-import collections
 import contextlib
 import os
 import pathlib
-import signal
 import subprocess
 import threading
 import time
 
-from cluster import check, start_ticks, wait_until
+from cluster import check, wait_until
 
 HERE = pathlib.Path(__file__).resolve().parent
 MANAGER = "h0"  # Its host.
 RECLAIMING_S = 5.5  # What a new manager gives its clients to say what they hold.
 CPU_GROUPS = pathlib.Path("/sys/fs/cgroup/cpu")
-
-# name, what it is, culprits, begin(store, size) -> context manager, sizes it is tried at (first: the usual one), in how many files each
-# output of the trial's tasks is.
-Fault = collections.namedtuple("Fault", "name what culprits begin sizes pieces", defaults=[1])
 
 
 def tool(*words):
@@ -61,22 +54,6 @@ def repeatedly(action, every_s):
 def both_ends(store, host):
     place = store.host(host)
     return [(["tc"], place["link"]), (["tc", "-n", place["net_namespace"]], "eth0")]
-
-
-@contextlib.contextmanager
-def slow_link(store, share):
-    """The link carries a share of its rate, each way."""
-    rate = store.rate_mbit
-
-    def set_rate(mbit):
-        for command, device in both_ends(store, store.sick):
-            tool(*command, "qdisc", "change", "dev", device, "root", "tbf", "rate", f"{mbit:g}mbit", "burst", "256kb", "latency", "50ms")
-
-    set_rate(rate * share)
-    try:
-        yield
-    finally:
-        set_rate(rate)
 
 
 @contextlib.contextmanager
@@ -173,27 +150,6 @@ def stolen_cpu(store, share):
     finally:
         wait_until(release, 20, f"an empty {group}")  # What is in it may fork.
         group.rmdir()
-
-
-@contextlib.contextmanager
-def paused_process(store, share):
-    """The host's storage node stands still for a share of the time, in pauses of half a second."""
-    pid = store.pid("storage", store.sick)
-    pause_s = 0.5
-    born = start_ticks(pid)
-
-    def pause():
-        check(start_ticks(pid) == born, f"the storage node of {store.sick} is gone")
-        os.kill(pid, signal.SIGSTOP)
-        time.sleep(pause_s)
-        os.kill(pid, signal.SIGCONT)
-
-    try:
-        with repeatedly(pause, pause_s * (1 / share - 1)):
-            yield
-    finally:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGCONT)
 
 
 # ---- storage
@@ -310,26 +266,3 @@ def wrong_chunk(store, chunk):
         yield
     finally:
         store.tell("hint", "rule", "remove", "/r*/*")
-
-
-LIBRARY = [
-    Fault("slow-link", "the link of {host} carries {size:.0%} of its rate", ["link"], slow_link, (0.5, 0.7)),
-    Fault("lossy-link", "{size:.1%} of the packets of {host} are lost", ["link"], lossy_link, (0.05,)),
-    Fault("resetting-link", "connections of the storage node of {host} are reset every {size:g} s",
-          ["link", "storage node"], resetting_link, (0.3,)),
-    Fault("stolen-cpu", "all that runs on {host} has {size:.0%} of one processor", ["processor", "host"],
-          stolen_cpu, (0.1, 0.2)),
-    Fault("paused-process", "the storage node of {host} stands still {size:.0%} of the time", ["storage node"],
-          paused_process, (0.85,)),
-    Fault("slow-disk", "objects of {host} are read and written at {size:.3g} bytes/s", ["storage node"], slow_disk, (4e6,)),
-    Fault("leaking-writes", "the storage node of {host} leaks what it writes, and looks at it {size} times at each write",
-          ["storage node"], leaking_writes, (80,)),
-    Fault("cold-cache", "the page cache of {host} keeps nothing from one open to the next", ["page cache"], cold_cache, (1,)),
-    Fault("refused-connections", "{size:.0%} of the connections to the storage node of {host} wait a second to be made, and all are made again "
-          "every 0.5 s", ["storage node", "link"], refused_connections, (0.3,)),
-    Fault("wide-lock", "the manager holds its queue for {size} us after each request", ["manager"], wide_lock, (20_000,)),
-    Fault("one-seed", "the manager begins every file at the same node; each output is in {size} files", "files lie elsewhere", one_seed, (25,),
-          pieces=25),
-    Fault("wrong-chunk", "a rule gives files chunks of {size}", "in chunks of", wrong_chunk, ("16M",)),
-    Fault("wrong-placement", "a rule puts '{size}' on {host}", "files lie elsewhere", wrong_placement, ("/r*/made.*",)),
-]
