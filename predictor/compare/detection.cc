@@ -87,6 +87,7 @@ class Story {
   double LikelihoodOfChange() const {
     return LikelihoodOfBefore() + LikelihoodOfShown(kSlowerBy * kSlowerBy, kSlowDegrees);
   }
+  double expected() const { return expected_.mean; }
   double excess() const { return shown_.mean - expected_.mean; }
 
  private:
@@ -131,6 +132,7 @@ Detection DetectIn(const std::vector<double>& off, double variance) {
     most = likelihood;
     since = change;
     best.excess_share = std::expm1(story.excess());
+    best.last_excess_share = std::expm1(off.back() - story.expected());
   }
   best.evidence = most - nothing - std::log(static_cast<double>(changes.size()));
   for (size_t run = 0; run < off.size(); ++run)

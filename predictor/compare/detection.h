@@ -41,11 +41,16 @@ struct Detection {
   double expected_s = 0;       // as predicted, with what earlier runs have taught.
   // The former over the latter, less one: 0.2 is a fifth more.
   double excess_share = 0;
+  double last_excess_share = 0;  // The same of the last run alone.
   // The logarithm of how much more likely the runs are if they have become slower.
   double evidence = 0;
 
-  // By at least so much, and surely enough, to look which part might be slow.
-  bool may_be_slower() const { return excess_share >= kExcessMin && evidence >= kEvidenceLeast; }
+  // By at least so much, and surely enough, to look which part might be slow. What slowed down
+  // earlier runs may have gone.
+  bool may_be_slower() const {
+    return excess_share >= kExcessMin && last_excess_share >= kExcessMin &&
+           evidence >= kEvidenceLeast;
+  }
 };
 
 // Judges the last of `runs`. `draws` are logarithms of seconds, too: those of the prediction. At

@@ -142,6 +142,13 @@ TEST(DetectTest, ReplaysMakeRunsAlike) {
   EXPECT_LT(Detect(draws, times).evidence, found.evidence);
 }
 
+// However slow one of them was: it is over.
+TEST(DetectTest, OneSlowRunAmongOthersIsNoSlowdown) {
+  const std::vector<double> draws = {1.6, 1.58, 1.62, 1.61, 1.59};
+  for (const double slow : {1.9, 2.5, 4.5})
+    EXPECT_FALSE(IsSlower(Detect(draws, TimesOf({1.6, slow, 1.61})))) << slow;
+}
+
 // A replay follows files to bad places, and finds nothing slow there.
 TEST(DetectTest, TheWorkflowAloneShowsBadPlaces) {
   const std::vector<double> draws = {1.6, 1.58, 1.62, 1.61, 1.59};

@@ -190,12 +190,16 @@ Finding FindingOf(const Detection& detection, const std::vector<Diagnosis>& diag
   finding.evidence = detection.evidence + EvidenceOf(diagnoses, is_replayed);
   finding.is_slower = detection.may_be_slower() && finding.evidence >= kEvidenceMin;
   const size_t shown = detection.shown.size();
-  finding.sentence = fmt::format(
-      "The last {} took {:.3f} s, expected {:.3f} s ({:+.0f} %){}.",
-      shown == 1 ? fmt::format("of {} runs", runs.size())
-                 : fmt::format("{} of {} runs", shown, runs.size()),
-      detection.measured_s, detection.expected_s, 100 * detection.excess_share,
-      finding.is_slower ? fmt::format(", since {}", runs[detection.shown.front()]) : "");
+  const bool is_over =
+      detection.excess_share >= kExcessMin && detection.last_excess_share < kExcessMin;
+  finding.sentence =
+      fmt::format("The last {} took {:.3f} s, expected {:.3f} s ({:+.0f} %){}.",
+                  shown == 1 ? fmt::format("of {} runs", runs.size())
+                             : fmt::format("{} of {} runs", shown, runs.size()),
+                  detection.measured_s, detection.expected_s, 100 * detection.excess_share,
+                  finding.is_slower ? fmt::format(", since {}", runs[detection.shown.front()])
+                  : is_over         ? ", but the last of them no longer than expected"
+                                    : "");
   std::set<std::string> known;
   for (const Diagnosis& diagnosis : diagnoses) {
     if (!IsNearlyBest(diagnosis, diagnoses)) break;

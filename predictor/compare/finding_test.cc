@@ -11,7 +11,7 @@ namespace {
 const std::vector<std::string> kRunNames = {"r1.json", "r2.json", "r3.json"};
 
 Detection Slow(double evidence, double excess_share = 0.5) {
-  return {{1, 2}, {0}, 6, 6 / (1 + excess_share), excess_share, evidence};
+  return {{1, 2}, {0}, 6, 6 / (1 + excess_share), excess_share, excess_share, evidence};
 }
 
 Diagnosis Of(SlowBy how, const std::string& at, double gain, double replayed_s = 5.8) {
