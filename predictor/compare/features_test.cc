@@ -47,7 +47,7 @@ TEST(FeaturesTest, TimesOfTasks) {
   EXPECT_FALSE(PlaceIn(features, {FeatureOf::kOwn, {"", "use", "", ""}})) << "nobody measured it";
 }
 
-// Of a run that is not whole, neither the end nor waits are known.
+// Where a run is not whole, neither the end nor waits are known.
 TEST(FeaturesTest, PartsOfARun) {
   SeenRun run = Ran();
   run.whole = false;

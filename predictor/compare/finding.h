@@ -24,7 +24,7 @@ struct Cause {
 
 struct Finding {
   bool is_slower = false;
-  double evidence = 0;        // Of times and suspicions together: kEvidenceMin is needed.
+  double evidence = 0;        // Times and suspicions together: kEvidenceMin is needed.
   bool is_replayed = false;   // Suspicions were replayed.
   std::string sentence;       // How much longer the runs took than expected; if slower, since when.
   std::vector<Cause> causes;  // Best first, each part once; those that nearly explain as much as

@@ -60,7 +60,7 @@ std::map<std::string, RunSpread> SpreadsOf(const std::vector<JudgedValue>& value
   return spreads;
 }
 
-// Of the slower side alone.
+// On the slower side alone.
 double TestedP(const Residual& residual) {
   return residual.size > 0 ? residual.p / 2 : 1 - residual.p / 2;
 }

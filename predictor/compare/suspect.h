@@ -9,7 +9,7 @@
 namespace mosa::predict {
 
 enum class Part : uint8_t {
-  kProcessor,  // Of one host, like the next four.
+  kProcessor,  // On one host, like the next four.
   kLink,
   kNode,
   kPageCache,

@@ -46,7 +46,7 @@ struct Asked {
 };
 Result<Asked> ReadAsked(const PredictionWords& words, const std::string& workload,
                         const predict::Configuration& base);
-uint32_t SlotsOf(const Asked& asked);  // Of each host.
+uint32_t SlotsOf(const Asked& asked);  // On each host.
 
 std::vector<std::string> NamesOf(const std::vector<RunHost>& hosts);
 
