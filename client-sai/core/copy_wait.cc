@@ -8,12 +8,14 @@ namespace {
 constexpr Duration kWriterReleasesWithin = Seconds(2);
 constexpr Duration kExtension = Seconds(3);
 constexpr Duration kLongCopyStallMax = Seconds(8);
+constexpr uint32_t kSetbacksMax = 2;
 
 }  // namespace
 
 bool CopyWait::EndsWith(const AwaitCopiesReply& reply, Time now) {
   const std::pair<uint32_t, uint64_t> progress{reply.copies_valid, reply.copied_bytes};
-  const bool moved = progress_ && *progress_ != progress;
+  if (progress_ && progress < *progress_) ++setbacks_;
+  const bool moved = progress_ && progress != *progress_ && setbacks_ <= kSetbacksMax;
   progress_ = progress;
   const Time extended_end = patience_end_ + kExtension;
   Time stall_end = now + kLongCopyStallMax;

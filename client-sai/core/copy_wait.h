@@ -5,7 +5,8 @@
 // another mount has had the file open for writing for 2 s (a mount that has just closed it counts
 // as a writer until its kernel has released it), or when the patience is spent. Copying that makes
 // progress extends the patience by 3 s. If it still does then, the copy is a long one and may stall
-// for 8 s: enough to find a node silent, and to order a copy from or to another one.
+// for 8 s: enough to find a node silent, and to order a copy from or to another one. A copy that is
+// lost may be made anew twice: nodes that lose their copies again and again never have enough.
 #ifndef MOSA_CLIENT_SAI_CORE_COPY_WAIT_H_
 #define MOSA_CLIENT_SAI_CORE_COPY_WAIT_H_
 
@@ -31,6 +32,7 @@ class CopyWait {
   Time patience_end_;
   Time until_;
   std::optional<std::pair<uint32_t, uint64_t>> progress_;  // Copies and bytes in the last answer.
+  uint32_t setbacks_ = 0;                                  // Answers with less than the one before.
   std::optional<Time> written_since_;                      // Since when each answer named a writer.
 };
 

@@ -61,6 +61,27 @@ TEST_F(CopyWaitTest, ALongCopyMayStallForAsLongAsALostNodeTakesToBeReplaced) {
   EXPECT_TRUE(EndsWithin(Milliseconds(300)));
 }
 
+TEST_F(CopyWaitTest, ACopyThatIsLostMayBeMadeAnewTwice) {
+  Begin(Seconds(6));
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_FALSE(EndsWithinMoving(Seconds(60))) << i;
+    reply_.copied_bytes = 0;
+  }
+  EXPECT_FALSE(EndsWithinMoving(Seconds(7)));
+  EXPECT_TRUE(EndsWithinMoving(Seconds(2)));
+}
+
+TEST_F(CopyWaitTest, NodesThatLoseEachNewCopyDoNotExtendItForEver) {
+  Begin(Seconds(12));
+  EXPECT_FALSE(EndsWithin(Seconds(11)));
+  bool ended = false;
+  for (int i = 0; i < 40 && !ended; ++i) {
+    reply_.copies_valid = i % 2;
+    ended = EndsWithin(Seconds(1));
+  }
+  EXPECT_TRUE(ended);
+}
+
 TEST_F(CopyWaitTest, AWriterElsewhereHasTwoSecondsToReleaseTheFile) {
   Begin(Seconds(12));
   reply_.open_for_writing = true;

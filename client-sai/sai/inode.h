@@ -371,12 +371,17 @@ struct Inode {
     const MutexLock lock(mutex);
     unsaved.needs_commit = unsaved.change_failed = true;
   }
-  // A release is going to tell it.
+  // A release is going to tell it. Nobody is left who could commit the changes, so neither their
+  // end nor their time may be shown any more.
   bool TakeUntold() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
     const bool untold = HasUntold();
-    unsaved.data_dirty = unsaved.change_failed = false;
-    unsaved.stored_by = 0;
-    if (making.state == MakeState::kSent) unsaved.needs_commit = false;
+    if (making.state == MakeState::kSent) {
+      if (untold) known.Invalidate();
+      unsaved = {};
+    } else {
+      unsaved.data_dirty = unsaved.change_failed = false;
+      unsaved.stored_by = 0;
+    }
     return untold;
   }
   bool allocated_known() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {

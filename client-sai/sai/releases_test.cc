@@ -90,5 +90,34 @@ TEST(Releases, AReaderKeepsAFileThatIsRemovedRightAfterAWriterHasClosedIt) {
   EXPECT_TRUE(*read == content);
 }
 
+// A truncation that failed left the end that it had stored up to, and the mount showed the file as
+// longer than others had made it.
+TEST(Releases, WhatATruncationStoredInVainIsForgotten) {
+  Cluster cluster;
+  ASSERT_TRUE(Ok(cluster.a().WriteFile("/f", Pattern(1000, 1))));
+  ASSERT_TRUE(Ok(cluster.a().Stat("/f")));
+  // Its content is moved to nodes, but the manager does not hear of that.
+  std::thread hears;
+  cluster.a().OnAnswer([&](const std::vector<Request>& requests) {
+    if (!std::holds_alternative<BindRequest>(requests.front()) || hears.joinable()) return;
+    cluster.a().SetUnheard(true);
+    hears = std::thread([&] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(200));
+      cluster.a().SetUnheard(false);
+    });
+  });
+  EXPECT_FALSE(Ok(cluster.a().Truncate("/f", kMiB)));
+  ASSERT_TRUE(hears.joinable());
+  hears.join();
+  cluster.a().OnAnswer(nullptr);
+  ASSERT_TRUE(Ok(cluster.b().Truncate("/f", 10)));
+  const auto status = cluster.a().Stat("/f");
+  ASSERT_TRUE(Ok(status));
+  EXPECT_EQ(status->size_bytes, 10U);
+  const auto read = cluster.a().ReadFile("/f");
+  ASSERT_TRUE(Ok(read));
+  EXPECT_EQ(*read, Pattern(1000, 1).substr(0, 10));
+}
+
 }  // namespace
 }  // namespace mosa::sai

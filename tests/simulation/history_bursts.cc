@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <set>
 #include <string>
+#include <utility>
 
 #include "common/base/sync.h"
 
@@ -16,28 +17,52 @@ constexpr uint64_t kBurstMax = 6;
 // Programs look for the newest files: what happens to old ones is what other programs check.
 constexpr uint64_t kNewest = 8;
 constexpr uint64_t kContentMax = 400;
+constexpr uint64_t kLooksMax = 20;
 
 }  // namespace
 
 void BurstPrograms::Step(const Host& host, Rng& rng) {
-  const size_t newest = files_.size();
-  if (newest > 0 && rng.Chance(350)) {
-    const size_t number = newest - 1 - rng.Below(std::min<uint64_t>(kNewest, newest));
+  if (!files_.empty() && rng.Chance(350)) {
+    const size_t number = ChooseNewest(rng);
     if (rng.Chance(500)) return List(host);
     if (rng.Chance(150)) return Remove(host, number);
     return Find(host, number);
   }
+  if (rng.Chance(150)) return Await(host, rng);
   for (uint64_t i = 1 + rng.Below(kBurstMax); i > 0 && !host.mount->is_killed(); --i) {
-    // Sometimes another program makes the same one. A close that waits for copies fails then.
-    const bool shares = !files_.empty() && !state_.store.pessimistic && rng.Chance(150);
-    const size_t number = files_.size() - (shares ? 1 : 0);
-    if (!shares) files_.emplace_back();
-    Make(host, number, rng);
+    Make(host, ChooseToMake(rng), rng);
     // Some look for a file before anybody makes it.
     if (rng.Chance(100)) {
       files_.emplace_back();
       Find(host, files_.size() - 1);
     }
+  }
+}
+
+size_t BurstPrograms::ChooseNewest(Rng& rng) const {
+  return files_.size() - 1 - rng.Below(std::min<uint64_t>(kNewest, files_.size()));
+}
+
+// Mostly a new one. If several programs make one file, a close that waits for copies fails.
+size_t BurstPrograms::ChooseToMake(Rng& rng) {
+  if (awaited_ && rng.Chance(400)) return *std::exchange(awaited_, std::nullopt);
+  if (!files_.empty() && !state_.store.pessimistic && rng.Chance(200)) return ChooseNewest(rng);
+  files_.emplace_back();
+  return files_.size() - 1;
+}
+
+void BurstPrograms::Await(const Host& host, Rng& rng) {
+  files_.emplace_back();
+  const size_t number = files_.size() - 1;
+  awaited_ = number;
+  for (uint64_t i = 1 + rng.Below(kLooksMax); i > 0 && !host.mount->is_killed(); --i) {
+    Find(host, number);
+    if (files_[number].there.value_or(false)) return;
+    if (rng.Chance(200)) {
+      files_.emplace_back();
+      Make(host, files_.size() - 1, rng);
+    }
+    SleepFor(Milliseconds(static_cast<int64_t>(rng.Below(rng.Chance(500) ? 20 : 400))));
   }
 }
 
@@ -73,7 +98,7 @@ void BurstPrograms::Make(const Host& host, size_t number, Rng& rng) {
   if (handle.ok()) {
     const std::string data = state_.Fresh(1 + rng.Below(kContentMax));
     const bool written = rng.Chance(300) || calls_.Write(host, at, *handle, 0, data).ok();
-    if (rng.Chance(150)) SleepFor(Milliseconds(static_cast<int64_t>(rng.Below(4'000))));
+    if (rng.Chance(300)) SleepFor(Milliseconds(static_cast<int64_t>(rng.Below(4'000))));
     closed = calls_.Close(host, at, *handle).ok() && written;
   }
   file.is_lost = file.is_lost || !closed;

@@ -19,7 +19,7 @@ class BurstPrograms {
  public:
   explicit BurstPrograms(HistoryState& state) : state_(state), calls_(state) {}
 
-  // Makes, looks for, lists or removes some of them.
+  // Makes, looks for, waits for, lists or removes some of them.
   void Step(const Host& host, Rng& rng);
   // Call at the end, when nothing else runs.
   void CheckAll(const std::vector<Host>& hosts);
@@ -37,6 +37,10 @@ class BurstPrograms {
     std::list<Maker> makers;            // Those whose close has not returned.
     bool is_removed = false;            // A program removes it.
   };
+  size_t ChooseNewest(Rng& rng) const;  // One of the newest files, of which there is one.
+  size_t ChooseToMake(Rng& rng);
+  // Looks for a file until another program has made it, and makes others meanwhile.
+  void Await(const Host& host, Rng& rng);
   void Make(const Host& host, size_t number, Rng& rng);
   void Remove(const Host& host, size_t number);
   void Find(const Host& host, size_t number);
@@ -55,6 +59,7 @@ class BurstPrograms {
   HistoryState& state_;
   HistoryCalls calls_;
   std::deque<File> files_;
+  std::optional<size_t> awaited_;  // The newest that a program waits for, if nobody makes it yet.
 };
 
 }  // namespace mosa::simulation
