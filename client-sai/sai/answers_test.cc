@@ -6,6 +6,7 @@
 #include <atomic>
 #include <chrono>
 #include <fstream>
+#include <functional>
 #include <future>
 #include <memory>
 #include <optional>
@@ -17,6 +18,7 @@
 #include <variant>
 #include <vector>
 
+#include "client-sai/api/wait_budget.h"
 #include "client-sai/sai/cluster_fixture.h"
 
 namespace mosa::sai {
@@ -436,6 +438,72 @@ TEST(Answers, ALateRightToReadDoesNotHideWhatTheHostHasWrittenSince) {
   ASSERT_TRUE(Ok(cluster.b().Close(reader->handle)));
   ASSERT_TRUE(Ok(cluster.b().Close(writer->handle)));
   EXPECT_EQ(*cluster.a().ReadFile("/d/f"), written + old.substr(written.size()));
+}
+
+// The manager tells a mount only of what others change.
+TEST(Answers, WhatBecameOfAChangeThatWasNotAnsweredIsAskedFor) {
+  Cluster cluster;
+  LocalMount& a = cluster.a();
+  LocalMount& b = cluster.b();
+  for (const std::string path : {"/removed", "/moved", "/linked", "/mode"})
+    ASSERT_TRUE(Ok(b.WriteFile(path, "x"))) << path;
+  const std::vector<std::string> paths = {"/removed",  "/moved", "/linked", "/mode",
+                                          "/moved_to", "/made",  "/link",   "/directory"};
+  for (const std::string& path : paths) static_cast<void>(a.Stat(path));
+  const FileId linked = *a.Find("/linked");
+  const FileId mode = *a.Find("/mode");
+  AttributeChanges permissions;
+  permissions.permissions = 0600;
+  const Caller caller{0, 0, 1, 022};
+  const std::vector<std::function<ErrorReason()>> changes = {
+      [&] { return ReasonOf(a.Unlink("/removed")); },
+      [&] { return ReasonOf(a.Rename("/moved", "/moved_to")); },
+      [&] { return ReasonOf(a.fs().Link(linked, kRootFile, "link")); },
+      [&] { return ReasonOf(a.fs().SetAttributes(mode, permissions)); },
+      [&] {
+        return ReasonOf(a.fs().Create({kRootFile, "made", 0644, 0, caller}, O_RDWR));
+      },
+      [&] { return ReasonOf(a.MakeDirectory("/directory")); },
+  };
+  a.Freeze(true);
+  std::vector<std::thread> programs;
+  for (const auto& change : changes)
+    programs.emplace_back([&change] {
+      const WaitBudget budget(SteadyNow() - std::chrono::minutes(1));
+      EXPECT_EQ(change(), ErrorReason::kTimedOut);
+    });
+  for (std::thread& program : programs) program.join();
+  a.Freeze(false);
+  for (const std::string& path : paths) {
+    const auto agree = [&] {
+      const auto seen = a.Stat(path);
+      const auto right = b.Stat(path);
+      return seen.ok() == right.ok() && (!seen.ok() || (seen->permissions == right->permissions &&
+                                                        seen->link_count == right->link_count));
+    };
+    EXPECT_TRUE(Eventually(agree)) << path;
+  }
+  EXPECT_TRUE(Ok(b.Stat("/moved_to"))) << "the changes were applied";
+}
+
+// Others would wait for the lock until the mount ends.
+TEST(Answers, AnUnlockThatWasNotAnsweredIsAskedForAgain) {
+  Cluster cluster;
+  ASSERT_TRUE(Ok(cluster.a().WriteFile("/f", "x")));
+  const FileId file = *cluster.b().Find("/f");
+  for (const bool whole_file : {false, true}) {
+    Lock lock{.owner = 1, .pid = 1, .whole_file = whole_file};
+    ASSERT_TRUE(Ok(cluster.a().fs().SetLock(file, lock)));
+    cluster.a().SetUnheard(true);
+    lock.type = LockType::kUnlock;
+    auto unlocking =
+        std::async(std::launch::async, [&] { return cluster.a().fs().SetLock(file, lock); });
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    cluster.a().SetUnheard(false);
+    EXPECT_EQ(ReasonOf(unlocking.get()), ErrorReason::kTimedOut);
+    lock.type = LockType::kExclusive;
+    EXPECT_TRUE(Eventually([&] { return cluster.b().fs().SetLock(file, lock).ok(); }));
+  }
 }
 
 }  // namespace

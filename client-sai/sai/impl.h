@@ -1,5 +1,6 @@
 // The implementation of Filesystem: its parts, put together. Each has a header of its own and
-// borrows only parts that are declared before it. (InodeTable calls SessionEvents back.)
+// borrows only parts that are declared before it. (InodeTable and ManagerCalls call SessionEvents
+// back.)
 #ifndef MOSA_CLIENT_SAI_SAI_IMPL_H_
 #define MOSA_CLIENT_SAI_SAI_IMPL_H_
 

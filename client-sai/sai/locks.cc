@@ -83,8 +83,11 @@ Outcome<Done> FileLocks::Unlock(Inode& inode, const Lock& lock) {
   // The lock is released even if the bytes could not be stored, because others must not wait for
   // ever.
   held_locks_.Record(inode, lock);
-  MOSA_RETURN_IF_FAILED(calls_.AskAll({SetLockRequest{inode.file, lock, false}}));
-  return stored;
+  const auto unlocked = calls_.AskAll({SetLockRequest{inode.file, lock, false}});
+  if (unlocked.ok()) return stored;
+  // Nobody would release it any more.
+  if (unlocked.failure().reason == ErrorReason::kTimedOut) held_locks_.GiveUp(inode, lock);
+  return unlocked.failure();
 }
 
 LockWaitId FileLocks::Wait(FileId file, Lock lock, std::function<void(Outcome<Done>)> done) {

@@ -1,10 +1,11 @@
 // ManagerCalls: questions to the manager whose reply has the type that the caller wants, and
 // messages whose reply does not matter.
 //
-// Thread-safe. Borrows both arguments.
+// Thread-safe. Borrows the manager and the counters.
 #ifndef MOSA_CLIENT_SAI_SAI_MANAGER_CALLS_H_
 #define MOSA_CLIENT_SAI_SAI_MANAGER_CALLS_H_
 
+#include <functional>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -18,10 +19,15 @@ namespace mosa::sai {
 
 class ManagerCalls {
  public:
-  ManagerCalls(ManagerApi& manager, Stats& stats) : manager_(manager), stats_(stats) {}
+  // `forget` is called, on the thread that has asked, for each file whose names or attributes a
+  // request was to change that the manager has not answered in time: it may have made the change.
+  ManagerCalls(ManagerApi& manager, Stats& stats, std::function<void(FileId)> forget)
+      : manager_(manager), stats_(stats), forget_(std::move(forget)) {}
 
-  // Sends the requests together and blocks for at most the thread's WaitBudget. The failure is that
-  // of the first request that failed.
+  // Sends the requests together and blocks for at most the thread's WaitBudget. Returns the reply
+  // to each, until the first that failed.
+  std::vector<Reply> AskEach(std::vector<Request> requests);
+  // As AskEach. The failure is that of the first request that failed.
   Outcome<std::vector<Reply>> AskAll(std::vector<Request> requests);
   template <typename R>
   Outcome<R> Ask(Request request) {
@@ -42,6 +48,7 @@ class ManagerCalls {
  private:
   ManagerApi& manager_;
   Stats& stats_;
+  const std::function<void(FileId)> forget_;
 };
 
 }  // namespace mosa::sai

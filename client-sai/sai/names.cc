@@ -6,7 +6,6 @@
 
 #include <utility>
 
-#include "client-sai/api/wait_budget.h"
 #include "client-sai/sai/failures.h"
 #include "common/base/sync.h"
 
@@ -189,8 +188,7 @@ Outcome<Done> Namespace::RemoveOnce(FileId parent, const std::string& name, bool
   const Mark mark = recalls_.Now();
   requests.emplace_back(RemoveRequest{parent, name, directory, held, known.value_or(FileId{})});
   const size_t asked = requests.size();
-  stats_.Add(Counter::kManagerCalls);
-  const std::vector<Reply> replies = manager_.Call(std::move(requests), WaitBudget::ForQuestion());
+  const std::vector<Reply> replies = calls_.AskEach(std::move(requests));
   if (unsent) {
     const MakeState made = commits_.FinishMake(
         *unsent, replies.empty() ? ManagerCalls::UnexpectedReply() : replies[0], mark);

@@ -12,7 +12,6 @@
 #include <string_view>
 #include <vector>
 
-#include "client-sai/api/manager_api.h"
 #include "client-sai/core/outcome.h"
 #include "client-sai/sai/access_rights.h"
 #include "client-sai/sai/attribute_cache.h"
@@ -36,12 +35,11 @@ namespace mosa::sai {
 
 class Namespace {
  public:
-  Namespace(ManagerApi& manager, ManagerCalls& calls, Lease& lease, RecallLog& recalls,
-            InodeTable& inodes, FileIds& file_ids, Releases& releases, AttributeCache& attributes,
+  Namespace(ManagerCalls& calls, Lease& lease, RecallLog& recalls, InodeTable& inodes,
+            FileIds& file_ids, Releases& releases, AttributeCache& attributes,
             NameCache& name_cache, AccessRights& rights, BlockCache& blocks,
             KernelNames& kernel_names, Commits& commits, Stats& stats, const Clock& clock)
-      : manager_(manager),
-        calls_(calls),
+      : calls_(calls),
         lease_(lease),
         recalls_(recalls),
         inodes_(inodes),
@@ -77,7 +75,6 @@ class Namespace {
                    Inode& target, Mark mark);
   void LostName(FileId file, uint32_t links_left, bool said_held);
 
-  ManagerApi& manager_;
   ManagerCalls& calls_;
   Lease& lease_;
   RecallLog& recalls_;

@@ -181,6 +181,21 @@ void SessionEvents::RunTimers(uint64_t round) {
   if (round % 10 == 0) grants_.GiveBackIdle();
 }
 
+void SessionEvents::ForgetUncertain(FileId file) {
+  recalls_.NoteForeign(file);  // First, so that no earlier answer is kept.
+  const InodePtr inode = inodes_.Find(file);
+  if (!inode) return;
+  {
+    const MutexLock lock(inode->mutex);
+    if (inode->making.state != MakeState::kSent) return;  // Its make tells what became of it.
+    name_cache_.Clear(*inode);
+    inode->known.Invalidate();
+    inode->right.era = 0;
+  }
+  kernel_names_.Forget(*inode);
+  pages_.DropAttributes(file);
+}
+
 void SessionEvents::NoteDropped(Inode& inode) {
   inode.mutex.AssertHeld();
   name_cache_.Clear(inode);

@@ -75,6 +75,10 @@ class SessionEvents final : public SessionListener {
 
   // Call it ten times a second, with the number of calls before.
   void RunTimers(uint64_t round);
+  // The manager has not answered in time whether it has made this mount's change of the file, and
+  // will not make it any more. Forgets what is known of the file: the manager tells a mount only of
+  // others' changes.
+  void ForgetUncertain(FileId file);
   // The inode is about to be forgotten. The caller must hold its mutex.
   void NoteDropped(Inode& inode);
 

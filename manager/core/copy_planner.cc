@@ -13,6 +13,9 @@ namespace {
 
 constexpr Duration kMissingRetry = Seconds(60);
 
+// Nodes that replace a copy must all answer within this time.
+constexpr Duration kAnswersTogether = Seconds(10);
+
 // Removes cells without a node and moves later ones up, so that there are as few rows as possible.
 void CloseUp(std::vector<CopyCell>& cells, size_t width) {
   std::vector<CopyCell> closed;
@@ -157,13 +160,61 @@ std::optional<size_t> CopyPlanner::SuccessorOf(FileId file, const Inode& inode, 
   return std::nullopt;
 }
 
+bool CopyPlanner::Plan(FileId file, Inode& inode, uint32_t wanted) {
+  if (const auto since = copy_.replaced_since.find(file);
+      since != copy_.replaced_since.end() && since->second + kAnswersTogether < step_.now)
+    copy_.replaced_since.erase(since);
+  const Change promoted = PromoteCopies(file, inode, wanted);
+  const Change planned = PlanCells(file, inode, wanted);
+  if (promoted.waits || planned.waits) {
+    copy_.replaced_since.try_emplace(file, step_.now);
+    copy_queue_.Retry(file, step_.now + kHeartbeatEvery * 3);
+  } else {
+    copy_.replaced_since.erase(file);
+  }
+  return promoted.made || planned.made;
+}
+
+// A node that has failed counts as live until it is missed, and may return empty. So before a copy
+// goes, the nodes with those that stay must have answered since it could go. (What they say may
+// have been under way for a moment.)
+bool CopyPlanner::HasAnswered(FileId file, NodeId id) const {
+  const auto since = copy_.replaced_since.find(file);
+  return since != copy_.replaced_since.end() && nodes_.Answers(id) &&
+         nodes_.Find(id)->last_heard > since->second + kHeartbeatEvery;
+}
+
+uint32_t CopyPlanner::PossibleCopies(uint32_t wanted) const {
+  return std::max(std::min(wanted, nodes_.CountStayingNodes()), 1U);
+}
+
+CopyPlanner::SafeCopies CopyPlanner::CountSafe(FileId file, const Inode& inode,
+                                               CopyPlace place) const {
+  const FileBytes& bytes = *inode.bytes;
+  const std::vector<CopyCell>& cells = bytes.copies[place.segment];
+  const Segment& segment = bytes.segments[place.segment];
+  SafeCopies safe;
+  const auto count = [&](NodeId node) {
+    ++safe.all;
+    safe.answering += HasAnswered(file, node) ? 1 : 0;
+  };
+  const NodeId first = segment.nodes[place.cell];
+  if (nodes_.Stays(first) && nodes_.IsReachable(first) && !IsLost(bytes, first) &&
+      !IsDamaged(bytes, first))
+    count(first);
+  for (size_t c = place.cell; c < cells.size(); c += segment.width)
+    if (nodes_.Stays(cells[c].node) && copy_view_.IsValid(inode, place.segment, c))
+      count(cells[c].node);
+  return safe;
+}
+
 // Replaces first copies on nodes that are gone, have damaged the file or are draining. Not while a
 // client writes: what it has stored and not committed exists nowhere else.
-bool CopyPlanner::PromoteCopies(FileId file, Inode& inode) {
+CopyPlanner::Change CopyPlanner::PromoteCopies(FileId file, Inode& inode, uint32_t wanted) {
   FileBytes& bytes = *inode.bytes;
-  if (sessions_.write_opens.contains(file) || files_.FreezeOf(file) || bytes.is_inline)
-    return false;
+  if (sessions_.write_opens.contains(file) || files_.FreezeOf(file) || bytes.is_inline) return {};
   bool promoted = false;
+  bool waits = false;
   bool unequal = false;
   for (size_t i = 0; i < bytes.segments.size(); ++i) {
     Segment& segment = bytes.segments[i];
@@ -175,6 +226,11 @@ bool CopyPlanner::PromoteCopies(FileId file, Inode& inode) {
       if (!gone && !(node && node->draining)) continue;
       const auto successor = SuccessorOf(file, inode, {.segment = i, .cell = position}, gone);
       if (!successor) continue;
+      if (!gone) {
+        const SafeCopies safe = CountSafe(file, inode, {.segment = i, .cell = position});
+        waits = waits || safe.all >= PossibleCopies(wanted);
+        if (safe.answering < PossibleCopies(wanted)) continue;
+      }
       CopyCell& cell = bytes.copies[i][*successor];
       unequal = unequal || !copy_view_.IsValid(inode, i, *successor);
       NoteCopies(ObjectOn(bytes, first));
@@ -204,69 +260,73 @@ bool CopyPlanner::PromoteCopies(FileId file, Inode& inode) {
     generations_.RaiseVersion(file, inode, /*committed=*/false);
     step_.Touch(file);
   }
-  return promoted;
+  return {promoted, waits};
 }
 
-bool CopyPlanner::PlanCells(FileId file, Inode& inode, uint32_t wanted) {
+CopyPlanner::Change CopyPlanner::PlanCells(FileId file, Inode& inode, uint32_t wanted) {
   FileBytes& bytes = *inode.bytes;
-  bool changed = false;
+  Change change;
   bool missing = false;
   for (size_t i = 0; i < bytes.segments.size(); ++i) {
-    changed = DropCells(file, inode, i, wanted) || changed;
+    const Change dropped = DropCells(file, inode, i, wanted);
+    change.made = change.made || dropped.made;
+    change.waits = change.waits || dropped.waits;
     missing = !AddCells(file, inode, i, wanted) || missing;
   }
   if (missing) copy_queue_.Retry(file, step_.now + kMissingRetry);
-  return changed;
+  return change;
 }
 
 // Removes copies on silent and draining nodes once others replace them, and surplus copies: first
 // invalid ones, then the last rows. A silent node may return with its copy, so the copy stays until
 // as many others as are wanted are valid.
-bool CopyPlanner::DropCells(FileId file, Inode& inode, size_t segment, uint32_t wanted) {
+CopyPlanner::Change CopyPlanner::DropCells(FileId file, Inode& inode, size_t segment,
+                                           uint32_t wanted) {
   FileBytes& bytes = *inode.bytes;
   std::vector<CopyCell>& cells = bytes.copies[segment];
   const Segment& first = bytes.segments[segment];
   const size_t width = first.width;
-  bool dropped = false;
+  Change change;
   const auto take_out = [&](CopyCell& cell) {
     ObjectOn(bytes, cell.node);
     cell = {};
-    dropped = true;
+    change.made = true;
   };
-  // A draining node is left even if there cannot be as many copies without it.
-  const uint32_t possible = std::max(std::min(wanted, nodes_.CountStayingNodes()), 1U);
   const uint32_t before_silence = std::max(wanted, CopiesIfAllAnswer(file, inode));
   for (size_t position = 0; position < width; ++position) {
     const NodeId node = first.nodes[position];
     const bool first_has_it =
         nodes_.IsReachable(node) && !IsLost(bytes, node) && !IsDamaged(bytes, node);
     uint32_t staying = nodes_.Stays(node) && first_has_it ? 1 : 0;
-    uint32_t safe = staying;  // Those of them with all bytes.
-    for (size_t c = position; c < cells.size(); c += width) {
-      if (!nodes_.Stays(cells[c].node)) continue;
-      ++staying;
-      safe += copy_view_.IsValid(inode, segment, c) ? 1 : 0;
-    }
+    for (size_t c = position; c < cells.size(); c += width)
+      staying += nodes_.Stays(cells[c].node) ? 1 : 0;
+    SafeCopies safe = CountSafe(file, inode, {.segment = segment, .cell = position});
     for (size_t c = position; c < cells.size(); c += width) {
       if (cells[c].node == kNoNode || nodes_.Stays(cells[c].node)) continue;
       const Node* const holder = nodes_.Find(cells[c].node);
       const bool may_return = holder && holder->given_up && !holder->draining;
-      if (!holder || safe >= (may_return ? before_silence : possible)) take_out(cells[c]);
+      const uint32_t needed = may_return ? before_silence : PossibleCopies(wanted);
+      change.waits = change.waits || (holder && safe.all >= needed);
+      if (!holder || safe.answering >= needed) take_out(cells[c]);
     }
-    if (safe == 0) continue;  // One of the others may have to replace the first copy.
+    if (safe.all == 0) continue;  // One of the others may have to replace the first copy.
     for (const bool valid : {false, true}) {
       for (size_t c = cells.size(); c > 0 && staying > std::max(wanted, 1U); --c) {
         CopyCell& cell = cells[c - 1];
         if ((c - 1) % width != position || cell.node == kNoNode || !nodes_.Stays(cell.node) ||
             copy_view_.IsValid(inode, segment, c - 1) != valid)
           continue;
+        const uint32_t answers = valid && HasAnswered(file, cell.node) ? 1 : 0;
+        change.waits = change.waits || valid;
+        if (valid && safe.answering - answers < std::max(wanted, 1U)) continue;
         take_out(cell);
+        safe.answering -= answers;
         --staying;
       }
     }
   }
   CloseUp(cells, width);
-  return dropped;
+  return change;
 }
 
 CopiesPlan CopyPlanner::PlanOf(FileId file, const Inode& inode, size_t segment,

@@ -42,8 +42,9 @@ class CopyPlanner {
   // Returns the copies that `replicas` asks for: a number, or the current choice for auto.
   uint32_t CopiesOf(FileId file, const Inode& inode, const EffectiveHints& hints) const;
   void DescribeCopies(FileId file, const Inode& inode, FileStatus& status) const;
-  bool PromoteCopies(FileId file, Inode& inode);
-  bool PlanCells(FileId file, Inode& inode, uint32_t wanted);
+  // Replaces first copies that are gone or leave, and says which nodes are to have the `wanted`
+  // copies. Returns true if anything has changed.
+  bool Plan(FileId file, Inode& inode, uint32_t wanted);
   Status CheckStrictCopies(const Inode& inode, const EffectiveHints& hints,
                            const Segment& segment) const;
   // Returns the number of copies that a close waits for if it asked for `asked`.
@@ -52,7 +53,23 @@ class CopyPlanner {
  private:
   uint32_t CopiesIfAllAnswer(FileId file, const Inode& inode) const;
   std::optional<size_t> SuccessorOf(FileId file, const Inode& inode, CopyPlace place, bool gone);
-  bool DropCells(FileId file, Inode& inode, size_t segment, uint32_t wanted);
+  // Whether something was changed, and whether a copy may go once other nodes have answered.
+  struct Change {
+    bool made = false;
+    bool waits = false;
+  };
+  // Valid copies of a stripe position on nodes that stay.
+  struct SafeCopies {
+    uint32_t all = 0;
+    uint32_t answering = 0;  // On nodes that have answered since a copy could go.
+  };
+  Change PromoteCopies(FileId file, Inode& inode, uint32_t wanted);
+  Change PlanCells(FileId file, Inode& inode, uint32_t wanted);
+  Change DropCells(FileId file, Inode& inode, size_t segment, uint32_t wanted);
+  SafeCopies CountSafe(FileId file, const Inode& inode, CopyPlace place) const;
+  bool HasAnswered(FileId file, NodeId id) const;
+  // A draining node is left even if there cannot be as many copies without it.
+  uint32_t PossibleCopies(uint32_t wanted) const;
   CopiesPlan PlanOf(FileId file, const Inode& inode, size_t segment, uint32_t wanted) const;
   bool AddCells(FileId file, Inode& inode, size_t segment, uint32_t wanted);
 

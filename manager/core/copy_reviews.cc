@@ -83,8 +83,7 @@ void CopyReviews::Review(FileId file) {
   if (wanted > 1 || !bytes.copies.empty() || leaves ||
       std::any_of(bytes.segments.begin(), bytes.segments.end(), drains)) {
     bytes.copies.resize(bytes.segments.size());
-    bool changed = copy_planner_.PromoteCopies(file, *inode);
-    changed = copy_planner_.PlanCells(file, *inode, wanted) || changed;
+    const bool changed = copy_planner_.Plan(file, *inode, wanted);
     if (std::all_of(bytes.copies.begin(), bytes.copies.end(),
                     [](const auto& cells) { return cells.empty(); }))
       bytes.copies.clear();

@@ -343,6 +343,7 @@ TEST_F(CoreCopies, WhatIsBeingDroppedDoesNotBecomeTheFirstCopy) {
   ASSERT_EQ(Readers(f).size(), 2U);
   const NodeId second = Readers(f)[1];
   SetXattr(f, "replicas", "1");
+  AdvanceAlive(Seconds(2), {kAnna, kBen}, nodes_);
   ConfirmAll();
   ASSERT_EQ(dropped_[second], std::vector<FileId>{f});
   for (const NodeId node : Others({nodes_[0], second}))
@@ -359,7 +360,7 @@ TEST_F(CoreCopies, WhatIsBeingDroppedDoesNotBecomeTheFirstCopy) {
   ConfirmAll();
   EXPECT_EQ(writes_to(), std::vector<NodeId>{nodes_[0]}) << "the node has not dropped it yet";
   drops_done_[second] = done;
-  AdvanceAlive(Seconds(2), {kAnna, kBen}, nodes_);
+  AdvanceAlive(Seconds(4), {kAnna, kBen}, nodes_);
   ConfirmAll();
   EXPECT_EQ(writes_to(), std::vector<NodeId>{second});
 }
@@ -432,6 +433,7 @@ TEST_F(CoreCopies, FewerAreDroppedOnceNobodyReadsByThemAndMoreAreMade) {
   ASSERT_EQ(all.size(), 3U);
   const RequestId lowered =
       Send(kAnna, {SetXattrRequest{f, "user.mosa.replicas", "2", false, false}});
+  AdvanceAlive(Seconds(2), {kAnna, kBen}, nodes_);
   EXPECT_TRUE(dropped_[all[2]].empty()) << "kBen has it open";
   ConfirmAll();
   EXPECT_TRUE(Answered(kAnna, lowered));
@@ -444,6 +446,7 @@ TEST_F(CoreCopies, FewerAreDroppedOnceNobodyReadsByThemAndMoreAreMade) {
   DoOrders();
   EXPECT_EQ(Readers(f).size(), 4U);
   SetXattr(f, "replicas", "1");
+  AdvanceAlive(Seconds(2), {kAnna, kBen}, nodes_);
   EXPECT_EQ(Readers(f), std::vector<NodeId>{nodes_[0]});
 }
 
@@ -550,7 +553,9 @@ TEST_F(CoreCopies, ADrainedNodeGivesAwayAllItHasAndTakesNothing) {
   Commit(open);
   DoOrders();
   ConfirmAll();
-  AdvanceAlive(Seconds(3), {kAnna, kBen}, nodes_);
+  AdvanceAlive(Seconds(2), {kAnna, kBen}, nodes_);
+  ConfirmAll();
+  AdvanceAlive(Seconds(4), {kAnna, kBen}, nodes_);
   EXPECT_EQ(core_->GetClusterStatus(now_).nodes[0].files_left, 0U);
   EXPECT_EQ(core_->GetClusterStatus(now_).nodes[0].address.state, NodeState::kDraining);
   Step(NodeStreamLost{nodes_[0]});
@@ -564,6 +569,30 @@ TEST_F(CoreCopies, ADrainedNodeGivesAwayAllItHasAndTakesNothing) {
   EXPECT_EQ(core_->GetClusterStatus(now_).nodes[0].address.state, NodeState::kDraining);
   ASSERT_TRUE(Step(DrainNode{"n1", false}).admin_reply->status.ok());
   EXPECT_EQ(core_->GetClusterStatus(now_).nodes[0].address.state, NodeState::kLive);
+}
+
+// A node that has failed is not missed for some seconds, and may return empty.
+TEST_F(CoreCopies, ADrainedNodeKeepsAFileUntilTheNodesThatReplaceItHaveAnsweredSince) {
+  const FileId f = MakeCommitted("f", "2");
+  DoOrders();
+  const NodeId other = Readers(f).at(1);
+  ASSERT_TRUE(Step(DrainNode{"n1", true}).admin_reply->status.ok());
+  Step(NodeStreamLost{other});
+  DoOrders();
+  ConfirmAll();
+  AdvanceAlive(Seconds(2), {kAnna, kBen}, Others({other}));
+  ConfirmAll();
+  EXPECT_TRUE(dropped_[nodes_[0]].empty());
+  // It returns empty.
+  AddNode("n" + std::to_string(other.value), uint64_t{1} << 30, 8);
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_TRUE(core_->ListLostFiles(10).empty());
+    DoOrders();
+    ConfirmAll();
+    AdvanceAlive(Seconds(4), {kAnna, kBen}, nodes_);
+  }
+  EXPECT_EQ(dropped_[nodes_[0]].size(), 1U);
+  EXPECT_EQ(Readers(f).size(), 2U);
 }
 
 TEST_F(CoreCopies, TheLastNodesAreNotDrained) {

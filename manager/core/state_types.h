@@ -209,6 +209,8 @@ struct CopyWork {
   // Nodes that may still carry out a cancelled order, and nodes that had no room: each until a
   // time.
   std::map<FileId, std::map<NodeId, Time>> cancelled, full;
+  // Files with copies that others replace, and since when these nodes must have been heard of.
+  std::map<FileId, Time> replaced_since;
   std::map<FileId, std::vector<Waiter>> waiters;
   std::set<FileId> marked;  // Loaded with `may_differ`, until sessions have declared their opens.
 };

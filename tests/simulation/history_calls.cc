@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <memory>
 #include <mutex>
 #include <string_view>
 #include <utility>
@@ -28,14 +29,18 @@ constexpr Duration kSeveralExtension = Seconds(15);
 constexpr Duration kSlowExtension = Seconds(60);
 // Programs that use one file on one host wait for each other.
 constexpr Duration kOthersMax = kCallMax;
+// How long a program may wait for others that hold a lock, some of which are not heard of.
+constexpr Duration kLockWaitMax = Seconds(600);
+constexpr Duration kLockLookEvery = Milliseconds(5);
+constexpr const char* kNote = "user.note";
 constexpr size_t kItemsMax = 3;
 constexpr uint64_t kReadMax = 128 << 10;  // In one request.
 
 sai::Caller Myself() { return {0, 0, 1, 022}; }
 
 bool IsChange(const std::string& what) {
-  constexpr std::array<std::string_view, 8> kChanges = {"write",    "close",  "fsync",  "create",
-                                                        "truncate", "unlink", "rename", "punch"};
+  constexpr std::array<std::string_view, 10> kChanges = {
+      "write", "close", "fsync", "create", "truncate", "unlink", "rename", "punch", "link", "lock"};
   return std::ranges::any_of(kChanges,
                              [&](std::string_view kind) { return what.starts_with(kind); });
 }
@@ -55,7 +60,8 @@ HistoryCalls::Changing::~Changing() {
 
 void HistoryCalls::Judge(const Host& host, const std::string& what, const Failure* failure,
                          Time begun, Duration took, Duration max) {
-  const bool shared = what.ends_with(NameOf(kLog)) || what.ends_with(NameOf(kGrid));
+  const bool shared = what.ends_with(NameOf(kLog)) || what.ends_with(NameOf(kGrid)) ||
+                      what.ends_with(NameOf(kGuarded));
   History& history = state_.history;
   if (took > history.longest) {
     history.longest = took;
@@ -71,10 +77,12 @@ void HistoryCalls::Judge(const Host& host, const std::string& what, const Failur
   // Others may remove a file between its lookup and its use.
   const bool by_name = what.starts_with("lookup") || what.starts_with("open ") ||
                        what.starts_with("create") || what.starts_with("unlink") ||
-                       what.starts_with("rename") || what.starts_with("truncate");
-  const bool is_answer = by_name && (failure->reason == ErrorReason::kNoEntry ||
-                                     failure->reason == ErrorReason::kExists ||
-                                     failure->reason == ErrorReason::kStale);
+                       what.starts_with("rename") || what.starts_with("truncate") ||
+                       what.starts_with("link");
+  const bool is_answer = (by_name && (failure->reason == ErrorReason::kNoEntry ||
+                                      failure->reason == ErrorReason::kExists ||
+                                      failure->reason == ErrorReason::kStale)) ||
+                         (what.starts_with("lock") && failure->reason == ErrorReason::kWouldBlock);
   if (!is_answer && (what.starts_with("open ") || what.starts_with("truncate")))
     state_.may_be_cut = true;
   // Closes that wait for copies fail while others have the file open for writing.
@@ -234,6 +242,72 @@ Outcome<Done> HistoryCalls::Rename(const Host& host, size_t from, size_t to) {
   });
   if (!moved.ok()) return moved.failure();
   return Done{};
+}
+
+Outcome<Done> HistoryCalls::Link(const Host& host, size_t from, size_t to) {
+  const auto file = Find(host, from);
+  if (!file.ok()) return file.failure();
+  if (*file == FileId{})
+    return Failure{StatusCode::kNotFound, ErrorReason::kNoEntry, "no such file"};
+  const auto linked = Ask(host, fmt::format("link {} to {}", NameOf(from), NameOf(to)),
+                          [&] { return host.kernel().Link(*file, DirectoryOf(to), NameOf(to)); });
+  if (!linked.ok()) return linked.failure();
+  return Done{};
+}
+
+Outcome<Done> HistoryCalls::TryLock(const Host& host, size_t at, sai::HandleId handle,
+                                    const Lock& lock) {
+  const FileId file = host.kernel().FileOf(handle);
+  return Ask(
+      host, "lock " + NameOf(at), [&] { return host.fs().SetLock(file, lock); }, kCallMax,
+      OpenedAt(host, handle));
+}
+
+Outcome<Done> HistoryCalls::WaitForLock(const Host& host, size_t at, sai::HandleId handle,
+                                        const Lock& lock) {
+  const FileId file = host.kernel().FileOf(handle);
+  const auto wait = [&]() -> Outcome<Done> {
+    struct Answer {
+      Mutex mutex;
+      std::optional<Outcome<Done>> outcome;
+    };
+    const auto answer = std::make_shared<Answer>();
+    host.fs().WaitForLock(file, lock, [answer](Outcome<Done> outcome) {
+      const MutexLock held(answer->mutex);
+      answer->outcome = std::move(outcome);
+    });
+    // A mount that was killed hears of nothing any more.
+    for (;; SleepFor(kLockLookEvery)) {
+      const MutexLock held(answer->mutex);
+      if (answer->outcome) return *answer->outcome;
+      if (host.mount->is_killed()) return Done{};
+    }
+  };
+  ++state_.lock_waits;
+  auto locked =
+      Ask(host, "lock with a wait " + NameOf(at), wait, kLockWaitMax, OpenedAt(host, handle));
+  --state_.lock_waits;
+  return locked;
+}
+
+Outcome<Done> HistoryCalls::Unlock(const Host& host, size_t at, sai::HandleId handle, Lock lock) {
+  const FileId file = host.kernel().FileOf(handle);
+  lock.type = LockType::kUnlock;
+  // It stores what was written.
+  return Ask(
+      host, "unlock " + NameOf(at), [&] { return host.fs().SetLock(file, lock); },
+      kCallMax + kStoreExtension, OpenedAt(host, handle));
+}
+
+Outcome<Done> HistoryCalls::SetNote(const Host& host, size_t directory, const std::string& value) {
+  return Ask(host, fmt::format("setxattr d{}", directory), [&] {
+    return host.fs().SetXattr(state_.directories[directory], kNote, value, sai::XattrMode::kAny);
+  });
+}
+
+Outcome<std::string> HistoryCalls::GetNote(const Host& host, size_t directory) {
+  return Ask(host, fmt::format("getxattr d{}", directory),
+             [&] { return host.fs().GetXattr(state_.directories[directory], kNote); });
 }
 
 Outcome<std::string> HistoryCalls::Read(const Host& host, size_t at) {

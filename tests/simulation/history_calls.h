@@ -45,6 +45,16 @@ class HistoryCalls {
   Outcome<Done> Truncate(const Host& host, size_t at, uint64_t size);
   Outcome<Done> Remove(const Host& host, size_t at);
   Outcome<Done> Rename(const Host& host, size_t from, size_t to);
+  // Gives the file of one name another one.
+  Outcome<Done> Link(const Host& host, size_t from, size_t to);
+  // The same lock undoes it. A lock that others hold is no fault: TryLock fails with kWouldBlock,
+  // and WaitForLock waits for as long as they hold it.
+  Outcome<Done> TryLock(const Host& host, size_t at, sai::HandleId handle, const Lock& lock);
+  Outcome<Done> WaitForLock(const Host& host, size_t at, sai::HandleId handle, const Lock& lock);
+  Outcome<Done> Unlock(const Host& host, size_t at, sai::HandleId handle, Lock lock);
+  // An attribute of a directory.
+  Outcome<Done> SetNote(const Host& host, size_t directory, const std::string& value);
+  Outcome<std::string> GetNote(const Host& host, size_t directory);
   // The whole content.
   Outcome<std::string> Read(const Host& host, size_t at);
   // What there is of a range of an open file.

@@ -12,6 +12,8 @@ namespace {
 
 // How long a fault waits for a program that changes something.
 constexpr Duration kAimMax = Seconds(3);
+// How long a node may take to be drained: programs keep files open, and other nodes may be full.
+constexpr Duration kDrainMax = Seconds(30);
 
 Duration UpTo(Rng& rng, Duration most) {
   return Duration{static_cast<int64_t>(rng.Below(static_cast<uint64_t>(most.ns)))};
@@ -69,8 +71,9 @@ bool HistoryFaults::MayBegin(const Fault& fault) const {
 // does not hear of the manager.
 bool HistoryFaults::MaySilenceNodes(const Fault& fault) {
   if (fault.kind == FaultKind::kKillMount) return false;
-  const bool ends_process =
-      fault.kind == FaultKind::kKillNode || fault.kind == FaultKind::kWipeNode;
+  const bool ends_process = fault.kind == FaultKind::kKillNode ||
+                            fault.kind == FaultKind::kWipeNode ||
+                            fault.kind == FaultKind::kDrainNode;
   return !ends_process || fault.down > kNodeDeadAfter - Seconds(2);
 }
 
@@ -142,6 +145,7 @@ HistoryFaults::Fault HistoryFaults::Draw() {
       break;
     case FaultKind::kKillNode:
     case FaultKind::kWipeNode:
+    case FaultKind::kDrainNode:
       part = Part::kNode;
       if (goes_on && store_.nodes.contains(fault.host)) break;
       fault.host =
@@ -220,6 +224,8 @@ void HistoryFaults::InjectInProcess(const Fault& fault) {
       store_.kill_mount(*fault.mount);
       SleepFor(fault.down);
       return store_.mount_again(*fault.mount);
+    case FaultKind::kDrainNode:
+      return DrainAndReplace(fault);
     case FaultKind::kKillNode:
       Note(fmt::format("the node of h{} is killed, for {} ms", fault.host, down_ms));
       store_.nodes.at(fault.host)->Stop();
@@ -233,6 +239,25 @@ void HistoryFaults::InjectInProcess(const Fault& fault) {
       SleepFor(fault.down);
       store_.nodes.at(fault.host)->Begin();
   }
+}
+
+// No file may need what the node had once it is drained.
+void HistoryFaults::DrainAndReplace(const Fault& fault) {
+  SimulatedNode& node = *store_.nodes.at(fault.host);
+  if (!store_.manager.Drain(node.name(), true)) return;
+  Note(fmt::format("the node of h{} is drained", fault.host));
+  const Time end = state_.scheduler.now() + kDrainMax;
+  while (state_.scheduler.now() < end && store_.manager.FilesLeft(node.name()) != 0U)
+    SleepFor(Milliseconds(100));
+  if (store_.manager.FilesLeft(node.name()) == 0U) {
+    Note(fmt::format("the node of h{} is drained, and replaced by an empty one", fault.host));
+    // Without it there were not as many copies as are wanted.
+    if (state_.store.replicas >= store_.nodes.size()) state_.NoteWipe();
+    node.Wipe();
+    SleepFor(fault.down);
+    node.Begin();
+  }
+  while (!store_.manager.Drain(node.name(), false)) SleepFor(Milliseconds(100));
 }
 
 }  // namespace mosa::simulation

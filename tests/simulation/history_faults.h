@@ -52,6 +52,7 @@ class HistoryFaults {
   void Inject(const Fault& fault);
   void InjectInProcess(const Fault& fault);
   void InjectInNetwork(const Fault& fault);
+  void DrainAndReplace(const Fault& fault);
   // Waits for a change by a program that is under way, and names its host; 0: there is none.
   HostId AwaitChange();
   void Note(const std::string& what) const { state_.network.Note(what); }

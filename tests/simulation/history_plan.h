@@ -52,12 +52,15 @@ enum class Action : uint8_t {
   kWritePart,
   kCheckPart,
   kKeep,
+  kLink,
+  kLock,
+  kNote,
 };
 
 // What programs do, and how often.
 struct Workload {
-  static constexpr size_t kActions = 13;
-  std::array<uint32_t, kActions> weights = {1, 1, 1, 2, 3, 2, 4, 1, 1, 2, 1, 1, 2};
+  static constexpr size_t kActions = 16;
+  std::array<uint32_t, kActions> weights = {1, 1, 1, 2, 3, 2, 4, 1, 1, 2, 1, 1, 2, 1, 2, 1};
   bool few_names = false;          // All use the same ones.
   uint32_t resizes_per_mille = 0;  // So many changes of an open file make it shorter, or a hole.
   uint32_t bursts_per_mille = 0;   // So many steps are those of BurstPrograms.
@@ -98,10 +101,11 @@ enum class FaultKind : uint8_t {
   kKillMount,
   kKillNode,
   kWipeNode,
+  kDrainNode,  // Its files move away, and an empty node takes its place.
 };
 
 struct FaultPlan {
-  static constexpr uint64_t kKinds = 10;
+  static constexpr uint64_t kKinds = 11;
   std::vector<FaultKind> kinds;
   uint32_t at_once = 1;
   Duration length_min = Milliseconds(100);

@@ -17,6 +17,7 @@ namespace mosa::simulation {
 void HistoryPrograms::MakeDirectory(const Host& host) {
   const auto made = calls_.MakeDirectory(host, fmt::format("d{}", state_.directories.size()));
   state_.directories.push_back(made.ok() ? *made : kRootFile);
+  while (state_.notes.size() < state_.directories.size()) state_.notes.emplace_back();
 }
 
 // Few names: some are used by programs of different hosts at about the same time.
@@ -45,6 +46,10 @@ void HistoryPrograms::Step(const Host& host, Rng& rng, Kept& kept) {
       return shared_.CheckPart(host, rng);
     case Action::kKeep:
       return Keep(host, at, rng, kept);
+    case Action::kLock:
+      return locks_.Step(host, rng);
+    case Action::kNote:
+      return UseNote(host, rng);
     default:
       return StepOn(host, at, action, rng);
   }
@@ -57,11 +62,14 @@ void HistoryPrograms::StepOn(const Host& host, size_t at, Action action, Rng& rn
     SleepFor(Milliseconds(static_cast<int64_t>(50 + rng.Below(300))));
   }
   const MutexLock lock(name.used, std::adopt_lock);
+  if (name.is_tangled) return;
   switch (action) {
     case Action::kRemove:
       return Remove(host, at);
     case Action::kRename:
       return Rename(host, at, rng);
+    case Action::kLink:
+      return Link(host, at, rng);
     case Action::kTruncate:
       return Truncate(host, at, rng);
     case Action::kRewrite:
@@ -278,6 +286,7 @@ void HistoryPrograms::Rename(const Host& host, size_t at, Rng& rng) {
   Name& from = state_.names[at];
   Name& to = state_.names[target];
   const MutexLock lock(to.used);
+  if (to.is_tangled) return;
   const Name::Replacement from_replacement(from);
   const Name::Replacement to_replacement(to);
   const auto moved = calls_.Rename(host, at, target);
@@ -302,6 +311,71 @@ void HistoryPrograms::Rename(const Host& host, size_t at, Rng& rng) {
   from.exists = from.has_remains = false;
   from.content.clear();
   from.wipes = state_.wipes;
+}
+
+void HistoryPrograms::Link(const Host& host, size_t at, Rng& rng) {
+  if (at + 1 == state_.names.size()) return Read(host, at);
+  const size_t target = at + 1 + rng.Below(state_.names.size() - at - 1);
+  Name& from = state_.names[at];
+  Name& to = state_.names[target];
+  const MutexLock lock(to.used);
+  if (to.is_tangled) return;
+  const Name::Replacement from_replacement(from);
+  const Name::Replacement to_replacement(to);
+  const auto linked = calls_.Link(host, at, target);
+  const bool exists = !linked.ok() && linked.failure().reason == ErrorReason::kExists;
+  const bool absent = !linked.ok() && linked.failure().reason == ErrorReason::kNoEntry;
+  if ((exists && to.certain && !to.exists) || (absent && from.certain && from.exists) ||
+      (linked.ok() && ((to.certain && to.exists) || (from.certain && !from.exists))))
+    state_.Problem(fmt::format("link {} to {} on h{}: {}", NameOf(at), NameOf(target), host.id,
+                               linked.ok() ? "it was made" : linked.failure().message));
+  if (exists || absent) return;
+  if (linked.ok()) {
+    to.certain = from.certain;
+    to.exists = true;
+    to.content = from.content;
+    to.wipes = from.wipes;
+    to.has_copies = from.has_copies;
+    to.has_holes = from.has_holes;
+    to.has_remains = from.has_remains;
+    if (from.certain && !state_.MayBeLost(from)) ChangeLinked(host, at, target, rng);
+    const size_t gone = rng.Chance(500) ? at : target;
+    Remove(host, gone);
+    if (state_.names[gone].certain) return;
+  }
+  from.is_tangled = to.is_tangled = true;
+  from.certain = to.certain = false;
+}
+
+void HistoryPrograms::ChangeLinked(const Host& host, size_t at, size_t other, Rng& rng) {
+  if (rng.Chance(500)) Change(host, at, rng);
+  const Name& from = state_.names[at];
+  Name& to = state_.names[other];
+  to.certain = from.certain;
+  to.content = from.content;
+  to.wipes = from.wipes;
+  to.has_copies = from.has_copies;
+  to.has_holes = from.has_holes;
+  to.has_remains = from.has_remains;
+  Read(host, other);
+}
+
+void HistoryPrograms::UseNote(const Host& host, Rng& rng) {
+  const size_t directory = rng.Below(state_.directories.size());
+  Note& note = state_.notes[directory];
+  const MutexLock lock(note.used);
+  if (rng.Chance(400)) {
+    const std::string value = fmt::format("{}", ++state_.writes);
+    const auto set = calls_.SetNote(host, directory, value);
+    note.is_certain = set.ok();
+    if (set.ok()) note.value = value;
+    return;
+  }
+  if (!note.is_certain || note.value.empty()) return;
+  const auto got = calls_.GetNote(host, directory);
+  if (got.ok() && *got != note.value)
+    state_.Problem(fmt::format("h{} reads the attribute {} of directory {}, which was set to {}",
+                               host.id, *got, directory, note.value));
 }
 
 bool HistoryPrograms::CheckFound(const Host& host, size_t at, const Outcome<FileId>& file) {

@@ -9,6 +9,7 @@
 
 #include "tests/simulation/history_bursts.h"
 #include "tests/simulation/history_calls.h"
+#include "tests/simulation/history_locks.h"
 #include "tests/simulation/history_shared.h"
 #include "tests/simulation/history_state.h"
 #include "tests/simulation/history_takeover.h"
@@ -25,7 +26,12 @@ struct Kept {
 class HistoryPrograms {
  public:
   explicit HistoryPrograms(HistoryState& state)
-      : state_(state), calls_(state), shared_(state), bursts_(state), takeovers_(state) {}
+      : state_(state),
+        calls_(state),
+        shared_(state),
+        locks_(state, shared_),
+        bursts_(state),
+        takeovers_(state) {}
 
   // Makes the directory of a mount. Call it for one after the other, before the first step.
   void MakeDirectory(const Host& host);
@@ -53,6 +59,11 @@ class HistoryPrograms {
   void Truncate(const Host& host, size_t at, Rng& rng);
   void Remove(const Host& host, size_t at);
   void Rename(const Host& host, size_t at, Rng& rng);
+  // Gives a file a second name, changes it, and removes one of the two.
+  void Link(const Host& host, size_t at, Rng& rng);
+  void ChangeLinked(const Host& host, size_t at, size_t other, Rng& rng);
+  // Sets an attribute of a directory, or looks whether it is what was set last.
+  void UseNote(const Host& host, Rng& rng);
   void Read(const Host& host, size_t at);
   // Reads a file while others may be writing to it.
   void Peek(const Host& host, size_t at);
@@ -69,6 +80,7 @@ class HistoryPrograms {
   HistoryState& state_;
   HistoryCalls calls_;
   SharedFilePrograms shared_;
+  LockPrograms locks_;
   BurstPrograms bursts_;
   Takeovers takeovers_;
 };

@@ -17,6 +17,11 @@ class SharedFilePrograms {
  public:
   explicit SharedFilePrograms(HistoryState& state) : state_(state), calls_(state) {}
 
+  HistoryCalls& calls() { return calls_; }
+  // Runs `change` on the open file, and closes it. Makes it if it is absent.
+  Outcome<Done> ChangeShared(const Host& host, SharedFile& file, size_t at, uint32_t flags,
+                             const std::function<Outcome<Done>(sai::HandleId)>& change);
+
   void Append(const Host& host, Rng& rng);
   void WritePart(const Host& host, Rng& rng);
   // Reads a part while others may be written.
@@ -26,9 +31,6 @@ class SharedFilePrograms {
 
  private:
   void Renew(const Host& host, SharedFile& file, size_t at);
-  // Runs `change` on the open file, and closes it.
-  Outcome<Done> ChangeShared(const Host& host, SharedFile& file, size_t at, uint32_t flags,
-                             const std::function<Outcome<Done>(sai::HandleId)>& change);
   // Nothing if it cannot be read, which is a problem unless there is a fault.
   std::optional<std::string> ReadShared(const Host& host, const SharedFile& file, size_t at);
   void CheckLog(const Host& host);

@@ -6,6 +6,8 @@
 #include <fmt/format.h>
 
 #include <cstdint>
+#include <deque>
+#include <initializer_list>
 #include <map>
 #include <memory>
 #include <set>
@@ -46,6 +48,8 @@ struct Name {
   std::string content;
   uint64_t wipes = 0;       // Nodes that had lost everything before its content was written.
   bool has_copies = false;  // As many as the hints ask for.
+  // A call that failed may have made it another name of a file that has one: it is not used again.
+  bool is_tangled = false;
   // Bytes of a write that failed may lie behind its end (docs/reference/limitations.md), so it gets
   // no holes until it is removed.
   bool has_remains = false;
@@ -117,13 +121,34 @@ struct Grid : SharedFile {
   std::vector<Part> parts = std::vector<Part>(6);
 };
 
+// Each changes it only under a lock.
+struct Guarded : SharedFile {
+  static constexpr uint64_t kBytes = 20'001;
+  void Clear() override {
+    SharedFile::Clear();
+    is_certain = true;
+    content.clear();
+  }
+  bool is_certain = true;  // `content` is what whoever has locked it reads.
+  std::string content;
+};
+
+// An attribute of a directory. Nobody else uses it meanwhile.
+struct Note {
+  Mutex used;
+  bool is_certain = true;
+  std::string value;
+};
+
 // So many names are in each mount's own directory.
 inline constexpr size_t kNamesEach = 2;
 inline constexpr size_t kLog = SIZE_MAX;
 inline constexpr size_t kGrid = SIZE_MAX - 1;
+inline constexpr size_t kGuarded = SIZE_MAX - 2;
 inline constexpr size_t kBurst = SIZE_MAX / 2;  // The first file of BurstPrograms.
 inline std::string NameOf(size_t at) {
-  if (at >= kBurst && at < kGrid) return "n" + std::to_string(at - kBurst);
+  if (at == kGuarded) return "guarded";
+  if (at >= kBurst && at < kGuarded) return "n" + std::to_string(at - kBurst);
   return at == kLog ? "log" : at == kGrid ? "grid" : "f" + std::to_string(at);
 }
 
@@ -180,7 +205,7 @@ struct HistoryState {
   void NoteWipe() {
     ++wipes;
     wiped_at = scheduler.now();
-    for (SharedFile* const file : {static_cast<SharedFile*>(&log), static_cast<SharedFile*>(&grid)})
+    for (SharedFile* const file : std::initializer_list<SharedFile*>{&log, &grid, &guarded})
       if (!file->has_copies || wipes - file->wipes >= store.replicas) file->may_be_lost = true;
   }
   // Bytes that no other write has.
@@ -202,6 +227,8 @@ struct HistoryState {
   std::vector<FileId> directories = {kRootFile};
   Log log;
   Grid grid;
+  Guarded guarded;
+  std::deque<Note> notes;  // As `directories`.
   History history;
   uint32_t faults_now = 0;
   uint32_t silences_now = 0;  // Those for which nodes may count as gone.
@@ -209,6 +236,7 @@ struct HistoryState {
   Time fault_ended;
   uint32_t slow_now = 0;  // Links.
   Time slow_ended;
+  uint32_t lock_waits = 0;  // Programs that wait for a lock.
   std::map<HostId, Time> absent_since;
   std::multiset<HostId> changes_now;  // Hosts of programs that are changing something.
   WaitList change_begins;

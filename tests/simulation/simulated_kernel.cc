@@ -82,6 +82,18 @@ Outcome<Done> SimulatedKernel::Rename(FileId from, const std::string& name, File
   return renamed;
 }
 
+Outcome<FileId> SimulatedKernel::Link(FileId file, FileId parent, const std::string& name) {
+  const uint64_t asked = last_change_;
+  const uint64_t epoch = epoch_;
+  const auto linked = fs_->Link(file, parent, name);
+  ++own_name_changes_;
+  ForgetName(parent, name);
+  if (!linked.ok()) return linked.failure();
+  NoteName(parent, name, *linked, epoch);
+  Learn(file, linked->entry.attributes, linked->attributes_valid, asked);
+  return file;
+}
+
 Outcome<HandleId> SimulatedKernel::Create(const sai::NewEntry& entry, uint32_t flags) {
   const uint64_t asked = last_change_;
   const uint64_t epoch = epoch_;

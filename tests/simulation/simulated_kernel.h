@@ -32,6 +32,7 @@ class SimulatedKernel final : public sai::KernelNotifier {
   sai::Outcome<sai::Done> Unlink(FileId parent, const std::string& name);
   sai::Outcome<sai::Done> Rename(FileId from, const std::string& name, FileId to,
                                  const std::string& new_name);
+  sai::Outcome<FileId> Link(FileId file, FileId parent, const std::string& name);
   // The lock of a directory's inode: held while a program looks up a name and then makes it, so
   // that two never make one name.
   Mutex& LockOf(FileId directory) { return directories_[directory]; }

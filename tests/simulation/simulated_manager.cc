@@ -50,6 +50,19 @@ std::optional<uint32_t> SimulatedManager::CopiesOf(const std::string& path) cons
   return status->copies_valid;
 }
 
+std::optional<uint64_t> SimulatedManager::FilesLeft(const std::string& node) const {
+  if (!is_up()) return std::nullopt;
+  for (const NodeStatus& status : core_->GetClusterStatus(clock_.Now()).nodes)
+    if (status.address.name == node) return status.files_left;
+  return std::nullopt;
+}
+
+bool SimulatedManager::Drain(const std::string& node, bool drain) {
+  if (!is_up()) return false;
+  const auto reply = Step(manager::DrainNode{node, drain});
+  return reply && reply->status.ok();
+}
+
 void SimulatedManager::Take(std::function<void()> message) {
   if (!is_up()) return;
   inbox_.push_back(std::move(message));
@@ -164,7 +177,7 @@ void SimulatedManager::Break(NodeId node, const NodeConnection& connection) {
 }
 
 // No thread can run between the beginning of a step and its end.
-void SimulatedManager::Step(const manager::Command& command) {
+std::optional<manager::AdminReply> SimulatedManager::Step(const manager::Command& command) {
   const Time now = clock_.Monotonic();
   const Duration gap = now - std::exchange(counted_until_, now);
   if (gap > kStalledAfter) Step(manager::Stalled{gap});
@@ -191,6 +204,7 @@ void SimulatedManager::Step(const manager::Command& command) {
   }
   for (const manager::NodeRefused& refused : effects.refused_nodes)
     if (registering_ != nullptr) registering_->Put(refused.failure);
+  return std::move(effects.admin_reply);
 }
 
 // As the manager's shell does: capabilities, and the inline bytes that the core leaves to it.

@@ -74,6 +74,10 @@ class SimulatedManager {
   bool is_up() const { return core_ != nullptr; }
   // Returns how many valid copies a file has; nothing if it has no objects.
   std::optional<uint32_t> CopiesOf(const std::string& path) const;
+  // Files that are left on a node that is drained; nothing if that is not known.
+  std::optional<uint64_t> FilesLeft(const std::string& node) const;
+  // False if it is refused, or the manager is down.
+  bool Drain(const std::string& node, bool drain);
   // What was not answered is lost, and every connection breaks.
   void Kill();
   void Start();
@@ -94,7 +98,8 @@ class SimulatedManager {
   void Run();
   bool IsCurrent(ClientId client, const ClientConnection& connection) const;
   bool IsCurrent(NodeId node, const NodeConnection& connection) const;
-  void Step(const manager::Command& command);
+  // Returns the answer to an administrator's command.
+  std::optional<manager::AdminReply> Step(const manager::Command& command);
   void Fill(ClientId client, ReplyEnvelope& envelope);
 
   const manager::ManagerOptions options_;

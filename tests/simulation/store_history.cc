@@ -170,7 +170,8 @@ class Run {
                  .hosts = hosts_,
                  .kill_mount = [this](const Host& host) { Kill(host); },
                  .mount_again = [this](Host& host) { On(host.id, [&] { Mount(host); }); }});
-    faults.Run([this] { return running_ == 0; });
+    // A lock may be out of reach for as long as there are faults.
+    faults.Run([this] { return running_ <= state_.lock_waits; });
   }
 
   // ---- the end
