@@ -15,6 +15,8 @@ constexpr uint32_t kSetbacksMax = 2;
 bool CopyWait::EndsWith(const AwaitCopiesReply& reply, Time now) {
   const std::pair<uint32_t, uint64_t> progress{reply.copies_valid, reply.copied_bytes};
   if (progress_ && progress < *progress_) ++setbacks_;
+  if (progress > best_) setbacks_ = 0;
+  best_ = std::max(best_, progress);
   const bool moved = progress_ && progress != *progress_ && setbacks_ <= kSetbacksMax;
   progress_ = progress;
   const Time extended_end = patience_end_ + kExtension;

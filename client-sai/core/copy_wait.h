@@ -6,7 +6,8 @@
 // as a writer until its kernel has released it), or when the patience is spent. Copying that makes
 // progress extends the patience by 3 s. If it still does then, the copy is a long one and may stall
 // for 8 s: enough to find a node silent, and to order a copy from or to another one. A copy that is
-// lost may be made anew twice: nodes that lose their copies again and again never have enough.
+// lost may be made anew twice before it gets further than ever: nodes that lose their copies again
+// and again never have enough.
 #ifndef MOSA_CLIENT_SAI_CORE_COPY_WAIT_H_
 #define MOSA_CLIENT_SAI_CORE_COPY_WAIT_H_
 
@@ -32,8 +33,9 @@ class CopyWait {
   Time patience_end_;
   Time until_;
   std::optional<std::pair<uint32_t, uint64_t>> progress_;  // Copies and bytes in the last answer.
-  uint32_t setbacks_ = 0;                                  // Answers with less than the one before.
-  std::optional<Time> written_since_;                      // Since when each answer named a writer.
+  std::pair<uint32_t, uint64_t> best_;                     // The most of it so far.
+  uint32_t setbacks_ = 0;              // Answers with less than the one before, since then.
+  std::optional<Time> written_since_;  // Since when each answer named a writer.
 };
 
 }  // namespace mosa::sai

@@ -71,6 +71,14 @@ TEST_F(CopyWaitTest, ACopyThatIsLostMayBeMadeAnewTwice) {
   EXPECT_TRUE(EndsWithinMoving(Seconds(2)));
 }
 
+TEST_F(CopyWaitTest, ACopyThatGetsFurtherThanEverMayBeLostAgain) {
+  Begin(Seconds(6));
+  for (uint64_t i = 0; i < 10; ++i) {
+    reply_.copied_bytes = 0;
+    EXPECT_FALSE(EndsWithinMoving(Seconds(static_cast<int64_t>(7 + i)))) << i;
+  }
+}
+
 TEST_F(CopyWaitTest, NodesThatLoseEachNewCopyDoNotExtendItForEver) {
   Begin(Seconds(12));
   EXPECT_FALSE(EndsWithin(Seconds(11)));

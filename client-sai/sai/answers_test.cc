@@ -494,13 +494,18 @@ TEST(Answers, AnUnlockThatWasNotAnsweredIsAskedForAgain) {
   for (const bool whole_file : {false, true}) {
     Lock lock{.owner = 1, .pid = 1, .whole_file = whole_file};
     ASSERT_TRUE(Ok(cluster.a().fs().SetLock(file, lock)));
+    std::atomic<bool> unlocks = false;
+    cluster.a().OnSend([&](const std::vector<Request>& requests) {
+      unlocks = unlocks || std::holds_alternative<SetLockRequest>(requests.front());
+    });
     cluster.a().SetUnheard(true);
     lock.type = LockType::kUnlock;
     auto unlocking =
         std::async(std::launch::async, [&] { return cluster.a().fs().SetLock(file, lock); });
-    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    EXPECT_TRUE(Eventually([&] { return unlocks.load(); }));
     cluster.a().SetUnheard(false);
     EXPECT_EQ(ReasonOf(unlocking.get()), ErrorReason::kTimedOut);
+    cluster.a().OnSend(nullptr);
     lock.type = LockType::kExclusive;
     EXPECT_TRUE(Eventually([&] { return cluster.b().fs().SetLock(file, lock).ok(); }));
   }

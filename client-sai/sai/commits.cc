@@ -67,8 +67,7 @@ Outcome<Done> Commits::SendOnce(Inode& inode, CommitKind kind, bool* outdated) {
   const bool binds = unsent && !tells && kind.bind_bytes;
   if (binds) requests.emplace_back(BindRequest{inode.file, *kind.bind_bytes});
   const Mark mark = recalls_.Now();
-  stats_.Add(Counter::kManagerCalls);
-  const std::vector<Reply> replies = manager_.Call(std::move(requests), WaitBudget::ForQuestion());
+  const std::vector<Reply> replies = calls_.AskEach(std::move(requests));
   MakeState made = MakeState::kSent;
   if (unsent) {
     made = FinishMake(inode, replies.empty() ? ManagerCalls::UnexpectedReply() : replies[0], mark);

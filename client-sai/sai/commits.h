@@ -12,7 +12,6 @@
 #include <string>
 #include <vector>
 
-#include "client-sai/api/manager_api.h"
 #include "client-sai/api/node_api.h"
 #include "client-sai/core/outcome.h"
 #include "client-sai/sai/access_rights.h"
@@ -47,12 +46,11 @@ struct CommitKind {
 class Commits {
  public:
   // `losses`: names files whose bytes were not stored.
-  Commits(ManagerApi& manager, ManagerCalls& calls, NodeApi& nodes, InodeTable& inodes,
-          Lease& lease, RecallLog& recalls, AttributeCache& attributes, AccessRights& rights,
-          NameCache& name_cache, WriteBehind& write_behind, Releases& releases, Grants& grants,
-          KernelPages& pages, RareLog& losses, Stats& stats)
-      : manager_(manager),
-        calls_(calls),
+  Commits(ManagerCalls& calls, NodeApi& nodes, InodeTable& inodes, Lease& lease, RecallLog& recalls,
+          AttributeCache& attributes, AccessRights& rights, NameCache& name_cache,
+          WriteBehind& write_behind, Releases& releases, Grants& grants, KernelPages& pages,
+          RareLog& losses, Stats& stats)
+      : calls_(calls),
         nodes_(nodes),
         inodes_(inodes),
         lease_(lease),
@@ -104,7 +102,6 @@ class Commits {
   void DropUnsaved(Inode& inode);
   static void TakeBack(Inode& inode) ABSL_EXCLUSIVE_LOCKS_REQUIRED(inode.mutex);
 
-  ManagerApi& manager_;
   ManagerCalls& calls_;
   NodeApi& nodes_;
   InodeTable& inodes_;

@@ -72,7 +72,7 @@ Filesystem::Impl::Impl(FilesystemOptions options, ManagerApi& manager, NodeApi& 
       spiller_(calls_, nodes, recalls_, rights_, gate_, objects_, grants_, blocks_, stats_),
       write_behind_(options_, inodes_, node_states_, gate_, objects_, spiller_, blocks_, pages_,
                     stats_, clock),
-      commits_(manager, calls_, nodes, inodes_, lease_, recalls_, attributes_, rights_, name_cache_,
+      commits_(calls_, nodes, inodes_, lease_, recalls_, attributes_, rights_, name_cache_,
                write_behind_, releases_, grants_, pages_, losses_, stats_),
       writer_(calls_, nodes, lease_, recalls_, rights_, gate_, objects_, write_behind_, commits_,
               grants_, blocks_, stats_, clock),

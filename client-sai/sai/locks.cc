@@ -32,6 +32,17 @@ Duration ClosingFor(const Inode& inode, uint64_t owner, Time now)
   return left;
 }
 
+// Whether the owner holds any part of the lock's range.
+bool IsHeld(Inode& inode, const Lock& lock) {
+  const MutexLock guard(inode.mutex);
+  const auto held = inode.locking.held.find(lock.owner);
+  return held != inode.locking.held.end() &&
+         std::ranges::any_of(held->second, [&](const Lock& each) {
+           return each.whole_file == lock.whole_file && each.begin <= lock.last &&
+                  lock.begin <= each.last;
+         });
+}
+
 Failure PagesStay(FileId file) {
   return Fail(StatusCode::kUnavailable, ErrorReason::kTimedOut,
               fmt::format("file {} was locked, but a request that waits for a node still locks "
@@ -85,8 +96,9 @@ Outcome<Done> FileLocks::Unlock(Inode& inode, const Lock& lock) {
   held_locks_.Record(inode, lock);
   const auto unlocked = calls_.AskAll({SetLockRequest{inode.file, lock, false}});
   if (unlocked.ok()) return stored;
-  // Nobody would release it any more.
-  if (unlocked.failure().reason == ErrorReason::kTimedOut) held_locks_.GiveUp(inode, lock);
+  // Nobody would release it any more, unless its owner has locked the file again.
+  if (unlocked.failure().reason == ErrorReason::kTimedOut && !IsHeld(inode, lock))
+    held_locks_.GiveUp(inode, lock);
   return unlocked.failure();
 }
 

@@ -25,7 +25,7 @@ class ManagerCalls {
       : manager_(manager), stats_(stats), forget_(std::move(forget)) {}
 
   // Sends the requests together and blocks for at most the thread's WaitBudget. Returns the reply
-  // to each, until the first that failed.
+  // to each, until the first that failed. Call it without an inode's mutex.
   std::vector<Reply> AskEach(std::vector<Request> requests);
   // As AskEach. The failure is that of the first request that failed.
   Outcome<std::vector<Reply>> AskAll(std::vector<Request> requests);

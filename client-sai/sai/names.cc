@@ -12,6 +12,12 @@
 namespace mosa::sai {
 namespace {
 
+// The requests may have run.
+bool IsUnheard(const std::vector<Reply>& replies) {
+  const auto* failure = replies.empty() ? nullptr : std::get_if<Failure>(&replies.back());
+  return failure != nullptr && failure->reason == ErrorReason::kTimedOut;
+}
+
 Outcome<Done> CheckName(std::string_view name) {
   if (name.size() > kNameBytesMax)
     return Fail(
@@ -203,6 +209,7 @@ Outcome<Done> Namespace::RemoveOnce(FileId parent, const std::string& name, bool
   }
   if (unsent) recalls_.NoteOwn(parent);
   if (is_known && !held) EndRemoval(*known);
+  if (is_known && held && IsUnheard(replies)) NoteSaidHeld(*known);
   if (reply != nullptr) return Done{};
   const auto* failure = replies.empty() ? nullptr : std::get_if<Failure>(&replies.back());
   return failure != nullptr ? *failure : ManagerCalls::UnexpectedReply();
@@ -250,6 +257,9 @@ Outcome<Done> Namespace::RenameOnce(const RenameRequest& wanted) {
     if (source != target && recalls_.HappenedForeign(mark.log, directory->file))
       kernel_names_.Forget(*directory);
   if (is_known && !request.holds_open) EndRemoval(*replaced);
+  if (is_known && request.holds_open && !reply.ok() &&
+      reply.failure().reason == ErrorReason::kTimedOut)
+    NoteSaidHeld(*replaced);
   return reply.ok() ? Outcome<Done>(Done{}) : reply.failure();
 }
 
@@ -311,6 +321,18 @@ void Namespace::EndRemoval(FileId file) {
   const MutexLock lock(inode->mutex);
   --inode->uses.removals;
   inode->changed.notify_all();
+}
+
+// The manager may keep the file's bytes, because this mount has said that it has the file open.
+void Namespace::NoteSaidHeld(FileId file) {
+  const InodePtr inode = inodes_.Get(file);
+  std::optional<ReleaseRequest> release;
+  {
+    const MutexLock lock(inode->mutex);
+    inode->uses.told_held = true;
+    release = inode->EndUse();
+  }
+  if (release) releases_.Queue(*std::move(release));
 }
 
 void Namespace::NoteRenamed(const RenameRequest& request, const RenameReply& reply, Inode& source,

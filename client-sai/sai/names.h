@@ -71,6 +71,7 @@ class Namespace {
   InodePtr BeginMake(Inode& directory, const std::string& name, std::vector<Request>* requests);
   bool BeginRemoval(FileId file);
   void EndRemoval(FileId file);
+  void NoteSaidHeld(FileId file);
   void NoteRenamed(const RenameRequest& request, const RenameReply& reply, Inode& source,
                    Inode& target, Mark mark);
   void LostName(FileId file, uint32_t links_left, bool said_held);

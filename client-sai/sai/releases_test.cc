@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <chrono>
 #include <optional>
 #include <string>
@@ -97,12 +98,16 @@ TEST(Releases, WhatATruncationStoredInVainIsForgotten) {
   ASSERT_TRUE(Ok(cluster.a().WriteFile("/f", Pattern(1000, 1))));
   ASSERT_TRUE(Ok(cluster.a().Stat("/f")));
   // Its content is moved to nodes, but the manager does not hear of that.
+  std::atomic<bool> commits = false;
+  cluster.a().OnSend([&](const std::vector<Request>& requests) {
+    commits = commits || std::holds_alternative<CommitRequest>(requests.front());
+  });
   std::thread hears;
   cluster.a().OnAnswer([&](const std::vector<Request>& requests) {
-    if (!std::holds_alternative<BindRequest>(requests.front()) || hears.joinable()) return;
+    if (!std::holds_alternative<GrantRequest>(requests.front()) || hears.joinable()) return;
     cluster.a().SetUnheard(true);
     hears = std::thread([&] {
-      std::this_thread::sleep_for(std::chrono::milliseconds(200));
+      EXPECT_TRUE(Eventually([&] { return commits.load(); }));
       cluster.a().SetUnheard(false);
     });
   });
@@ -110,6 +115,7 @@ TEST(Releases, WhatATruncationStoredInVainIsForgotten) {
   ASSERT_TRUE(hears.joinable());
   hears.join();
   cluster.a().OnAnswer(nullptr);
+  cluster.a().OnSend(nullptr);
   ASSERT_TRUE(Ok(cluster.b().Truncate("/f", 10)));
   const auto status = cluster.a().Stat("/f");
   ASSERT_TRUE(Ok(status));

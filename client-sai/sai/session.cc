@@ -189,6 +189,8 @@ void SessionEvents::ForgetUncertain(FileId file) {
     const MutexLock lock(inode->mutex);
     if (inode->making.state != MakeState::kSent) return;  // Its make tells what became of it.
     name_cache_.Clear(*inode);
+    name_cache_.NoteHintsChanged();
+    inode->names.inline_bytes_max.reset();
     inode->known.Invalidate();
     inode->right.era = 0;
   }

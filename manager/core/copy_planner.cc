@@ -13,8 +13,9 @@ namespace {
 
 constexpr Duration kMissingRetry = Seconds(60);
 
-// Nodes that replace a copy must all answer within this time.
+// Nodes that replace a copy must all answer within this time, and are looked at again so often.
 constexpr Duration kAnswersTogether = Seconds(10);
+constexpr Duration kAnswersRetry = Seconds(2);
 
 // Removes cells without a node and moves later ones up, so that there are as few rows as possible.
 void CloseUp(std::vector<CopyCell>& cells, size_t width) {
@@ -161,31 +162,35 @@ std::optional<size_t> CopyPlanner::SuccessorOf(FileId file, const Inode& inode, 
 }
 
 bool CopyPlanner::Plan(FileId file, Inode& inode, uint32_t wanted) {
-  if (const auto since = copy_.replaced_since.find(file);
-      since != copy_.replaced_since.end() && since->second + kAnswersTogether < step_.now)
-    copy_.replaced_since.erase(since);
+  const auto known = copy_.replaced.find(file);
+  if (known != copy_.replaced.end() &&
+      (known->second.since + kAnswersTogether < step_.now || known->second.wanted != wanted))
+    copy_.replaced.erase(known);
   const Change promoted = PromoteCopies(file, inode, wanted);
   const Change planned = PlanCells(file, inode, wanted);
-  if (promoted.waits || planned.waits) {
-    copy_.replaced_since.try_emplace(file, step_.now);
-    copy_queue_.Retry(file, step_.now + kHeartbeatEvery * 3);
-  } else {
-    copy_.replaced_since.erase(file);
+  const bool made = promoted.made || planned.made;
+  const bool waits = promoted.waits || planned.waits;
+  // What the nodes have answered counts for one change only.
+  if (made || !waits) copy_.replaced.erase(file);
+  if (waits) {
+    const bool begins = copy_.replaced.try_emplace(file, step_.now, wanted).second;
+    copy_queue_.Retry(file, step_.now + (begins ? kHeartbeatEvery * 3 : kAnswersRetry));
   }
-  return promoted.made || planned.made;
+  return made;
 }
 
 // A node that has failed counts as live until it is missed, and may return empty. So before a copy
 // goes, the nodes with those that stay must have answered since it could go. (What they say may
 // have been under way for a moment.)
 bool CopyPlanner::HasAnswered(FileId file, NodeId id) const {
-  const auto since = copy_.replaced_since.find(file);
-  return since != copy_.replaced_since.end() && nodes_.Answers(id) &&
-         nodes_.Find(id)->last_heard > since->second + kHeartbeatEvery;
+  const auto replaced = copy_.replaced.find(file);
+  return replaced != copy_.replaced.end() && nodes_.Answers(id) &&
+         nodes_.Find(id)->last_heard > replaced->second.since + kHeartbeatEvery;
 }
 
-uint32_t CopyPlanner::PossibleCopies(uint32_t wanted) const {
-  return std::max(std::min(wanted, nodes_.CountStayingNodes()), 1U);
+uint32_t CopyPlanner::PossibleCopies(FileId file, const Inode& inode, size_t segment,
+                                     uint32_t wanted) const {
+  return std::max(std::min(wanted, PlanOf(file, inode, segment, wanted).copies), 1U);
 }
 
 CopyPlanner::SafeCopies CopyPlanner::CountSafe(FileId file, const Inode& inode,
@@ -228,8 +233,9 @@ CopyPlanner::Change CopyPlanner::PromoteCopies(FileId file, Inode& inode, uint32
       if (!successor) continue;
       if (!gone) {
         const SafeCopies safe = CountSafe(file, inode, {.segment = i, .cell = position});
-        waits = waits || safe.all >= PossibleCopies(wanted);
-        if (safe.answering < PossibleCopies(wanted)) continue;
+        const uint32_t needed = PossibleCopies(file, inode, i, wanted);
+        waits = waits || (safe.answering < needed && safe.all >= needed);
+        if (safe.answering < needed) continue;
       }
       CopyCell& cell = bytes.copies[i][*successor];
       unequal = unequal || !copy_view_.IsValid(inode, i, *successor);
@@ -237,7 +243,7 @@ CopyPlanner::Change CopyPlanner::PromoteCopies(FileId file, Inode& inode, uint32
       const NodeId before = std::exchange(first, cell.node);
       ObjectOn(bytes, first).holds = ObjectHolds::kBoth;
       cell = {};
-      if (node && !node->draining)
+      if (node && (!node->draining || (gone && has_bytes)))
         cell = {.node = before,
                 .data_version = has_bytes ? inode.data_version : 0,
                 .uncut = true,
@@ -305,9 +311,12 @@ CopyPlanner::Change CopyPlanner::DropCells(FileId file, Inode& inode, size_t seg
       if (cells[c].node == kNoNode || nodes_.Stays(cells[c].node)) continue;
       const Node* const holder = nodes_.Find(cells[c].node);
       const bool may_return = holder && holder->given_up && !holder->draining;
-      const uint32_t needed = may_return ? before_silence : PossibleCopies(wanted);
-      change.waits = change.waits || (holder && safe.all >= needed);
-      if (!holder || safe.answering >= needed) take_out(cells[c]);
+      const uint32_t needed =
+          may_return ? before_silence : PossibleCopies(file, inode, segment, wanted);
+      if (!holder || safe.answering >= needed)
+        take_out(cells[c]);
+      else
+        change.waits = change.waits || safe.all >= needed;
     }
     if (safe.all == 0) continue;  // One of the others may have to replace the first copy.
     for (const bool valid : {false, true}) {
@@ -317,8 +326,10 @@ CopyPlanner::Change CopyPlanner::DropCells(FileId file, Inode& inode, size_t seg
             copy_view_.IsValid(inode, segment, c - 1) != valid)
           continue;
         const uint32_t answers = valid && HasAnswered(file, cell.node) ? 1 : 0;
-        change.waits = change.waits || valid;
-        if (valid && safe.answering - answers < std::max(wanted, 1U)) continue;
+        if (valid && safe.answering - answers < std::max(wanted, 1U)) {
+          change.waits = true;
+          continue;
+        }
         take_out(cell);
         safe.answering -= answers;
         --staying;

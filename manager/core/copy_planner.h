@@ -69,7 +69,7 @@ class CopyPlanner {
   SafeCopies CountSafe(FileId file, const Inode& inode, CopyPlace place) const;
   bool HasAnswered(FileId file, NodeId id) const;
   // A draining node is left even if there cannot be as many copies without it.
-  uint32_t PossibleCopies(uint32_t wanted) const;
+  uint32_t PossibleCopies(FileId file, const Inode& inode, size_t segment, uint32_t wanted) const;
   CopiesPlan PlanOf(FileId file, const Inode& inode, size_t segment, uint32_t wanted) const;
   bool AddCells(FileId file, Inode& inode, size_t segment, uint32_t wanted);
 

@@ -62,7 +62,7 @@ void CopyQueue::Forget(FileId file) {
   for (const NodeId node : nodes) EndTask(file, node);
   copy_.orders.ForgetFile(file);
   copy_.full.erase(file);
-  copy_.replaced_since.erase(file);
+  copy_.replaced.erase(file);
 }
 
 // The node has forgotten its orders. Copies that were fetched from it must be ordered again.

@@ -90,6 +90,8 @@ void CopyReviews::Review(FileId file) {
     copy_queue_.FindLeftovers(file, bytes);
     if (changed) step_.TouchAccess(file);
     copy_ordering_.OrderCopies(file, *inode, hints.copied_eagerly);
+  } else {
+    copy_.replaced.erase(file);
   }
   AnswerCopyWaiters(file, false);
 }

@@ -158,7 +158,7 @@ TEST_F(CoreUncut, AManagerThatRestartsOrdersAgainToDropACopyThatIsNotNeeded) {
   DoOrders();
   const NodeId second = Readers(f).at(1);
   SetXattr(f, "replicas", "1");
-  AdvanceAlive(Seconds(2), {kAnna, kBen}, nodes_);
+  AdvanceAlive(Seconds(4), {kAnna, kBen}, nodes_);
   ConfirmAll();
   ASSERT_EQ(std::ranges::count(dropped_[second], f), 1);
   Restart();
@@ -192,10 +192,10 @@ TEST_F(CoreUncut, AnswersToEarlierOrdersDoNotCount) {
   DoOrders();
   const NodeId second = Readers(f).at(1);
   SetXattr(g, "replicas", "1");
-  AdvanceAlive(Seconds(2), {kAnna, kBen}, nodes_);
+  AdvanceAlive(Seconds(4), {kAnna, kBen}, nodes_);
   ConfirmAll();
   SetXattr(f, "replicas", "1");
-  AdvanceAlive(Seconds(2), {kAnna, kBen}, nodes_);
+  AdvanceAlive(Seconds(4), {kAnna, kBen}, nodes_);
   ConfirmAll();
   uint64_t number = 0;
   for (const auto& [node, order] : orders_) {

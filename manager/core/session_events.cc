@@ -325,6 +325,7 @@ void SessionEvents::Handle(const Stalled& command) {
   for (auto& [file, freeze] : files_.freezes) freeze.until = freeze.until + command.time;
   for (auto& [file, nodes] : copy_.cancelled)
     for (auto& [node, until] : nodes) until = until + command.time;
+  copy_.replaced.clear();  // Nodes count as heard now, but have said nothing.
   if (cluster_.grace_end) cluster_.grace_end = *cluster_.grace_end + command.time;
   step_.effects.log.push_back(
       fmt::format("the manager did not run for {} ms: silence during that time does not count",

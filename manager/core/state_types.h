@@ -209,8 +209,13 @@ struct CopyWork {
   // Nodes that may still carry out a cancelled order, and nodes that had no room: each until a
   // time.
   std::map<FileId, std::map<NodeId, Time>> cancelled, full;
-  // Files with copies that others replace, and since when these nodes must have been heard of.
-  std::map<FileId, Time> replaced_since;
+  // Files with copies that others replace: since when the nodes of these must have answered, and
+  // how many copies were wanted then.
+  struct Replaced {
+    Time since;
+    uint32_t wanted = 0;
+  };
+  std::map<FileId, Replaced> replaced;
   std::map<FileId, std::vector<Waiter>> waiters;
   std::set<FileId> marked;  // Loaded with `may_differ`, until sessions have declared their opens.
 };

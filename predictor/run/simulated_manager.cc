@@ -16,7 +16,8 @@ namespace {
 constexpr uint64_t kRequestBytes = 150;
 constexpr uint64_t kReplyBytes = 240;
 // A heartbeat or keep-alive without news only makes the core look at waiting grants again, which it
-// does after a second anyway. So these are sent just often enough to stay alive; that is checked
+// does after a second anyway, and lets copies go that are not needed any more: here some seconds
+// later than on a real cluster. So these are sent just often enough to stay alive; that is checked
 // every kHeartbeatEvery.
 constexpr Duration kSignOfLifeEvery = Seconds(4);
 static_assert(kSignOfLifeEvery + kHeartbeatEvery < std::min(kNodeDeadAfter, kSessionLease));

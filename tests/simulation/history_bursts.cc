@@ -79,7 +79,7 @@ bool BurstPrograms::MayBeLost(const Maker& maker) const {
   // A mount that lives comes back to a manager that was killed, and says what it has made.
   const bool sessions_are_spared = std::ranges::all_of(state_.plan.kinds, [](FaultKind kind) {
     return kind == FaultKind::kKillManager || kind == FaultKind::kKillNode ||
-           kind == FaultKind::kWipeNode;
+           kind == FaultKind::kWipeNode || kind == FaultKind::kDrainNode;
   });
   return maker.host.mount->is_killed() ||
          (!sessions_are_spared && state_.MayFail(maker.host, maker.begun));

@@ -39,8 +39,9 @@ constexpr uint64_t kReadMax = 128 << 10;  // In one request.
 sai::Caller Myself() { return {0, 0, 1, 022}; }
 
 bool IsChange(const std::string& what) {
-  constexpr std::array<std::string_view, 10> kChanges = {
-      "write", "close", "fsync", "create", "truncate", "unlink", "rename", "punch", "link", "lock"};
+  constexpr std::array<std::string_view, 12> kChanges = {
+      "write",  "close", "fsync", "create", "truncate", "unlink",
+      "rename", "punch", "link",  "lock",   "unlock",   "wait for the lock"};
   return std::ranges::any_of(kChanges,
                              [&](std::string_view kind) { return what.starts_with(kind); });
 }
@@ -285,7 +286,7 @@ Outcome<Done> HistoryCalls::WaitForLock(const Host& host, size_t at, sai::Handle
   };
   ++state_.lock_waits;
   auto locked =
-      Ask(host, "lock with a wait " + NameOf(at), wait, kLockWaitMax, OpenedAt(host, handle));
+      Ask(host, "wait for the lock of " + NameOf(at), wait, kLockWaitMax, OpenedAt(host, handle));
   --state_.lock_waits;
   return locked;
 }

@@ -41,6 +41,7 @@ void LockPrograms::Step(const Host& host, Rng& rng) {
     return used;
   };
   static_cast<void>(shared_.ChangeShared(host, state_.guarded, kGuarded, 0, change));
+  if (!writes) state_.guarded.has_copies = false;  // Its close has waited for none.
   if (inside == holders_.end()) return;
   state_.guarded.is_certain = false;
   holders_.erase(inside);

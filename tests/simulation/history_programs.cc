@@ -314,7 +314,8 @@ void HistoryPrograms::Rename(const Host& host, size_t at, Rng& rng) {
 }
 
 void HistoryPrograms::Link(const Host& host, size_t at, Rng& rng) {
-  if (at + 1 == state_.names.size()) return Read(host, at);
+  // A link that fails for a fault takes two names out of use.
+  if (at + 1 == state_.names.size() || state_.work.few_names) return Read(host, at);
   const size_t target = at + 1 + rng.Below(state_.names.size() - at - 1);
   Name& from = state_.names[at];
   Name& to = state_.names[target];
@@ -373,9 +374,10 @@ void HistoryPrograms::UseNote(const Host& host, Rng& rng) {
   }
   if (!note.is_certain || note.value.empty()) return;
   const auto got = calls_.GetNote(host, directory);
-  if (got.ok() && *got != note.value)
+  const bool is_gone = !got.ok() && got.failure().reason == ErrorReason::kNoAttribute;
+  if (is_gone || (got.ok() && *got != note.value))
     state_.Problem(fmt::format("h{} reads the attribute {} of directory {}, which was set to {}",
-                               host.id, *got, directory, note.value));
+                               host.id, is_gone ? "(none)" : *got, directory, note.value));
 }
 
 bool HistoryPrograms::CheckFound(const Host& host, size_t at, const Outcome<FileId>& file) {
