@@ -296,17 +296,9 @@ void HistoryPrograms::Rename(const Host& host, size_t at, Rng& rng) {
                                host.id, absent ? "is not" : "was"));
   if (absent) return;
   from.certain = from.certain && moved.ok();
-  to.certain = from.certain;
-  to.exists = true;
-  to.content = std::move(from.content);
-  to.wipes = from.wipes;
-  to.has_copies = from.has_copies;
-  to.has_holes = from.has_holes;
-  to.has_remains = from.has_remains || !moved.ok();
-  if (!moved.ok()) {
-    from.has_remains = true;
-    return;
-  }
+  from.has_remains = from.has_remains || !moved.ok();
+  to.NoteFileOf(from);
+  if (!moved.ok()) return;
   from.certain = true;
   from.exists = from.has_remains = false;
   from.content.clear();
@@ -332,13 +324,7 @@ void HistoryPrograms::Link(const Host& host, size_t at, Rng& rng) {
                                linked.ok() ? "it was made" : linked.failure().message));
   if (exists || absent) return;
   if (linked.ok()) {
-    to.certain = from.certain;
-    to.exists = true;
-    to.content = from.content;
-    to.wipes = from.wipes;
-    to.has_copies = from.has_copies;
-    to.has_holes = from.has_holes;
-    to.has_remains = from.has_remains;
+    to.NoteFileOf(from);
     if (from.certain && !state_.MayBeLost(from)) ChangeLinked(host, at, target, rng);
     const size_t gone = rng.Chance(500) ? at : target;
     Remove(host, gone);
@@ -350,14 +336,7 @@ void HistoryPrograms::Link(const Host& host, size_t at, Rng& rng) {
 
 void HistoryPrograms::ChangeLinked(const Host& host, size_t at, size_t other, Rng& rng) {
   if (rng.Chance(500)) Change(host, at, rng);
-  const Name& from = state_.names[at];
-  Name& to = state_.names[other];
-  to.certain = from.certain;
-  to.content = from.content;
-  to.wipes = from.wipes;
-  to.has_copies = from.has_copies;
-  to.has_holes = from.has_holes;
-  to.has_remains = from.has_remains;
+  state_.names[other].NoteFileOf(state_.names[at]);
   Read(host, other);
 }
 

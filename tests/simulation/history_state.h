@@ -58,6 +58,17 @@ struct Name {
   // another file. Odd: there is one now.
   uint64_t replacements = 0;
 
+  // It names the same file now.
+  void NoteFileOf(const Name& other) {
+    certain = other.certain;
+    exists = true;
+    content = other.content;
+    wipes = other.wipes;
+    has_copies = other.has_copies;
+    has_remains = other.has_remains;
+    has_holes = other.has_holes;
+  }
+
   // For `with` the time of such a change.
   class Replacement {
    public:
